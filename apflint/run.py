@@ -27,7 +27,7 @@ class Answer(NamedTuple):
     """The result of a command: texts to print, and the exit status."""
 
     text: str = ""
-    """Text for standard output. All other fields are for standard error."""
+    """Text for standard output. All other fields are printed to standard error."""
     notes: tuple[str, ...] = ()
     """Sentences to print first."""
     errors: tuple[str, ...] = ()
@@ -85,7 +85,9 @@ def analyze(request: InputRequest, find_answer: Callable[[EffectiveConfiguration
 
 
 def read(request: InputRequest) -> EffectiveConfiguration:
-    """Return the configuration that an input request names, and print its notes. For commands that read further inputs.
+    """Return the configuration that an input request names, and print its notes.
+
+    For commands that also read other inputs.
 
     Raises UserError as `read_configuration` does.
     """

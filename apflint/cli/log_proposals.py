@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from apflint.sources.input_types import InputRequest
 
 OLDEST_MINOR = 31
-"""Oldest minor release that simulations follow, as in `apflint simulate`."""
+"""Oldest minor release that simulations support, as in `apflint simulate`."""
 
 
 class LogRequest(NamedTuple):
@@ -62,7 +62,7 @@ class LogRequest(NamedTuple):
     output_dir: str | None
 
     def write_command(self) -> str:
-        """Return the command line, for a comment."""
+        """Return the command line, which a comment in the manifests shows."""
         options = (("--protect", self.protect), ("--may-suffer", self.may_suffer))
         words = [f"{name}={text}" for name, texts in options for text in texts]
         limit = [] if self.max_objects is None else [f"--max-objects={self.max_objects}"]
@@ -81,7 +81,7 @@ def propose_change(
     if [*wanted.logs, *wanted.metrics, *request.words].count("-") > 1:
         raise UserError("standard input can only be one of the inputs")
     files = find_audit_logs(wanted.logs)
-    read_object_counts(None, wanted.objects)  # reports mistakes
+    read_object_counts(None, wanted.objects)  # raises UserError for invalid values, before the logs are read
     counts = _read_counts(wanted.metrics, wanted.objects)
     conclusion = _conclude(wanted.metrics)
     request = request._replace(ignored=frozenset(map(os.path.realpath, wanted.logs)))
@@ -105,7 +105,7 @@ def propose_change(
         configuration.cluster,
     )
     options = ReplayOptions(by=("namespace",), counts=counts, calls=True)
-    gc.disable()  # requests have no reference cycles; looking for them would take a quarter of the time
+    gc.disable()  # requests have no reference cycles, and searching for cycles would take a quarter of the time
     try:
         with (
             show_progress("Reading") as progress,
@@ -134,7 +134,10 @@ def _make_show(progress: Progress) -> Callable[[str], None]:
 
 
 def _read_counts(metrics: Sequence[str], objects: Sequence[str]) -> ObjectCounts | None:
-    """Return the object counts of the last file that has any, replaced by those of `--objects`, or None without both."""
+    """Return the object counts of the last file that contains any, or None if there are none.
+
+    Counts in `--objects` replace those of the file.
+    """
     for path in reversed(metrics):
         if path == "-" or os.path.isdir(path):
             continue
@@ -152,7 +155,7 @@ def _conclude(metrics: Sequence[str]) -> Conclusion | None:
 
 
 def _report_problems(coverage: Coverage) -> None:
-    """Print what was not read of a log. Raises UserError for a damaged file."""
+    """Print which parts of a log could not be read. Raises UserError for a damaged file."""
     first = coverage.first_unreadable
     if first is not None:
         print_note(f"{first.file}:{first.line}: {first.reason} (unreadable lines: {coverage.unreadable})")

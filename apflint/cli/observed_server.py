@@ -1,4 +1,4 @@
-"""The state of the API servers in --metrics, --dump or --live, which `apflint explain` shows with a request."""
+"""The state of the API servers in --metrics, --dump or --live. `apflint explain` shows this state for a request."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ObservedServers(NamedTuple):
         return totals.pop() if len(totals) == 1 else None
 
     def describe(self, explanation: Explanation) -> tuple[list[dict[str, object]], str]:
-        """Return the observations of the servers about a request: JSON objects, and text."""
+        """Return what the servers show about a request, as JSON objects and as text."""
         from apflint.output.observed_server_state import describe_observations, observation_json, observe
 
         if self.problem:
@@ -54,13 +54,16 @@ def read_observed_servers(files: tuple[str, ...], kubectl: KubectlOptions | None
 
         try:
             parts = read_live_parts(kubectl, [])
-        except UserError as error:  # not fatal: the answer needs only the objects
+        except UserError as error:  # not fatal, because the answer needs only the objects
             return ObservedServers(problem=str(error))
     return ObservedServers(tuple(compute_state(server) for server in group_servers(parts)))
 
 
 def use_seats_of_server(request: InputRequest, observed: ObservedServers | None) -> InputRequest:
-    """Return the input request with the server concurrency limit of the servers, unless the user set --server-concurrency."""
+    """Return the input request with the server concurrency limit of the observed servers.
+
+    If the user set --server-concurrency, the input request does not change.
+    """
     if observed is None or request.server_concurrency is not None:
         return request
     return request.assume(server_concurrency=observed.server_concurrency)

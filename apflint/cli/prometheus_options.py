@@ -1,4 +1,4 @@
-"""Options that name a Prometheus and the times to read from it."""
+"""Options for a Prometheus server, and for the times whose metrics are read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names and writes the files of a proposal, and names the configuration in commands about them."""
+"""Names and writes the files of a proposal, and builds command-line arguments for the configuration."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class ProposalPlace(NamedTuple):
-    """Where the files of a proposal are, or would be if the user wrote them, and what the configuration consists of."""
+    """The paths of the files of a proposal, even if the user does not write them, and the sources of the configuration."""
 
     request: InputRequest
     configuration: EffectiveConfiguration
@@ -32,15 +32,21 @@ class ProposalPlace(NamedTuple):
     """The directory for all files, or None."""
 
     def name_manifests(self, name: str) -> str:
-        """Return the path of the new objects."""
+        """Return the path of the file with the new objects."""
         return self.write or os.path.join(self.directory or "", f"{name}.yaml")
 
     def name_policy_test(self, name: str) -> str:
-        """Return the path of the policy test. Beside manifests that `kubectl apply` reads, it would be an error."""
+        """Return the path of the policy test.
+
+        It must not be beside manifests, because `kubectl apply` would reject it.
+        """
         return os.path.join(self.directory or "", f"{name}-test.yaml")
 
     def list_manifests(self, name: str) -> tuple[str, ...]:
-        """Return the words that name the configuration with the new objects, relative to the directory of the policy test."""
+        """Return command-line arguments for the configuration with the new objects.
+
+        Paths are relative to the directory of the policy test.
+        """
         start = self.directory or "."
         file = self.name_manifests(name)
         words = [_relate(word, start) for word in self._words if word not in ("-", LIVE)]
@@ -52,14 +58,17 @@ class ProposalPlace(NamedTuple):
         return self.request.words or (".",) * bool(self.configuration.objects)
 
     def _contains(self, file: str) -> bool:
-        """Return whether the configuration has the file after it is written, because one of its directories contains it."""
+        """Return whether the file is in a directory of the configuration, so that the configuration contains the file."""
         if self.write is None and self.directory is None:
             return False
         paths = (os.path.realpath(word) for word in self._words if not word.startswith(PREFIXES))
         return any(os.path.realpath(file).startswith(f"{path.rstrip(os.sep)}{os.sep}") for path in paths)
 
     def write_files(self, found: ProvenProposal) -> ProposalFiles:
-        """Write the files that the user wants, and return the names of all. Raises UserError if a file exists or cannot be written."""
+        """Write the files that the user requests, and return the names of all files.
+
+        Raises UserError if a file exists or cannot be written.
+        """
         schema = found.isolation.flow_schema
         name = schema.name if schema is not None else found.isolation.level
         manifests, policy_test = self.name_manifests(name), self.name_policy_test(name)
@@ -84,13 +93,16 @@ class ProposalPlace(NamedTuple):
         return LogProposalFiles(manifests, policy_test, alerts, _write_new(texts), diff)
 
     def list_tested(self, name: str, *, edits_objects: bool) -> tuple[str, ...]:
-        """Return the words of `list_manifests`, without the new file if it has changed copies of objects of the configuration."""
+        """Return the arguments of `list_manifests`.
+
+        Omit the new file if it contains changed copies of existing objects.
+        """
         words = self.list_manifests(name)
         file = _relate(self.name_manifests(name), self.directory or ".")
         return tuple(word for word in words if word != file) if edits_objects else words
 
     def _write_diff(self, file: str) -> str:
-        """Return the command line that shows what the new objects change, or "" if no short one does."""
+        """Return a command line that shows what the new objects change, or "" if there is no short command line."""
         effective = self.configuration.effective
         arguments = (
             []
@@ -109,7 +121,7 @@ class ProposalPlace(NamedTuple):
 
 
 def _relate(word: str, start: str) -> str:
-    """Return a word with its path relative to a directory."""
+    """Return an argument whose path is relative to the directory `start`."""
     prefix = KUSTOMIZE_PREFIX if word.startswith(KUSTOMIZE_PREFIX) else ""
     if not prefix and word.startswith(PREFIXES):
         return word
@@ -120,13 +132,16 @@ def _write(file: str, text: str) -> None:
     try:
         os.makedirs(os.path.dirname(file) or ".", exist_ok=True)
         write_atomically(file, text.encode())
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+    except (OSError, ValueError) as error:  # ValueError: the name contains a NUL character
         reason = error.strerror if isinstance(error, OSError) else None
         raise UserError(f"{file}: not written: {reason or error}") from error
 
 
 def _write_new(texts: Mapping[str, str]) -> tuple[str, ...]:
-    """Write texts to new files, and return the names of those that are not empty. Raises UserError if a file exists."""
+    """Write texts to new files. Return the names of the written files, which are those with a text that is not empty.
+
+    Raises UserError if a file exists.
+    """
     texts = {file: text for file, text in texts.items() if text}
     for file in texts:
         if os.path.lexists(file):

@@ -1,7 +1,9 @@
-"""The loads of `apflint simulate`: a load file, a request in words or an audit log, ready to be simulated repeatedly.
+"""The loads of `apflint simulate`: a load file, a request in --request, or an audit log.
 
-All three kinds of load have the same interface (`SimulatedLoad`): the command and the search for a rate pass factors for
-the clients (`Scaling`), and get a result.
+A load can be simulated repeatedly.
+
+All three kinds of load have the same interface (`SimulatedLoad`). The command and the search for a rate pass factors
+for the clients (`Scaling`), and get a result.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ CheckNames: TypeAlias = "Callable[[Collection[str]], None]"
 
 
 class InvalidLoadError(UserError):
-    """Raised for a load that cannot be simulated. Contains the place of each problem in the load file."""
+    """Raised if a load cannot be simulated. Contains the place of each problem in the load file."""
 
     def __init__(self, problems: Sequence[tuple[Path, str]]) -> None:
         self.problems = tuple(problems)
@@ -57,13 +59,13 @@ class InvalidLoadError(UserError):
 
 
 class SimulatedSide(Protocol):
-    """One side of a comparison: a load and one configuration, ready to be simulated repeatedly."""
+    """One side of a comparison: a load under one configuration. It can be simulated repeatedly."""
 
     names: Collection[str]
     """Names of the clients."""
 
     def simulate(self, scaling: Scaling) -> SimulationResult:
-        """Simulate the load. Raises UserError if it has no requests or too many."""
+        """Simulate the load. Raises UserError if the load has no requests, or too many."""
 
     def find_rate(self, name: str) -> float:
         """Return the average number of requests per second that a client sends if its factor is 1."""
@@ -77,7 +79,7 @@ class Simulated(NamedTuple):
     log: LogSimulation | None = None
     """The simulations of an audit log, with their back-test. None for other loads."""
     is_partial: bool = False
-    """Whether the user interrupted reading the log, so that only the part that was read was simulated."""
+    """Whether the user interrupted reading the log. Only the part that was read was simulated."""
 
 
 class SimulatedLoad(Protocol):
@@ -91,14 +93,14 @@ class SimulatedLoad(Protocol):
     def simulate(
         self, in_force: Effective, sides: Sequence[Effective], scaling: Scaling, progress: Progress, check: CheckNames
     ) -> Simulated:
-        """Simulate the load under each configuration. Before that, call `check` with the names of the clients.
+        """Simulate the load under each configuration. First, call `check` with the names of the clients.
 
         `in_force` is the configuration that was in force when a log was written.
         """
 
 
 class WrittenSide:
-    """A load from a load file or from --request, and one configuration."""
+    """A load from a load file or from --request, under one configuration."""
 
     def __init__(self, load: Load, known: Effective, seed: int, progress: Progress, assumptions: Sequence[str]) -> None:
         self._load = load
@@ -165,7 +167,7 @@ class WrittenLoad:
 
 
 class LoggedSide:
-    """The requests of an audit log under the configuration that was in force, to simulate them repeatedly."""
+    """The requests of an audit log under the configuration that was in force. They can be simulated repeatedly."""
 
     def __init__(self, replay: Replay, warmup: int, seed: int, progress: Progress) -> None:
         from apflint.simulate.log_survey import survey_log, to_nanoseconds
@@ -211,9 +213,9 @@ class LogInput:
     def _open(
         self, sides: Sequence[Effective], progress: Progress
     ) -> Iterator[tuple[Iterator[Replay], list[Coverage]]]:
-        """Read the log once. Yield an iterator over its requests under each configuration, and a list.
+        """Read the log once. Yield an iterator over its requests under each configuration, and a list for the coverage.
 
-        The list is filled with the coverage: which parts of the log were read.
+        The list is filled later: it then shows which parts of the log were read.
         """
         from apflint.replay.running import ReplayOptions, replay_sides
         from apflint.sources.audit_logs import find_audit_logs
@@ -233,7 +235,7 @@ class LogInput:
                 progress.label = "Comparing requests"
                 yield replay
 
-        # Flows may be namespaces, so the namespaces of requests are needed.
+        # The namespaces of requests are needed, because a flow may be a namespace.
         wanted = ReplayOptions(by=("namespace",), counts=self._counts, calls=True)
         with closing(replay_sides(find_audit_logs(self._logs), sides, wanted)) as replays:
             yield check(replays), coverage
@@ -283,7 +285,7 @@ def _report_problems(coverage: Coverage) -> None:
 
 
 def read_load(path: str | None, given: LoadOptions) -> tuple[SimulatedLoad | None, ParsedLoad | None]:
-    """Return the load that the argument `path` or the options name, and the parsed load file, if it is one.
+    """Return the load that the argument `path` or the options specify, and the parsed load file or None.
 
     The load is None if the file has mistakes. Raises UserError for invalid options, and if the load cannot be read.
     """

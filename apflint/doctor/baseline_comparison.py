@@ -1,4 +1,4 @@
-"""Compares the load of the priority levels of a server with that in its baseline."""
+"""Compares the load of a server's priority levels with the load in its baseline."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class LevelComparison(NamedTuple):
 
     level: str
     before: Rates | None
-    """None if the level did not exist in the baseline."""
+    """The load in the baseline, or None if the level did not exist then."""
     now: Rates
 
 

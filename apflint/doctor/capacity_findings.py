@@ -1,4 +1,4 @@
-"""The rules about levels that reject requests, or have fewer seats than their requests need."""
+"""The rules about levels that reject requests, or that have too few seats for their requests."""
 
 from __future__ import annotations
 
@@ -23,15 +23,22 @@ if TYPE_CHECKING:
 FEW_REJECTIONS = 0.001
 """Maximum proportion of rejected requests of a level that is reported with severity info."""
 LONG_WAIT_SECONDS = 10.0
-"""Minimum duration of a long wait, which is also a bucket bound of the wait histogram. A request waits for at most a
-quarter of its timeout: 15 s with the default timeout of 60 s."""
+"""Minimum wait in seconds that counts as long. It is also a bucket bound of the wait histogram.
+
+A request waits for at most a quarter of its timeout: 15 s with the default timeout of 60 s.
+"""
 LEASE_WAIT_SECONDS = 1.0
-"""Minimum duration of a long wait at the levels for leases, which is also a bucket bound. A component renews its lease
-every 2 s, and gives the lease up after 10 s (default of `--leader-elect-renew-deadline`)."""
+"""Minimum wait in seconds that counts as long at the levels for leases. It is also a bucket bound.
+
+A component renews its lease every 2 s, and gives the lease up after 10 s (default of `--leader-elect-renew-deadline`).
+"""
 MAX_LONG_WAITS = 0.01
-"""Maximum proportion of requests with a long wait that is not reported."""
+"""Maximum proportion of requests with a long wait that APF802 does not report."""
 MIN_SHORT_SECONDS = 20.0
-"""Minimum time with more demand than seats that is reported: two periods between adjustments. Shorter times are bursts."""
+"""Minimum time in seconds with more demand than seats that is reported.
+
+It is two periods between adjustments; shorter times are bursts.
+"""
 _REASONS = {
     "queue-full": "queue-full: no seat was free, and the queue of the flow with the least estimated work was full.",
     "concurrency-limit": "concurrency-limit: the level has no queues, and no seat was free.",
@@ -114,7 +121,7 @@ def saturated_level(evidence: Evidence) -> Iterator[Diagnosis]:
         if not _is_saturated(level):
             continue
         assert level.current is not None, "checked by _is_saturated"
-        # The sums are computed once for all levels. Without this level's seats, they are the sums of the other levels.
+        # The sums over all levels are computed once. Subtracting this level gives the sums over the other levels.
         idle, lendable = all_idle - _idle(level), all_lendable - _lendable(level)
         if evidence.state.total is not None:  # the current limits may exceed the seats of the server
             used = sum(other.seats_in_use or 0 for other in evidence.state.levels if not other.is_deleted)
@@ -131,7 +138,7 @@ def saturated_level(evidence: Evidence) -> Iterator[Diagnosis]:
             cause = "The other levels do not lend these seats: they have reached their min limits."
             advice = "increase lendablePercent of the idle levels, or the shares of this level"
         else:
-            continue  # the next adjustment, within 10 seconds, increases the limit
+            continue  # the next adjustment increases the limit, within 10 seconds
         yield about_level(
             level,
             Problem(
@@ -203,7 +210,7 @@ def starved_lender(evidence: Evidence) -> Iterator[Diagnosis]:
     """APF805: report levels whose requests wait because the level lends seats."""
     for level in evidence.lasting:
         if level.demand_average is not None and level.demand_average <= (level.current or 0):
-            continue  # the requests are new, and the next adjustment returns the seats
+            continue  # the requests are new, and the next adjustment returns the lent seats
         if _is_saturated(level) and level.nominal is not None and level.current is not None:
             lent = level.nominal - level.current
             if lent > 0:
@@ -234,7 +241,8 @@ def request_wider_than_level(evidence: Evidence) -> Iterator[Diagnosis]:
     for level in evidence.limited:
         limit = max(level.nominal or 0, level.current or 0)  # the limit may have been higher before
         buckets = widths.get(level.name, {})
-        # The bucket counts of a histogram are cumulative. Requests above a bound >= limit are certainly wider than the level.
+        # Bucket counts are cumulative: a request above a bound is in none of the lower buckets. If the bound is at
+        # least the limit, the request is certainly wider than the level.
         bounds = [bound for bound in buckets if limit and bound >= limit]
         if not bounds:
             continue

@@ -1,7 +1,8 @@
 """Parser of the debug dumps of an API server: `/debug/api_priority_and_fairness/dump_priority_levels`, `dump_queues`, `dump_requests`.
 
-A dump is a table: cells end in a comma and spaces, and values that contain commas are not quoted. Columns are found by their
-titles, because releases have added some. Source: staging/src/k8s.io/apiserver/pkg/util/flowcontrol/apf_controller_debug.go.
+A dump is a table. Cells end in a comma and spaces, and values that contain commas are not quoted. Columns are found by
+their titles, because some releases have added columns. Source:
+staging/src/k8s.io/apiserver/pkg/util/flowcontrol/apf_controller_debug.go.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _MICROSECOND_DIGITS = 6
 _MAX_TITLE_LINE, _MAX_TITLES_END = 5, 4000
 """Maximum line number and position of the column titles. A copy from a terminal can start with a command line or a warning."""
 
-# First column titles of the three dumps. The misspelling `FlowDistingsher` is that of the server.
+# First column titles of the three dumps. The server misspells `FlowDistingsher`.
 _LEVELS, _QUEUES, _REQUESTS = (
     "PriorityLevelName, ActiveQueues",
     "PriorityLevelName, Index",
@@ -37,14 +38,14 @@ _LEVELS, _QUEUES, _REQUESTS = (
 
 
 class LevelRow(NamedTuple):
-    """A row of dump_priority_levels. A count is None if the release does not have it."""
+    """A row of dump_priority_levels. A count is None if the release does not export it."""
 
     level: str
     line: int
     active_queues: int
     """Number of queues with waiting requests."""
     is_quiescing: bool
-    """Whether the level is deleted, and still has requests."""
+    """Whether the level is deleted but still has requests."""
     waiting: int
     executing: int
     dispatched: int | None
@@ -65,7 +66,7 @@ class QueueRow(NamedTuple):
     waiting: int
     executing: int
     seats_in_use: int
-    """Seats of executing requests, and of requests that keep their seats for an additional latency."""
+    """Seats of executing requests, and of requests that hold seats for an additional latency."""
 
 
 class RequestRow(NamedTuple):
@@ -114,7 +115,7 @@ Dump = tuple[LevelRow, ...] | tuple[QueueRow, ...] | tuple[RequestRow, ...]
 
 
 def looks_like_dump(text: str) -> bool:
-    """Return whether the column titles of a dump are at the start of a text, or below the command line that printed the dump."""
+    """Return whether a text starts with the column titles of a dump, possibly after the command line that printed the dump."""
     return _find_titles(text, (_LEVELS, _QUEUES, _REQUESTS)) is not None
 
 
@@ -192,7 +193,7 @@ def _read_table(text: str) -> Iterator[_Row]:
         raise UserError("the last line has no end, so a part of the dump is missing: save it again")
     start = _find_titles(text, (_LEVELS, _QUEUES, _REQUESTS)) or 0
     first, *lines = text.split("\n")[start:-1]
-    # 1.18 and 1.19 end each row with a comma.
+    # In 1.18 and 1.19, each row ends with a comma.
     has_end = first.rstrip().endswith(",")
     titles = [title.strip() for title in first.rstrip().removesuffix(",").split(",")]
     for number, line in enumerate(lines, start + 2):
@@ -211,7 +212,10 @@ def _read_table(text: str) -> Iterator[_Row]:
 
 
 def _split_cells(line: str, expected: int) -> list[str]:
-    """Return the cells of a row. If a value contains a comma and a space, the form of the other cells identifies it."""
+    """Return the cells of a row.
+
+    A value may contain a comma and a space: it is recognized by the fixed form of the other cells.
+    """
     cells = _SEPARATOR.split(line)
     if len(cells) <= expected:
         return cells

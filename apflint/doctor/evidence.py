@@ -38,7 +38,10 @@ class Evidence(NamedTuple):
         return self.state.release or NEWEST
 
     def line(self, number: int, part: str = "metrics") -> TextRange:
-        """Return a line of the last snapshot: of the metrics or, if there are none, of its first file."""
+        """Return the location of a line of the last snapshot.
+
+        The line is in the metrics or, if there are none, in the first file.
+        """
         last = self.state.server.last
         source = last.source_of(part) if getattr(last, part) is not None else last.sources[0]
         start = source.line_starts[min(number, len(source.line_starts)) - 1]
@@ -50,7 +53,7 @@ class Evidence(NamedTuple):
 
     @property
     def limited(self) -> tuple[LevelState, ...]:
-        """The levels with a limit, without levels that only the metrics of a deleted level show."""
+        """The levels with a limit. Deleted levels that only the metrics show are omitted."""
         return tuple(level for level in self.state.levels if not level.is_exempt and not level.is_deleted)
 
     @property
@@ -67,11 +70,11 @@ class Evidence(NamedTuple):
 
     @property
     def limits(self) -> Limits | None:
-        """The limits of the manifests for the server concurrency limit of the server, or None without manifests."""
+        """The limits that follow from the manifests and the server's concurrency limit, or None without manifests."""
         return None if self.effective is None else self.limits_of(self.effective)
 
     def limits_of(self, effective: Effective) -> Limits:
-        """Compute the limits of a configuration for the server concurrency limit of the server."""
+        """Return the limits of a configuration, computed for the server's concurrency limit."""
         total = self.state.total or self.server_concurrency
         if total is None or total < 1:
             return effective.limits
@@ -94,7 +97,7 @@ def about_level(level: LevelState | str, problem: Problem) -> Diagnosis:
 
 
 def describe_clients(evidence: Evidence, level: LevelState) -> Iterator[str]:
-    """Yield a sentence about the flow with the most requests at a level, or about how to find that flow."""
+    """Yield a sentence about the flow with the most requests at a level, or about the dump that would show this flow."""
     requests = evidence.state.server.last.requests
     if requests is None:
         yield "The dump of requests shows the clients: save dump_requests with includeRequestDetails=1, and pass it with --dump."

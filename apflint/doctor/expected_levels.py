@@ -1,4 +1,4 @@
-"""The priority level to which a request of a dump should have been assigned."""
+"""The priority level that a request in a dump should have."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ LEASE_LEVELS = frozenset({LEADER_ELECTION, "node-high"})
 
 
 def find_home(evidence: Evidence, request: RequestRow) -> tuple[str, str] | None:
-    """Return the level and the FlowSchema that should have matched a request. Return None if the dump shows this FlowSchema.
+    """Return the level and the FlowSchema that should have matched a request, or None if the request has this FlowSchema.
 
-    Without manifests, the built-in objects classify the request.
+    Without manifests, the request is classified with the built-in objects.
     """
     digest = _parse(request)
     if digest is None:
@@ -66,8 +66,8 @@ def find_built_in_level(release: Release, request: RequestRow) -> str | None:
 def _parse(request: RequestRow) -> RequestDigest | None:
     """Return the request digest that the server classifies, or None if the dump does not show enough of the request.
 
-    The dump does not show groups, so the digest has only the groups that follow from the user name. With further groups, an
-    even earlier FlowSchema could match the request, but not a later one.
+    The dump does not show groups, so the digest has only the groups that follow from the user name. With more groups,
+    an earlier FlowSchema could match the request, but never a later one.
     """
     if request.user is None or request.verb is None or request.path is None:
         return None
@@ -75,7 +75,7 @@ def _parse(request: RequestRow) -> RequestDigest | None:
         parsed = parse_http(METHOD_OF_VERB.get(request.verb, request.verb.upper()), request.path, user=request.user)
     except UserError:
         return None
-    # The dump shows the path without the query. Only the query distinguishes a watch from a list.
+    # The dump shows the path without the query, but only the query distinguishes a watch from a list.
     info = parsed.info._replace(verb="watch") if request.verb == "watch" else parsed.info
     if info.verb != request.verb or not is_seen_by_apf(info):
         return None

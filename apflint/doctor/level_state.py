@@ -1,6 +1,7 @@
 """The state of each priority level of a server: limits, seats in use, queues, rejections and waits.
 
-Totals count since the start of the server. With two snapshots, they count the time between the first and the last.
+Totals apply to the time since the start of the server or, with several snapshots, to the time between the first and the
+last one.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Rejection(NamedTuple):
 
 
 class Waits(NamedTuple):
-    """How long requests waited in queues, from the buckets of a histogram. Waits that ended in a time-out are included."""
+    """Waits of requests in queues, from the buckets of a histogram. Waits that ended in a time-out are included."""
 
     requests: int
     buckets: tuple[tuple[float, int], ...]
@@ -47,7 +48,10 @@ class Waits(NamedTuple):
         return next((bound for bound, count in self.buckets if count >= rank), inf) if self.requests else None
 
     def longer_than(self, seconds: float) -> int:
-        """Return the number of requests that waited longer than a bound of a bucket. Returns 0 if no bucket has this bound."""
+        """Return the number of requests that waited longer than `seconds`, which must be a bucket bound.
+
+        Otherwise, return 0.
+        """
         return self.requests - dict(self.buckets).get(seconds, self.requests)
 
 
@@ -65,7 +69,7 @@ class Flow(NamedTuple):
 
 
 class LevelState(NamedTuple):
-    """The state of a priority level. Values that the files do not show are None."""
+    """The state of a priority level. Values are None if the files do not show them."""
 
     name: str
     nominal: int | None
@@ -76,11 +80,14 @@ class LevelState(NamedTuple):
     executing: int | None
     waiting: int | None
     demand_high: float | None
-    """The highest demand in seats in the last completed period between two adjustments of the limits (10 s)."""
+    """Highest demand in seats during the last completed adjustment period of 10 s."""
     demand_average: float | None
     demand_smoothed: float | None
     seconds_short: float | None
-    """Seconds in which the demand exceeded the current limit. Counted like all totals (see the module)."""
+    """Seconds in which the demand exceeded the current limit.
+
+    They apply to the same time as all totals (see the module).
+    """
     seconds: float | None
     """Seconds in which the server observed the demand."""
     dispatched: int | None
@@ -94,11 +101,17 @@ class LevelState(NamedTuple):
     queues: int | None
     """Number of queues, or None without a dump of queues."""
     is_quiescing: bool
-    """Whether the level is deleted and still has requests."""
+    """Whether the level is deleted but still has requests."""
     is_deleted: bool
-    """Whether only the metrics show the level: until its next restart, the server keeps the metrics of a deleted level."""
+    """Whether only the metrics show the level, because it is deleted.
+
+    The server keeps its metrics until the next restart.
+    """
     line: int
-    """Line of the nominal limit or another metric of the level, or else of the level in the dump of levels."""
+    """Line of a metric of the level, preferably its nominal limit.
+
+    Without metrics, line of the level in the dump of levels.
+    """
 
     @property
     def requests(self) -> int:
@@ -139,7 +152,10 @@ class ServerState(NamedTuple):
         return next((level for level in self.levels if level.name == name), None)
 
     def earlier_demand(self) -> list[defaultdict[str, float]]:
-        """Return the average demand in each of the earlier snapshots: a mapping from level to seats, 0 for absent levels."""
+        """Return the average demand in each of the earlier snapshots, in seats by level.
+
+        The demand of absent levels is 0.
+        """
         earlier = [
             snapshot.metrics.by_level(metric_names.DEMAND_AVERAGE)
             for snapshot in self.server.snapshots[:-1]
@@ -190,7 +206,10 @@ def _level_names(snapshot: Snapshot) -> set[str]:
 
 
 class _Values:
-    """The values of a snapshot by level. With an earlier snapshot, a counter is the increase since that snapshot."""
+    """The values of a snapshot by level.
+
+    With an earlier snapshot, the value of a counter is its increase since that snapshot.
+    """
 
     def __init__(self, snapshot: Snapshot, earlier: Metrics | None) -> None:
         metrics = snapshot.metrics
@@ -244,7 +263,7 @@ class _Values:
         return round(value - (self._earlier[level].value if level in self._earlier else 0))
 
     def demand_seconds(self, level: str) -> tuple[float | None, float | None]:
-        """Return two numbers of seconds: those in which the demand exceeded the current limit, and all observed ones.
+        """Return the seconds in which the demand exceeded the current limit, and all observed seconds.
 
         Each number is None if unknown.
         """
@@ -267,7 +286,10 @@ class _Values:
         return Waits(totals[inf], tuple(sorted(totals.items())))
 
     def line(self, level: str) -> int:
-        """Return the line of a metric of the level, preferably of its nominal limit, or else of the level in the dump."""
+        """Return the line of a metric of the level, preferably of its nominal limit.
+
+        Without metrics, return the line in the dump.
+        """
         samples = (samples[level] for samples in self._gauges.values() if level in samples)
         place = next(samples, None) or self.rows.get(level)
         return place.line if place is not None else 1
@@ -276,8 +298,8 @@ class _Values:
 def _count_dumped(snapshot: Snapshot) -> dict[str, DumpedLevel]:
     """Return the requests of each level in the dumps.
 
-    The dump of levels has all levels, but no seats. The dump of queues has no levels without queues. The dump of requests has
-    no levels without requests.
+    The dump of levels has all levels, but no seats. The dump of queues omits levels without queues. The dump of
+    requests omits levels without requests.
     """
     counts: dict[str, DumpedLevel] = {}
     for request in snapshot.requests or ():

@@ -41,7 +41,7 @@ def limits_differ(evidence: Evidence) -> Iterator[Diagnosis]:
                 help=f"use --server-concurrency {total}, or change the inflight flags of kube-apiserver",
             )
         )
-    elif limits is not None and different and not find_restored(evidence):  # APF820 reports restored limits
+    elif limits is not None and different and not find_restored(evidence):  # see APF820
         totals = find_totals({level.name: level.nominal for level in evidence.state.levels if level.nominal}, limits)
         names = {level.name for level, _ in different}
         explanation, advice = _explain_limits(total, totals)
@@ -50,7 +50,7 @@ def limits_differ(evidence: Evidence) -> Iterator[Diagnosis]:
             Problem(
                 evidence.level(different[0][0]),
                 f"the limits of {pluralize(len(names), 'level')} differ from the manifests",
-                # Without a known total, the comparison assumes the default of the inflight flags.
+                # If the total is unknown, the limits were computed with the default of the inflight flags.
                 severity="info" if total is None and expected is None and totals is not None else None,
                 notes=(*(text for _, text in different[:MAX_NAMED]), explanation),
                 help=advice,
@@ -75,10 +75,10 @@ def _different_limits(evidence: Evidence, limits: Limits) -> Iterator[tuple[Leve
 
 
 def _explain_limits(total: int | None, totals: tuple[int, int] | None) -> tuple[str, str]:
-    """Return an explanation of different limits, and advice.
+    """Return an explanation why limits differ, and advice.
 
     `total` is the server concurrency limit of the server. `totals` is the range of server concurrency limits that would
-    result in the nominal limits.
+    result in the observed nominal limits.
     """
     advice = "apply the manifests, or compare them with those of the server: apflint diff"
     if totals is None or (total is not None and not totals[0] <= total <= totals[1]):

@@ -34,7 +34,7 @@ class Quantity(NamedTuple):
     is_permanent: bool = True
     """Whether a server with priority levels always exports the metric. Counters of events appear with their first event."""
     counts_requests: bool = False
-    """Whether the value of a level without a sample is 0: a sample appears with the first request."""
+    """Whether an absent sample of a level means the value 0, because the sample appears with the first request."""
 
 
 NOMINAL = Quantity(
@@ -48,7 +48,7 @@ SEATS_IN_USE = Quantity(
     (Metric(f"{PREFIX}current_executing_seats", 28), Metric(f"{PREFIX}request_concurrency_in_use", 22, 31)),
     counts_requests=True,
 )
-"""Always exported, like executing and dispatched requests: the server counts the request that fetches the metrics."""
+"""Always exported, as are the numbers of executing and dispatched requests: the request that fetches the metrics counts."""
 EXECUTING = Quantity("executing requests", (Metric(f"{PREFIX}current_executing_requests", 18),), counts_requests=True)
 WAITING = Quantity(
     "waiting requests", (Metric(f"{PREFIX}current_inqueue_requests", 18),), is_permanent=False, counts_requests=True
@@ -63,8 +63,11 @@ WIDTHS = Quantity("seats of requests", (Metric(f"{PREFIX}work_estimated_seats_bu
 CLOCK = Quantity("time observed", (Metric(f"{PREFIX}demand_seats_count", 26),))
 """The histogram has an observation for each nanosecond, so its count is the age of a priority level in nanoseconds."""
 DEMAND_RATIO = Quantity("demand (distribution)", (Metric(f"{PREFIX}demand_seats_bucket", 26),))
-"""Nanoseconds by the ratio of demand to the current limit. The help text of the metric names the nominal limit, but recordings show
-that a level that borrows uses the current limit (set by `updateBorrowingLocked` in apf_controller.go)."""
+"""Nanoseconds by the ratio of the demand to the current limit.
+
+The help text of the metric names the nominal limit. But recordings show the current limit for a level that borrows (set
+by `updateBorrowingLocked` in apf_controller.go).
+"""
 START = Quantity("start of the server", (Metric("process_start_time_seconds", 18),))
 BUILD = Quantity("release of the server", (Metric("kubernetes_build_info", 18),), is_permanent=False)
 
@@ -154,7 +157,10 @@ MEASURES = (
     TERMINATIONS,
     INIT_EVENTS,
 )
-"""Quantities from which causes are concluded. Reports do not list missing ones: each cause names the data that it lacks."""
+"""Quantities from which causes are concluded.
+
+Reports do not list missing ones, because each cause names its missing data.
+"""
 NAMES = frozenset(metric.name for quantity in (*QUANTITIES, *MEASURES) for metric in quantity.metrics)
 
 _CAMEL_CASE_MINORS = (18, 19)

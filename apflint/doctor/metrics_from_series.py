@@ -1,6 +1,6 @@
 """Converts the series of one API server in Prometheus to the text format in which the server itself exports metrics.
 
-So the diagnosis reads both sources in the same way, and findings point to lines of this text.
+Thus, the diagnosis reads metrics from both sources in the same way. Findings refer to lines of this text.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ ETCD_LABEL = "apflint_metric"
 
 
 def write_metrics(series: Iterable[tuple[Mapping[str, str], str]], target_labels: Collection[str]) -> str:
-    """Return series, given as pairs of labels and value, as metrics in the order in which a server exports them.
+    """Return series as metrics in text format, in the order in which a server exports metrics.
 
-    `target_labels` are the labels that Prometheus adds, and that the result omits.
+    `series` are pairs of labels and value. `target_labels` are the labels that Prometheus adds, which are omitted.
     """
     lines = []
     for labels, value in series:
@@ -37,7 +37,7 @@ def write_metrics(series: Iterable[tuple[Mapping[str, str], str]], target_labels
 
 
 def _bound(text: str) -> str:
-    """Return the upper bound of a bucket as API servers write it: Prometheus 3 writes `1.0` instead of `1`."""
+    """Return the upper bound of a bucket as API servers write it. Prometheus 3 writes `1.0` instead of `1`."""
     try:
         number = float(text)
     except ValueError:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from apflint.doctor.level_state import Flow, LevelState
 
 YOUNG_SECONDS = 60.0
-"""Age of a server in seconds up to which its requests at catch-all may have arrived before it had read its FlowSchemas."""
+"""Maximum age in seconds of a server whose requests at catch-all may have arrived before the server had read its FlowSchemas."""
 MAX_CATCH_ALL = 0.01
 """Maximum proportion of the requests of a server at the level catch-all that is reported with severity info."""
 _FROM_CACHE = ListOptions(resource_version="0")

@@ -1,4 +1,4 @@
-"""Diagnosis of running servers: runs the rules, and reports findings in the form that `check` uses for manifests."""
+"""Diagnosis of running servers: runs the rules, and reports findings in the same form as `check`."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def diagnose(
 ) -> Report:
     """Diagnose servers and return the report.
 
-    `adjust` applies the settings of a project to a finding, as in `engine.Options`. If there is a conclusion, findings about
-    load get the advice of the cause that it names for their level, or severity info if it names none.
+    `adjust` applies the settings of a project to a finding, as in `engine.Options`. If there is a conclusion, findings
+    about load get the advice of the cause of their level. If their level has no cause, they get severity info.
     """
     findings = [
         adjusted
@@ -73,9 +73,9 @@ def _find(evidence: Evidence, rules: Collection[str], conclusion: Conclusion | N
 
 
 def _agree(finding: Finding, evidence: Evidence, conclusion: Conclusion) -> Finding:
-    """Make a finding about load consistent with the conclusion: give it the advice of the cause of its level.
+    """Make a finding about load consistent with the conclusion: use the advice of the cause of its level.
 
-    If the conclusion names none, the severity is at most info, and the advice is that nothing has to be done.
+    If the level has no cause, the severity is at most info, and the advice is that no action is needed.
     """
     level = finding.object.name if finding.object is not None and finding.object.kind != "FlowSchema" else None
     schema = finding.object.name if finding.object is not None and finding.object.kind == "FlowSchema" else None
@@ -89,7 +89,7 @@ def _agree(finding: Finding, evidence: Evidence, conclusion: Conclusion) -> Find
 
 
 def list_unexplained(report: Report) -> Report:
-    """Return a report with only the warnings and errors that no cause explains: those that are not about load."""
+    """Return a report with only the warnings and errors that are not about load, because the causes do not explain them."""
     findings = tuple(
         finding for finding in report.findings if finding.rule not in ABOUT_LOAD and finding.severity != "info"
     )

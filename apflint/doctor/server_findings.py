@@ -94,7 +94,8 @@ def misleading_number(evidence: Evidence) -> Iterator[Diagnosis]:
     if last.metrics is not None and last.metrics.has(metric_names.REJECTED):
         return
     wrong = [row for row in last.levels or () if row.timed_out == 0 and row.cancelled]
-    # Releases that limit waits by a deadline count time-outs as cancelled. Before, `wait` in queueset.go counted them apart.
+    # In releases that limit waits by a deadline, the counter of cancelled requests includes time-outs. In earlier
+    # releases, `wait` in queueset.go has separate counters.
     if wrong and evidence.release.limits_wait_by_deadline:
         count = sum(row.cancelled or 0 for row in wrong)
         names = join_some([f'"{row.level}"' for row in wrong], MAX_NAMED)

@@ -32,7 +32,10 @@ def find_totals(nominal: Mapping[str, int], limits: Limits) -> tuple[int, int] |
 
 
 def _totals_of_level(seats: int, shares: int, share_sum: int) -> tuple[int, int]:
-    """Return the smallest and largest server concurrency limit that give a level this nominal limit, rounded like the server."""
+    """Return the smallest and largest server concurrency limit with which a level with `shares` gets the nominal limit `seats`.
+
+    The computation rounds in the same way as the server.
+    """
     low, high = floor((seats - 1) * share_sum / shares) + 1, floor(seats * share_sum / shares)
     # Floating-point rounding can move both bounds by one.
     while low > 1 and nominal_limit(shares, share_sum, low - 1) >= seats:

@@ -35,8 +35,10 @@ _LEVEL_LABELS = ("priority_level", "priorityLevel")
 """Name of the label that contains the priority level. The second name is that of 1.18 and 1.19."""
 _SCHEMA_LABELS = ("flow_schema", "flowSchema")
 _MIN_DIFFERENCE, _MAX_PROPORTION = 100, 0.2
-"""Maximum difference between a counter of a dump and of the metrics: a number of requests, and a proportion. Both differ a
-little, because they were fetched one after the other."""
+"""Maximum difference between a counter in a dump and in the metrics: a number of requests, and a proportion.
+
+The values differ slightly, because dump and metrics were fetched one after the other.
+"""
 
 
 class Metrics(NamedTuple):
@@ -46,14 +48,20 @@ class Metrics(NamedTuple):
     samples: Samples
 
     def find(self, quantity: Quantity) -> list[Sample]:
-        """Return the samples of a quantity, from the newest of its metrics that is present."""
+        """Return the samples of a quantity.
+
+        If several metrics contain the quantity, use the newest metric that is present.
+        """
         for metric in quantity.metrics:
             if metric.name in self.samples.by_name:
                 return self.samples.by_name[metric.name]
         return []
 
     def by_level(self, quantity: Quantity) -> dict[str, Sample]:
-        """Return one sample for each level: if a level has several samples, such as one for each FlowSchema, their sum."""
+        """Return one sample for each level.
+
+        If a level has several samples, such as one for each FlowSchema, return their sum.
+        """
         totals: dict[str, Sample] = {}
         for sample in self.find(quantity):
             level = level_of(sample)
@@ -64,9 +72,10 @@ class Metrics(NamedTuple):
     def has(self, quantity: Quantity) -> bool:
         """Return whether the metrics show a quantity.
 
-        A counter appears with its first event, so the value of an absent counter is 0. But the file may contain only a part of the
-        metrics. Then the value is unknown: if the file has no dispatched requests, which every server exports, or if it ends
-        before the name of the counter (servers sort metrics by name).
+        A counter appears with its first event, so an absent counter usually has the value 0. But if the file contains
+        only a part of the metrics, the value is unknown. There are two signs of an incomplete file. It has no
+        dispatched requests, which every server exports. Or it ends before the name of the counter, because servers sort
+        metrics by name.
         """
         if self.has_unusable(quantity):
             return False
@@ -77,7 +86,10 @@ class Metrics(NamedTuple):
         return not quantity.is_permanent and is_complete and last > max(metric.name for metric in quantity.metrics)
 
     def has_unusable(self, quantity: Quantity) -> bool:
-        """Return whether a value of a quantity is unusable, so that an absent value is unknown, and not 0."""
+        """Return whether a quantity has an unusable value.
+
+        If so, an absent value of the quantity is unknown, and not 0.
+        """
         return not self.unusable_names.isdisjoint(metric.name for metric in quantity.metrics)
 
     @property
@@ -87,7 +99,7 @@ class Metrics(NamedTuple):
 
     @property
     def has_all_levels(self) -> bool:
-        """Whether the metrics probably show all levels: the mandatory levels, which are the first and the last, are present."""
+        """Whether the metrics probably show all levels: both mandatory levels are present, the first and the last by name."""
         return {CATCH_ALL, EXEMPT} <= self.levels
 
     @property
@@ -96,9 +108,9 @@ class Metrics(NamedTuple):
         return {level for quantity in metric_names.QUANTITIES for level in map(level_of, self.find(quantity)) if level}
 
     def missing(self, release: Release | None, *, with_unusable: bool = True) -> Iterator[str]:
-        """Yield the quantities that the metrics do not show although the release has them, with the name of the metric.
+        """Yield the quantities that the metrics do not show although the release exports them, each with the name of the metric.
 
-        `with_unusable` includes those with unusable values.
+        With `with_unusable`, also yield quantities whose values are unusable.
         """
         for quantity in metric_names.QUANTITIES:
             name = quantity.metrics[0].name if release is None else metric_names.name_in(quantity, release)
@@ -106,7 +118,7 @@ class Metrics(NamedTuple):
                 yield f"{quantity.label} ({name})"
 
     def unsupported(self, release: Release | None) -> Iterator[str]:
-        """Yield each quantity that the metrics lack because the release does not export it."""
+        """Yield each quantity that the metrics do not show because the release does not export it."""
         for quantity in metric_names.QUANTITIES:
             if release is not None and metric_names.name_in(quantity, release) is None and not self.has(quantity):
                 yield quantity.label
@@ -124,12 +136,15 @@ class Metrics(NamedTuple):
 
     @property
     def order(self) -> float:
-        """A number that grows while the server runs: its age or, up to 1.25, its number of dispatched requests."""
+        """A number that grows while the server runs: its age or, up to 1.25, the number of dispatched requests."""
         age = self.age_seconds
         return sum(sample.value for sample in self.find(metric_names.DISPATCHED)) if age is None else age
 
     def is_followed_by(self, later: Metrics) -> bool:
-        """Return whether `later` are metrics of the same process: their start times are equal, and `later` is not older."""
+        """Return whether `later` are later metrics of the same process.
+
+        Their start times must be equal, and `later` must not be older.
+        """
         return self.started == later.started and self.order <= later.order
 
     @property
@@ -151,7 +166,7 @@ class Snapshot(NamedTuple):
     queues: tuple[QueueRow, ...] | None = None
     requests: tuple[RequestRow, ...] | None = None
     sources: tuple[Source, ...] = ()
-    """The files that are present: metrics and dumps of levels, queues and requests."""
+    """The files of the snapshot: metrics and dumps of levels, queues and requests."""
 
     def source_of(self, part: str) -> Source:
         """Return the file of a part: `metrics`, `levels`, `queues` or `requests`."""
@@ -164,7 +179,7 @@ class Part(NamedTuple):
 
     source: Source
     kind: str
-    """`metrics`, `levels`, `queues` or `requests`, as the fields of `Snapshot`."""
+    """`metrics`, `levels`, `queues` or `requests`, as the field names of `Snapshot`."""
     content: Metrics | tuple[LevelRow, ...] | tuple[QueueRow, ...] | tuple[RequestRow, ...]
 
 
@@ -173,11 +188,14 @@ class Server(NamedTuple):
 
     snapshots: tuple[Snapshot, ...]
     cluster: str = ""
-    """Cluster of the server, or "" if the source does not show it. Servers of different clusters have nothing in common."""
+    """Cluster of the server, or "" if the source does not show it. Servers of different clusters are not compared."""
     instance: str = ""
     """Address of the server, or "" if the source does not show it. A restarted server keeps its address."""
     baseline: tuple[Snapshot, Snapshot] | None = None
-    """The first and the last snapshot of an earlier time with which the load is compared, or None: the time since the start."""
+    """First and last snapshot of the earlier time with which the load is compared.
+
+    If None, the load since the start is used.
+    """
 
     @property
     def last(self) -> Snapshot:
@@ -196,12 +214,12 @@ def schema_of(sample: Sample) -> str:
 
 
 def is_server_file(text: str) -> bool:
-    """Return whether the start of a file looks like metrics or a dump. The rest of the file may still be unreadable."""
+    """Return whether the start of a file looks like metrics or a dump. The rest of the file is not checked."""
     return looks_like_dump(text) or looks_like_metrics(text)
 
 
 def parse_part(name: str, text: str) -> Part:
-    """Parse metrics or a dump. The content determines which of them the text is.
+    """Parse metrics or a dump. The content determines the kind of the file.
 
     Raises UserError for other content. The message starts with `name`.
     """
@@ -248,10 +266,11 @@ def _parse(source: Source) -> Part:
 def group_servers(parts: Sequence[Part]) -> tuple[Server, ...]:
     """Group files into snapshots and servers.
 
-    Metrics with the same start time are from one server. The age of the levels orders the snapshots of a server. Dumps contain
-    neither. A dump belongs to the metrics whose file has the same name up to the first dot, or else to the metrics in the
-    same directory, if exactly one file qualifies. Otherwise, the dump belongs to the newest metrics of the only server.
-    Raises UserError if a dump cannot be assigned, or contradicts the metrics.
+    Metrics with the same start time are from one server. The age of the levels orders the snapshots of a server. Dumps
+    contain neither start time nor age. A dump belongs to the metrics whose file has the same name up to the first dot.
+    If there are none, it belongs to the metrics in the same directory, if exactly one file qualifies. Otherwise, the
+    dump belongs to the newest metrics of the only server. Raises UserError if a dump cannot be assigned, or contradicts
+    the metrics.
     """
     metrics = [part for part in parts if part.kind == "metrics"]
     dumps = [part for part in parts if part.kind != "metrics"]
@@ -296,7 +315,7 @@ def _group_metrics(metrics: Sequence[Part]) -> list[list[Part]]:
 
 
 def _check_order(part: Part, other: Part, *, is_same_server: bool) -> None:
-    """Raise UserError unless the metrics of `other` are certainly later metrics of the same server."""
+    """Raise UserError unless `other` are certainly later metrics of the same server as `part`."""
     names = f"{part.source.name} and {other.source.name}"
     if not is_same_server:
         raise UserError(

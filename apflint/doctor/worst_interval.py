@@ -1,7 +1,7 @@
-"""Ranks the moments of a period by how many requests are delayed: they wait in a queue, or were rejected and wait to retry.
+"""Ranks the moments of a period by the number of delayed requests, which wait in a queue or wait for a retry after a rejection.
 
-A rejected request has the header `Retry-After: 1` (`tooManyRequests` in priority-and-fairness.go), so its client waits for at
-least a second. Hence one rejection per second counts as much as one request that waits all the time.
+A rejected request has the header `Retry-After: 1` (`tooManyRequests` in priority-and-fairness.go), so its client waits
+for at least a second. Hence a rejection per second counts as much as a request that always waits.
 """
 
 from __future__ import annotations
@@ -24,17 +24,19 @@ class ClusterLoad(NamedTuple):
     waiting: float = 0.0
     """Requests that wait at the end of the interval."""
     waits: float = 0.0
-    """Average number of requests that waited in the interval: the sum of their waits in seconds, divided by its length.
+    """Average number of requests that waited in the interval: the sum of their waits, divided by the length of the interval.
 
-    Only waits that ended in the interval count, with an execution or a rejection."""
+    Only waits that ended in the interval are counted. A wait ends with an execution or a rejection.
+    """
     executing: float = 0.0
     """Requests that execute at the end of the interval."""
 
     @property
     def severity(self) -> tuple[float, float, float, float]:
-        """A sort key that is larger for a worse moment. Of two otherwise equal moments, the later one is worse.
+        """A sort key that is larger for a worse moment. If two moments are otherwise equal, the later one is worse.
 
-        Rejections count only if the server still rejects requests at the end, because the end shows the state of the levels.
+        Rejections count only if the server still rejects requests at the end of the interval, because the end shows the
+        state of the levels.
         """
         return min(self.rejected, self.rejected_at_end) + self.waiting, self.waits, self.executing, self.time
 
@@ -47,9 +49,9 @@ class ClusterLoad(NamedTuple):
 def rank_moments(loads: Iterable[ClusterLoad], seconds: float, maximum: int) -> list[ClusterLoad]:
     """Return the ends of at most `maximum` intervals, the worst first. Each interval has a length of `seconds`.
 
-    Two of the intervals overlap by at most half of their length. Several are returned, because the worst interval may show
-    only the burst at the start of an overload, and a later interval its cause. Moments at which no request waited or was
-    rejected are omitted. If all moments are of this kind, only the busiest moment is returned.
+    Two intervals overlap by at most half of their length. There are several intervals, because the worst one may show
+    only the burst at the start of an overload, and a later one its cause. Moments at which no request waited or was
+    rejected are omitted. If there are no other moments, only the busiest moment is returned.
     """
     chosen: list[ClusterLoad] = []
     for load in sorted(loads, key=lambda load: load.severity, reverse=True):

@@ -1,6 +1,6 @@
 """Tests of alerts for `promtool test rules`: artificial series of servers, and the alerts that must fire for these series.
 
-The servers have the levels and the limits of the configuration. Each test changes a healthy server in one way.
+The servers have the levels and the limits of the configuration. Each test changes one property of a healthy server.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 SUFFIX, RULES_SUFFIX = ".tests.yaml", ".rules.yaml"
 _SCRAPES = 40
-"""Number of samples of a series: 20 minutes, which is enough time for every alert to fire."""
+"""Number of samples of a series: 20 minutes of scrapes, so that every alert has enough time to fire."""
 _DRIFT_MINUTES = 20
 _EVENT = 6
-"""Index of the sample at which the load of a test case changes: 3 minutes after the start."""
+"""Index of the sample at which the load of a test case changes. It is 3 minutes after the start."""
 _STEP = 300
 """Number of requests of a level between two scrapes."""
 
@@ -44,20 +44,26 @@ Values = dict[Key, str]
 
 
 class Case(NamedTuple):
-    """A test case: what is wrong with a server, and which alerts fire."""
+    """A test case: the problem of a server, and the alerts that fire."""
 
     name: str
     changes: Values
     """Series that replace those of a healthy server."""
     alerts: tuple[str, ...] = ()
     minutes: int = 8
-    """Time in minutes at which the alerts are compared. Alerts about drift need 15 minutes, all others at most 6."""
+    """Time in minutes after which the fired alerts are compared.
+
+    Alerts about drift need 15 minutes, and all others at most 6.
+    """
 
 
 def build_tests(
     effective: Effective, thresholds: Thresholds, source: Queries, matchers: Sequence[Matcher], rule_file: str
 ) -> dict[str, object]:
-    """Return a file of tests for `promtool test rules`. Raises UserError if no labels of a target match the selector."""
+    """Return a file of tests for `promtool test rules`.
+
+    Raises UserError if the tests cannot construct a target for the selector.
+    """
     levels = {level.name: level for level in effective.limits.levels}
     own = tuple(level.name for level in effective.own_priority_levels if level.name in levels and level.spec.limited)
     model = _Server(source, levels, group_levels(effective), thresholds, own)
@@ -69,7 +75,10 @@ def build_tests(
 
 
 def find_target(matchers: Sequence[Matcher]) -> dict[str, str]:
-    """Return labels of a target that the matchers select. Raises UserError if a regular expression is not a list of names."""
+    """Return labels of a target that the matchers select.
+
+    Raises UserError for a regular expression that is not a list of names separated by `|`.
+    """
     target = {"instance": "192.0.2.1:6443"}
     for matcher in matchers:
         name = matcher.value.partition("|")[0].replace(r"\.", ".")
@@ -83,7 +92,7 @@ def find_target(matchers: Sequence[Matcher]) -> dict[str, str]:
 
 
 def _test(case: Case, servers: Sequence[tuple[dict[str, str], Values]], source: Queries) -> dict[str, Any]:
-    """Return the test of a case. Only the last server causes alerts."""
+    """Return the test of a case. Only the last of the servers causes alerts."""
     series = [
         {"series": _write_series(key, target), "values": values}
         for target, changed in servers
@@ -154,12 +163,12 @@ class _Server(NamedTuple):
 
     @property
     def lease(self) -> str | None:
-        """A level for leases, whose requests must not wait, or None."""
+        """The level for leases that the tests use, whose requests must not wait, or None."""
         return next(iter(self.groups.leases), None)
 
     @property
     def ordinary(self) -> str | None:
-        """A level with queues that is in none of the groups above, or None if there is no such level."""
+        """A level with queues that is not for leases, the control plane or nodes, or None if there is no such level."""
         special = {*self.groups.vital, *self.groups.rejecting, *self.groups.shared, *self.groups.contained}
         return next((level.name for level in self._limited if level.name not in special), None)
 
@@ -175,7 +184,7 @@ class _Server(NamedTuple):
         return [level for level in self._limited if level.name in {self.lease, self.ordinary, lender, CATCH_ALL, *some}]
 
     def healthy(self) -> Values:
-        """Return the series of a server where no alert fires."""
+        """Return the series of a server for which no alert fires."""
         values: Values = {}
         for level in self._used:
             values |= self._limits(level, level.nominal) | self._demand(level.name, 0)
@@ -203,7 +212,7 @@ class _Server(NamedTuple):
         yield from self._cases_of_drift()
 
     def everything_wrong(self) -> Values:
-        """Return series of a server that has the problems of all cases."""
+        """Return the series of a server that has the problems of all cases at once."""
         changes: Values = {}
         for case in self.cases():
             if case.alerts:

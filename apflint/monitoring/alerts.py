@@ -3,9 +3,9 @@
 A few alerts cover all levels: they compare each level with the limits that its server reports. Only drift from the
 manifests needs a separate alert for each level.
 
-Every alert is about continuing harm: rejections, long waits, or a level without free seats. Demand alone is not harm:
-the smoothed demand of a level stays high for minutes after a burst (half-life 5 min), and waiting requests count as
-demand.
+Every alert is about a continuing problem: rejections, long waits, or a level without free seats. A high demand alone is
+not a problem. The smoothed demand of a level stays high for minutes after a burst (half-life 5 min), and waiting
+requests are part of the demand.
 """
 
 from __future__ import annotations
@@ -31,9 +31,11 @@ if TYPE_CHECKING:
     from apflint.monitoring.queries import Queries
 
 MUST_NOT_REJECT = frozenset({"leader-election", "node-high", "system", "workload-high"})
-"""Built-in levels for requests of the control plane and of nodes. At the first two, a rejected request can cost a lease
-or a heartbeat. `system` serves other requests of kubelets, and `workload-high` requests of controllers
-(bootstrap/default.go)."""
+"""Built-in levels for requests of the control plane and of nodes.
+
+At the first two levels, a rejected request can cost a lease or a heartbeat. `system` is for other requests of kubelets,
+and `workload-high` for requests of controllers (bootstrap/default.go).
+"""
 _LEASES = "/apis/coordination.k8s.io/v1/namespaces"
 _VITAL_REQUESTS = (
     ("system:kube-controller-manager", "PUT", f"{_LEASES}/kube-system/leases/kube-controller-manager"),
@@ -41,45 +43,66 @@ _VITAL_REQUESTS = (
     ("system:node:a", "PUT", f"{_LEASES}/kube-node-lease/leases/a"),
     ("system:node:a", "PATCH", "/api/v1/nodes/a/status"),
 )
-"""Leases of the control plane, and heartbeats of nodes. A level that serves one of these requests must not reject
-requests, either."""
+"""Leases of the control plane, and heartbeats of nodes.
+
+Any other level that serves these requests must not reject requests, either.
+"""
 
 SCRAPE_SECONDS = 30
-"""Maximum time between two scrapes for which the alerts are designed, as in kube-prometheus. Rates range over four scrapes."""
+"""Maximum time in seconds between two scrapes for which the alerts are designed, as in kube-prometheus.
+
+Rates range over four scrapes.
+"""
 EVALUATION_SECONDS = 15
 """Time between two evaluations of the rules."""
 _RECENT = f"{SCRAPE_SECONDS}s"
-"""Time for which an event of the last scrape counts as recent. A longer `for` of an alert requires events in two scrapes."""
+"""Duration for which an event of the last scrape counts as recent.
+
+An alert with a longer `for` requires events in two scrapes.
+"""
 
 MAX_WAIT_BOUND_SECONDS = 30
 """Largest bucket bound of `request_wait_duration_seconds` (`requestDurationSecondsBuckets` in metrics.go)."""
 
 
 class Thresholds(NamedTuple):
-    """Maximum normal values. Proportions are from 0 to 1."""
+    """Thresholds of the alerts: the maximum normal values. Proportions are from 0 to 1."""
 
     rejected: float = 0.01
     """Proportion of rejected requests at a level with queues, or at a level that the control plane or nodes use."""
     rejected_reject: float = 0.1
     """Proportion of rejected requests at a level without queues, which rejects all requests above its limit."""
     shared_wait: float = 1
-    """99th percentile of waits, in seconds, at a level whose clients share one flow. All of them wait as long as the
-    busiest client."""
+    """99th percentile of waits, in seconds, at a level whose clients share one flow.
+
+    All clients wait as long as the busiest one.
+    """
     lease_wait: float = 1
-    """99th percentile of waits, in seconds, at a level for leases or heartbeats. A component renews its lease every 2
-    s, and gives the lease up after 10 s (`--leader-elect-renew-deadline`)."""
+    """99th percentile of waits, in seconds, at a level for leases or heartbeats.
+
+    A component renews its lease every 2 s, and gives the lease up after 10 s (`--leader-elect-renew-deadline`).
+    """
     wait: float = 5
-    """99th percentile of waits, in seconds, at other levels: a third of the 15 s after which the server rejects a
-    request. The value is a bucket bound of the histogram, so the comparison is exact."""
+    """99th percentile of waits, in seconds, at other levels.
+
+    The default is a third of the 15 s after which the server rejects a request.
+
+    The default is a bucket bound of the histogram, so the comparison is exact.
+    """
     execution: float = 1
-    """Mean service time in seconds of a level without free seats. The service level objective of Kubernetes for requests about
-    a single object is 1 s."""
+    """Mean service time, in seconds, of a level without free seats.
+
+    The service level objective of Kubernetes for requests for a single object is 1 s.
+    """
     etcd: float = 0.1
     """Mean duration in seconds of etcd requests except lists: the default of etcd's `--heartbeat-interval`."""
     webhook: float = 1
     """Mean duration in seconds of calls of an admission webhook."""
     exempt: float = 0.5
-    """Seats of exempt requests, as a proportion of the seats that all levels can lend. Exempt requests use these seats first."""
+    """Seats of exempt requests, as a proportion of the seats that all levels can lend.
+
+    Exempt requests take seats from this pool first.
+    """
     catch_all: float = 0.01
     """Requests at catch-all, as a proportion of all requests of the server."""
 
@@ -139,12 +162,12 @@ def escape_template(text: str) -> str:
 
 
 class Levels(NamedTuple):
-    """The limited priority levels, grouped by the purpose of their requests."""
+    """The priority levels with a limit, grouped by the purpose of their requests."""
 
     vital: tuple[str, ...]
     """Levels for the control plane and for nodes."""
     leases: tuple[str, ...]
-    """Those vital levels that serve leases or heartbeats."""
+    """The levels in `vital` that serve leases or heartbeats."""
     rejecting: tuple[str, ...]
     """Other levels without queues."""
     shared: tuple[str, ...]
@@ -174,7 +197,9 @@ def find_vital_levels(effective: Effective) -> frozenset[str]:
 
 
 def find_contained_levels(effective: Effective) -> Iterator[str]:
-    """Yield the levels of the manifests that limit one client: no other client uses the level, and the level cannot borrow.
+    """Yield the levels of the manifests that limit a single client.
+
+    No other client uses such a level, and it cannot borrow.
 
     Rejections and waits at such a level are its purpose, and do not harm other clients.
     """
@@ -258,7 +283,10 @@ _FIND = "apflint doctor finds the client and the cause."
 
 
 def _rejections(source: Queries, levels: Levels, thresholds: Thresholds, texts: _Texts) -> Iterator[Alert]:
-    """Yield alerts about rejections in at least two scrapes. A single rejected request never causes an alert."""
+    """Yield alerts about rejections that occur in at least two scrapes.
+
+    A single rejected request never fires an alert.
+    """
     summary = f"{texts.level} rejects {_PERCENT} of its requests"
     if levels.vital:
         yield Alert(
@@ -289,7 +317,7 @@ def _rejections(source: Queries, levels: Levels, thresholds: Thresholds, texts: 
 def _rejected(source: Queries, maximum: float, levels: str) -> str:
     rejected = source.rate(metric_names.REJECTED, levels)
     dispatched = source.rate(metric_names.DISPATCHED, levels)
-    # Dispatched requests have no series before the first dispatch.
+    # The series of dispatched requests does not exist before the first dispatch.
     total = f"({rejected} + ({dispatched} or 0 * {rejected}))"
     return f"{rejected}\n/ {total} > {_number(maximum)}\nand {_still_counts(source, metric_names.REJECTED, levels)}"
 
@@ -297,8 +325,9 @@ def _rejected(source: Queries, maximum: float, levels: str) -> str:
 def _still_counts(source: Queries, counter: metric_names.Quantity, levels: str) -> str:
     """Return an expression that has a result if a counter has grown since the second-to-last scrape.
 
-    A rate shows an event during its whole range, so it cannot show whether events continue. A counter appears with its
-    first event: without an earlier sample, this expression has a result, and the rate decides.
+    A rate shows an event during its whole range, so it does not show whether events continue. The series of a counter
+    begins with its first event. If there is no earlier sample, this expression has a result, so that only the rate
+    decides.
     """
     selected = source.select(counter, levels)
     now = f"sum by ({source.level}) ({selected})"
@@ -336,7 +365,7 @@ def _waits(source: Queries, levels: Levels, thresholds: Thresholds, texts: _Text
 
 
 def _waiting(source: Queries, seconds: float, levels: str) -> str:
-    """Return an expression for long waits at a level at which requests waited during one of the last scrapes."""
+    """Return an expression for long waits at levels at which requests also waited during one of the last scrapes."""
     waits = source.quantile(0.99, metric_names.WAITS, levels)
     return f"{waits} > {_number(seconds)}\nand {_has_queued(source, levels)}"
 
@@ -347,10 +376,10 @@ def _has_queued(source: Queries, levels: str = "", by: str | None = None) -> str
 
 
 def _saturation(source: Queries, levels: Levels, texts: _Texts) -> Iterator[Alert]:
-    """Yield alerts about levels that use or demand all seats that they can get now.
+    """Yield alerts about levels that use, or demand, all seats that they can have now.
 
-    The demand is that of the last adjustment period, because the smoothed demand stays high after a burst. The counters
-    of the level must increase, because a server keeps the last demand of a deleted level.
+    The demand of the last adjustment period is used, because the smoothed demand stays high after a burst. In addition,
+    the counters of the level must increase, because a server keeps the last demand of a deleted level in its metrics.
     """
     if levels.vital:
         vital = source.of_levels("=~", levels.vital)
@@ -400,7 +429,7 @@ def _exempt(source: Queries, thresholds: Thresholds, texts: _Texts) -> Iterator[
 
 
 def _slow_service(source: Queries, levels: Levels, thresholds: Thresholds, texts: _Texts) -> Iterator[Alert]:
-    """Yield alerts about requests that hold their seats for long. More seats do not solve this problem."""
+    """Yield alerts about requests that hold their seats for a long time. More seats do not solve this problem."""
     limited = source.of_levels("!~", (*levels.contained, EXEMPT))
     mean = source.mean(metric_names.EXECUTION_SUM, metric_names.EXECUTION_COUNT, limited, 'type!="watch"')
     more_seats = "More seats would fill with slow requests, too."
@@ -438,7 +467,7 @@ def _slow_service(source: Queries, levels: Levels, thresholds: Thresholds, texts
 
 
 def _catch_all(source: Queries, thresholds: Thresholds, texts: _Texts) -> Alert:
-    """Return an alert about requests at catch-all, except those before the server has read its objects."""
+    """Return an alert about requests at catch-all. Requests before the server has read its objects are ignored."""
     catch_all = source.of_levels("=~", (CATCH_ALL,))
     dispatched = source.rate(metric_names.DISPATCHED, catch_all)
     total = source.rate(metric_names.DISPATCHED, by=source.server)
@@ -484,7 +513,7 @@ def _drift_of_level(name: str, nominal: int, source: Queries, texts: _Texts) -> 
         f"Server {texts.server} has other manifests or other inflight flags.",
         "APF806",
     )
-    # Only for servers that Prometheus scrapes: without metrics, the left side has no result.
+    # If Prometheus does not scrape a server, the left side has no result, and the alert does not fire.
     others = f"count by ({source.server}) ({source.select(metric_names.NOMINAL)})"
     yield Alert(
         "APFLevelMissing",

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _RESERVED = frozenset({"alertname", "instance", "job", "priority_level", "priorityLevel"})
-"""Labels that identify what an alert is about. Users cannot set them."""
+"""Labels that identify the object of an alert. Users cannot set these labels."""
 
 
 def parse_labels(values: Iterable[str]) -> dict[str, str]:

@@ -87,7 +87,7 @@ def _overview(source: Queries) -> Iterator[Panel]:
 
 
 def _exempt(source: Queries) -> Iterator[Panel]:
-    """Yield a panel about exempt requests. Their seats are metrics from 1.28 on."""
+    """Yield a panel about exempt requests. Metrics of their seats exist from 1.28 on."""
     if not source.has_exempt_limits:
         return
     others = source.of_levels("!~", (EXEMPT,))

@@ -1,8 +1,8 @@
-"""Expressions of PromQL over the metrics of API Priority and Fairness, with the names of each release.
+"""Expressions of PromQL for the metrics of API Priority and Fairness, with the metric names of each release.
 
 Every expression is aggregated by cluster, server and priority level, so that both sides of an operator match one to
-one. This is true even after a change of the scrape configuration, when a target has two sets of labels: Prometheus
-reports the old series for five more minutes if they end without a staleness marker.
+one. Without aggregation, a change of the scrape configuration would break the match: a target then has two sets of
+labels. Prometheus reports the old series for five more minutes if they end without a staleness marker.
 """
 
 from __future__ import annotations
@@ -22,15 +22,20 @@ if TYPE_CHECKING:
 DEFAULT_SELECTOR = 'job="kube-apiserver"'
 """Selector of kubernetes-mixin for kube-apiserver (`kubeApiserverSelector` in config.libsonnet)."""
 USUAL_SELECTOR = 'job=~"kube-apiserver|apiserver|kubernetes-apiservers"'
-"""Matcher of the usual jobs of kube-apiserver: those of kubernetes-mixin, of kube-prometheus and the chart kube-prometheus-stack, and of
-the example configuration of Prometheus (documentation/examples/prometheus-kubernetes.yml). Queries can try all of them,
-because several jobs in a cluster are an error."""
+"""Matcher for the usual jobs of kube-apiserver.
+
+The jobs are those of kubernetes-mixin, of kube-prometheus and the chart kube-prometheus-stack, and of the example
+configuration of Prometheus (documentation/examples/prometheus-kubernetes.yml). A query can match all of them at once,
+because apflint reports an error if a cluster has several of these jobs.
+"""
 DEFAULT_CLUSTER_LABEL = "cluster"
 """Label with the cluster in kubernetes-mixin (`clusterLabel` in config.libsonnet)."""
 
 EXECUTION = Quantity("service times", (Metric(f"{PREFIX}request_execution_seconds_bucket", 18),))
-"""Time from dispatch to response. Watches have the label `type="watch"`, and end when their initial events are sent. Old
-releases do not have the label."""
+"""Time from dispatch to response. For watches, the time ends when the initial events are sent.
+
+Watches have the label `type="watch"`, except in old releases.
+"""
 
 _EXEMPT_LIMITS_MINOR = 28
 _MATCHER = re.compile(
@@ -53,7 +58,7 @@ class Matcher(NamedTuple):
 
     @property
     def value(self) -> str:
-        """The unescaped value. Of the escapes of PromQL, only those of quotes and backslashes are supported."""
+        """The value without quotes and escapes. Only the escapes of quotes and backslashes are supported."""
         return re.sub(r"\\(.)", r"\1", self.quoted[1:-1])
 
 
@@ -155,16 +160,18 @@ class Queries(NamedTuple):
         return f"max by ({self.level}) ({f'avg_over_time({selected}[{window}])' if window else selected})"
 
     def total(self, metric: Quantity | str, *matchers: str, window: str = "") -> str:
-        """Return the sum over the FlowSchemas of a level of a gauge with a sample for each FlowSchema."""
+        """Return the sum of a gauge over the FlowSchemas of each level. The gauge has a sample for each FlowSchema."""
         selected = self.select(metric, *matchers)
         return f"sum by ({self.level}) ({f'avg_over_time({selected}[{window}])' if window else selected})"
 
     def share_of_limit(self, *matchers: str, window: str = "") -> str:
-        """Return the proportion of its seats that a level uses or demands, as an average over `window` unless it is empty.
+        """Return the ratio of the seats that a level uses or demands to its limit.
 
-        From 1.26 on, this is the demand in the last period of 10 seconds in proportion to the current limit. For a
-        level without queues, the demand equals the seats in use (`dispatchSansQueueLocked` in queueset.go). Earlier
-        releases show only the seats in use.
+        If `window` is not empty, return the average over it.
+
+        From 1.26 on, this is the ratio of the demand in the last period of 10 seconds to the current limit. For a level
+        without queues, the demand equals the seats in use (`dispatchSansQueueLocked` in queueset.go). Earlier releases
+        export only the seats in use.
         """
         if self.counts_demand:
             demand = self.gauge(metric_names.DEMAND_AVERAGE, *matchers, window=window)
@@ -173,7 +180,7 @@ class Queries(NamedTuple):
         return f"{used} / {self.gauge(metric_names.NOMINAL, *matchers, window=window)}"
 
     def mean(self, total: Quantity | str, count: Quantity | str, *matchers: str, by: str | None = None) -> str:
-        """Return the mean of a histogram."""
+        """Return the mean of the observations of a histogram, for each level or by other labels."""
         return f"{self.rate(total, *matchers, by=by)} / {self.rate(count, *matchers, by=by)}"
 
     def quantile(self, quantile: float, buckets: Quantity, *matchers: str) -> str:

@@ -64,7 +64,7 @@ class LogProposalFiles(NamedTuple):
 
 
 def report_log_answer(answer: LogAnswer, files: LogProposalFiles | None, configuration: str) -> Iterator[Block]:
-    """Yield the evidence, the cause, the proposal or why there is none, what was rejected, the files, and the commands."""
+    """Yield the evidence, the cause, the proposal or the reason why there is none, rejected alternatives, files, and commands."""
     yield Only(DOCUMENTS, [Heading(TITLE, 1)])
     yield Only(TEXT, [Prose([f"Configuration: {configuration}"], "dim")])
     yield Only(DOCUMENTS, [Prose([f"Configuration: {configuration}"])])
@@ -195,7 +195,7 @@ def _describe_change(change: Change) -> str:
 
 
 def list_edits(proposal: LogProposal) -> list[str]:
-    """Return where the fields are that change in the manifests of the user."""
+    """Return the changed fields with their file and line in the manifests of the user."""
     edits = []
     for change in proposal.candidate.changes:
         if isinstance(change, LevelFieldChange):
@@ -302,7 +302,8 @@ def list_log_steps(proposal: LogProposal, files: LogProposalFiles) -> dict[str, 
         verify.insert(0, f"apflint test {shlex.quote(files.policy_test)}")
     if files.diff:
         verify.insert(0, files.diff)
-    # FlowSchemas first: their requests then go where they went before, and a new level is not used anymore.
+    # Delete FlowSchemas first. Their requests then go to their former FlowSchemas, so a new level is not in use when it
+    # is deleted.
     changes = sorted(proposal.candidate.changes, key=lambda change: isinstance(change, NewLevel))
     back = [_roll_back(proposal, change) for change in changes]
     return {"Verify": verify, "Apply": [f"kubectl apply -f {file}"], "Roll back": back}

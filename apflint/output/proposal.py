@@ -46,20 +46,20 @@ _STEP_TITLES = {"apply": "Apply", "verify": "Verify", "rollBack": "Roll back"}
 
 
 class ProposalFiles(NamedTuple):
-    """Names of the files of a proposal, and the words that name the configuration, as arguments of commands."""
+    """Names of the files of a proposal, and command-line arguments for the configuration."""
 
     manifests: str
     policy_test: str
     written: tuple[str, ...]
-    """The files that were written. The others are only names."""
+    """Names of the files that were written. The other files are only named."""
     diff: str
     """Command line that shows what the proposal changes."""
     words: str = ""
-    """Arguments that name the configuration."""
+    """Command-line arguments for the configuration."""
 
 
 def report_proposal(found: ProvenProposal, files: ProposalFiles, configuration: str) -> Iterator[Block]:
-    """Yield what is proposed, the proofs, the seats of each level, the files, and the commands."""
+    """Yield the proposed changes, the proofs, the seats of each level, the files, and the commands."""
     yield Only(DOCUMENTS, [Heading(TITLE, 1)])
     yield Only(TEXT, [Prose([f"Configuration: {configuration}"], "dim")])
     yield Only(DOCUMENTS, [Prose([f"Configuration: {configuration}"])])
@@ -73,7 +73,7 @@ def report_proposal(found: ProvenProposal, files: ProposalFiles, configuration: 
 
 
 def report_no_proposal(reason: NoProposal, configuration: str) -> Iterator[Block]:
-    """Yield why there is no proposal."""
+    """Yield the reason why there is no proposal."""
     yield Only(DOCUMENTS, [Heading(TITLE, 1)])
     yield Prose([f"Configuration: {configuration}"])
     sentences: list[Inline] = [Text(f"No proposal: {reason.reason}.", "bold")]
@@ -188,7 +188,7 @@ def _report_steps(found: ProvenProposal, files: ProposalFiles) -> Iterator[Block
 
 
 def list_steps(found: ProvenProposal, files: ProposalFiles) -> dict[str, list[str]]:
-    """Return the command lines that apply a proposal, verify it before, and roll it back."""
+    """Return the command lines that verify a proposal, apply it, and roll it back."""
     isolation = found.isolation
     change = isolation.shares_change
     steps: dict[str, list[str]] = {
@@ -204,7 +204,8 @@ def list_steps(found: ProvenProposal, files: ProposalFiles) -> dict[str, list[st
             *([files.diff] if files.diff else []),
             f"kubectl diff -f {file}",
         ]
-    # The FlowSchema first: its requests then go where they went before, and the level is not used anymore.
+    # Delete the FlowSchema first. Its requests then go to their former FlowSchemas, so the level is not in use when it
+    # is deleted.
     if (schema := isolation.flow_schema) is not None:
         steps["rollBack"].append(f"kubectl delete flowschema {schema.name}")
     if (level := isolation.new_level) is not None:

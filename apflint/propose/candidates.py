@@ -1,6 +1,6 @@
-"""The changes that a search tries, the smallest first, for the cause of an incident.
+"""The candidates of a search for the cause of an incident: combinations of changes, the smallest first.
 
-The grammar is that of `changes`. Not every combination is tried: numbers come from a short list around what the requests need.
+Not all combinations are tried. New numbers come from a short list of multiples of what the requests need.
 """
 
 from __future__ import annotations
@@ -45,33 +45,33 @@ if TYPE_CHECKING:
 
 SHARES = "nominalConcurrencyShares"
 _NEED_FACTORS = (1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0)
-"""Numbers of seats that are tried, as multiples of what the requests need on average."""
+"""Numbers of seats to try, as multiples of the average number of seats that the requests need."""
 _BORROWING = (50, 100, 200, 400, None)
 _LENGTHS = (2, 4)
-"""Factors of queues and of their length."""
+"""Factors to try for the number of queues and for the length of the queues."""
 _MAX_USERS = 3
-"""Maximum number of users who get a FlowSchema together if they share no group."""
+"""Maximum number of users for whom a FlowSchema names each user, if they have no group in common."""
 _STEPS = (1000, 500, 100, 50, 10, 5, 1)
 FLOW_QUEUES = QueuingConfiguration(queues=64, hand_size=6, queue_length_limit=50)
 ONE_FLOW_QUEUES = QueuingConfiguration(queues=1, hand_size=1, queue_length_limit=50)
-"""Queues of a new level for several flows, and for one. The length is the default of Kubernetes."""
+"""Queues of a new level, for several flows and for a single flow. The queue length is the default of Kubernetes."""
 _VITAL_LEVELS = LEASE_LEVELS | {"system"}
-"""Levels of leases, heartbeats and kubelets. Controllers have `workload-high`."""
+"""Levels of leases, heartbeats and kubelets. `workload-high`, the level of controllers, is not one of them."""
 _SHARED_LEVELS = ("global-default", "workload-low")
-"""Built-in levels for the requests of anybody."""
+"""Built-in levels for requests of all other users."""
 
 
 class Candidate(NamedTuple):
-    """Changes to try."""
+    """Changes that a search tries together."""
 
     kind: str
-    """What kind of change it is, for the summary of what was tried, such as `a level of its own for X`."""
+    """Kind of the changes, for the summary of what was tried, such as `a level of its own for X`."""
     changes: tuple[Change, ...]
     cost: Cost
     isolation: IsolationProposal | None = None
     """The FlowSchema and its level, if there is a new FlowSchema."""
     schema: str = ""
-    """The FlowSchema of the user that changes its place, or ""."""
+    """Name of the user's FlowSchema whose precedence changes, or ""."""
     after: Effective | None = None
     """The configuration with the changes."""
 
@@ -80,13 +80,13 @@ class CandidateList(NamedTuple):
     """The candidates of a search."""
 
     candidates: tuple[Candidate, ...]
-    """The smallest first."""
+    """The candidates in ascending order of cost."""
     impossible: tuple[str, ...]
-    """Changes that look right and that no proposal makes, with the reason, as sentences without a period."""
+    """Changes that seem useful but are never proposed, each with the reason, as sentences without a period."""
 
 
 def list_candidates(replay: Replay, usage: Usage, cause: LogCause, max_objects: int | None = None) -> CandidateList:
-    """Return what may remove a cause. `replay` has the configuration that was in force."""
+    """Return the changes that may remove a cause. `replay` has the configuration that was in force."""
     builder = _Builder(replay, usage, cause)
     found: list[Candidate] = []
     for kind, changes, isolation, schema in builder.list_all():
@@ -98,7 +98,7 @@ def list_candidates(replay: Replay, usage: Usage, cause: LogCause, max_objects: 
         cost = measure(changes, builder.known, after)
         if max_objects is None or cost.objects <= max_objects:
             found.append(Candidate(kind, changes, cost, isolation, schema, after))
-    found.sort(key=lambda candidate: candidate.cost)  # a stable sort: equal costs stay in the order of the grammar
+    found.sort(key=lambda candidate: candidate.cost)  # stable: candidates with equal costs keep their order
     return CandidateList(tuple(found), tuple(builder.impossible))
 
 
@@ -118,7 +118,7 @@ class _Builder:
         self.seconds = usage.incident.seconds * max(1, len(servers))
 
     def list_all(self) -> Iterator[_Found]:
-        if self.cause.cause == "leases-captured":  # more seats would leave the leases where they are
+        if self.cause.cause == "leases-captured":  # more seats would not move the leases to their own level
             yield from self._change_precedence()
             return
         yield from self._change_distinguisher()
@@ -133,7 +133,7 @@ class _Builder:
         return next((schema for schema in self.known.configuration.order if schema.name == name), None)
 
     def _change_precedence(self) -> Iterator[_Found]:
-        """Yield the place of a FlowSchema of the user after those for the system."""
+        """Yield a later precedence for the user's FlowSchema, after the FlowSchemas for the system."""
         schema = self._schema(self.cause.schema)
         if schema is None or schema.name in self.built_in_schemas:
             return
@@ -216,7 +216,7 @@ class _Builder:
                 yield f"more queues of {name}", (more,), None, ""
 
     def _place_clients(self) -> Iterator[_Found]:
-        """Yield FlowSchemas for clients, to an existing or a new level."""
+        """Yield new FlowSchemas that send the requests of clients to an existing or a new level."""
         users = self.cause.users
         if self.cause.cause in ("flood-one-flow", "list-heavy", "single-flow"):
             for subject in map(_subject_of, users):
@@ -264,15 +264,17 @@ class _Builder:
                 yield f"a level of its own for {names}", (plain, schema), own, ""
 
     def _fair_part(self) -> int:
-        """Return the seats that a cause keeps: its equal part of the seats of the level that it leaves."""
+        """Return the number of seats for the client that is the cause: an equal part of the seats of the level that it leaves."""
         limits = self.limits
         users = rank_users(self.usage.at(self.cause.level))
         return 1 if limits is None else max(1, limits.nominal // max(1, len(users)))
 
     def _list_targets(self, *, is_cause: bool) -> list[str]:
-        """Return existing levels for clients: those whose users the log shows, so that it shows who loses, too.
+        """Return the existing levels to which clients may move.
 
-        A client that is the cause would only harm the users of another level.
+        The log must show users of such a level, so that it shows who loses.
+
+        Return no level for a client that is the cause, because the client would harm the users of that level.
         """
         if is_cause:
             return []
@@ -286,7 +288,10 @@ def _subject_of(user: str) -> Subject:
 
 
 def list_fields(candidate: Candidate) -> tuple[tuple[str, Change], ...]:
-    """Return the numbers of a candidate that may be unnecessary, and for each the changes without it or with half of it."""
+    """Return the values of a candidate that may be unnecessary.
+
+    For each value, return the changes without it or with half of it.
+    """
     found: list[tuple[str, Change]] = []
     for change in candidate.changes:
         if isinstance(change, NewLevel):

@@ -1,4 +1,4 @@
-"""Texts of a proposal from a log: manifests whose comments say where each number comes from, and the policy test."""
+"""Texts of a proposal from a log: the policy test, and manifests whose comments explain each number."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _SERVER_ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def name_files(candidate: Candidate) -> str:
-    """Return the name that the files of a proposal have: that of its first object."""
+    """Return the name for the files of a proposal: the name of its first object."""
     for change in candidate.changes:
         if isinstance(change, NewFlowSchema):
             return change.name
@@ -54,7 +54,10 @@ def _name_object(change: Change) -> str:
 def write_changed_manifests(
     candidate: Candidate, before: Effective, after: Effective, needs: Sequence[Need], command: str, evidence: str
 ) -> str:
-    """Return all new and changed objects as YAML, levels first. `evidence` says which log the numbers come from."""
+    """Return all new and changed objects as YAML, levels first.
+
+    `evidence` is a sentence that names the log behind the numbers.
+    """
     head = (
         f"Proposed by `{command}` for Kubernetes {before.release.name} and {before.limits.server_concurrency} seats in each API"
         f" server. {evidence}"
@@ -78,7 +81,7 @@ def _write_objects(
     changes: Sequence[Change], before: Effective, after: Effective, needs: Sequence[Need], candidate: Candidate
 ) -> Iterator[tuple[dict[str, Any], dict[Path, str]]]:
     reasons: dict[str, str] = {}
-    for need in needs:  # the last one of a field, which is about half of its value, says most about the value
+    for need in needs:  # of several entries for a field, keep the last: it tried about half of the value
         reasons[need.field] = f"{need.change[:1].upper()}{need.change[1:]}, {need.misses[0]}."
     for change in changes:
         if isinstance(change, NewLevel):
@@ -119,7 +122,7 @@ def _get(value: Any, path: Path) -> Any:
 
 
 def _strip(value: dict[str, Any]) -> dict[str, Any]:
-    """Return an object without what the server adds, and without fields that are null."""
+    """Return an object without the fields that the server adds, and without fields that are null."""
     metadata = {key: item for key, item in value.get("metadata", {}).items() if key in _KEPT_METADATA}
     if annotations := {
         key: text for key, text in (metadata.pop("annotations", None) or {}).items() if key != _SERVER_ANNOTATION
@@ -150,7 +153,7 @@ def _comment_new_level(level: NewLevel, after: Effective, reasons: dict[str, str
             f"{total} seats x {level.shares} / {share_sum} shares, rounded up, are {limits.nominal} seats in each API server."
             f" {reasons.get('shares', '')}"
         ).strip(),
-        (*_LIMITED, "lendablePercent"): "The default: the level keeps its seats.",
+        (*_LIMITED, "lendablePercent"): "The level lends no seats, which is the default.",
     }
     if level.borrowing_limit_percent is not None:
         comments[(*_LIMITED, "borrowingLimitPercent")] = reasons.get("borrowingLimitPercent", "")
@@ -195,7 +198,10 @@ def write_log_policy_test(
     manifests: tuple[str, ...],
     cluster: str,
 ) -> str:
-    """Return a policy test that pins the intention: a property of all requests, or examples from the log. "" if none can."""
+    """Return a policy test of the intention: a property of all requests, or else examples from the log.
+
+    Return "" if there are none.
+    """
     isolation = candidate.isolation
     if isolation is not None and isolation.new_level is not None:
         return write_policy_test(isolation, after, manifests, cluster)
@@ -218,7 +224,7 @@ def _passes(suite: dict[str, Any], test: dict[str, Any], after: Effective) -> bo
 def _list_examples(
     candidate: Candidate, after: Effective, cause: LogCause, tuples: Sequence[AttributeTuple]
 ) -> Iterator[dict[str, Any]]:
-    """Yield an expectation for each user of the overloaded level, about the place of the first request of the user."""
+    """Yield an expectation for each user of the overloaded level: the target of the user's first request."""
     from apflint.replay.classification import TupleClassifier
 
     classifier = TupleClassifier(after)
@@ -245,7 +251,7 @@ def _list_examples(
 
 
 def _find_targets(candidate: Candidate, cause: LogCause) -> set[str]:
-    """Return names of FlowSchemas and levels whose requests are examples."""
+    """Return the names of the FlowSchemas and levels from whose requests the examples are chosen."""
     if candidate.schema:
         return set()
     names = {_name_object(change) for change in candidate.changes}

@@ -1,8 +1,8 @@
-"""The changes that proposals consist of: new objects, and fields of existing objects of the user.
+"""The changes that a proposal can contain: new objects, and new field values of the user's existing objects.
 
-A change is a value. `apply_changes` returns the configuration after changes, `find_forbidden` says which changes no proposal may
-make, and `measure` says how large they are. The smallest change is that with the fewest objects, then the fewest fields, then
-the fewest seats that other levels lose.
+`apply_changes` returns the configuration after the changes. `find_forbidden` explains which changes are not allowed.
+`measure` returns the size of the changes. The smallest change has the fewest new objects, then the fewest changed
+fields, then the smallest loss of seats of other levels.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from apflint.releases import Release
 
 _SOURCE = "<proposal>"
-"""Name of the text of objects that are not written to a file yet."""
+"""File name of objects that are not written to a file yet."""
 
 
 class NewLevel(NamedTuple):
@@ -47,7 +47,7 @@ class NewLevel(NamedTuple):
     lendable_percent: int
     borrowing_limit_percent: int | None
     queuing: QueuingConfiguration | None
-    """None: the level rejects requests without a free seat."""
+    """The queues, or None if the level rejects requests when no seat is free."""
 
 
 class NewFlowSchema(NamedTuple):
@@ -69,7 +69,10 @@ class FlowSchemaFieldChange(NamedTuple):
 
 
 Change: TypeAlias = NewLevel | NewFlowSchema | LevelFieldChange | FlowSchemaFieldChange
-"""Changes of levels are those of `--set`: shares, lendablePercent, borrowingLimitPercent, queues, handSize, queueLengthLimit."""
+"""A change.
+
+`LevelFieldChange` can set the fields that `--set` can: shares, percentages, queues, handSize and queueLengthLimit.
+"""
 
 
 class Cost(NamedTuple):
@@ -84,7 +87,7 @@ class Cost(NamedTuple):
 
 
 def apply_changes(effective: Effective, changes: Sequence[Change]) -> Effective:
-    """Return the configuration after changes. The objects that they name must exist. The order of the changes does not matter."""
+    """Return the configuration after changes, in any order. All objects that the changes name must exist."""
     new = [change for change in changes if isinstance(change, NewLevel | NewFlowSchema)]
     manifests = [build_manifest(change, effective.release) for change in sorted(new, key=lambda change: change.name)]
     changed = field_overrides.apply_changes(
@@ -104,7 +107,10 @@ def _order(change: LevelFieldChange) -> tuple[str, str]:
 
 
 def add_objects(effective: Effective, loaded: Iterable[Loaded]) -> Effective:
-    """Return the configuration with more manifests. They must not define objects that it has."""
+    """Return the configuration with additional manifests.
+
+    The manifests must not define objects that the configuration already has.
+    """
     more, own = build_workspace(loaded, effective.release), effective.workspace
     return Effective(
         own._replace(
@@ -199,7 +205,7 @@ def _build_subject(subject: Subject) -> dict[str, Any]:
 
 
 def measure(changes: Sequence[Change], before: Effective, after: Effective) -> Cost:
-    """Return the size of changes from `before` to `after`."""
+    """Return the size of changes that turn `before` into `after`."""
     own = {change.level for change in changes if isinstance(change, LevelFieldChange)}
     own |= {change.name for change in changes if isinstance(change, NewLevel)}
     losses = (max(0, -change.gain) for change in compare_levels(before.limits, after.limits) if change.name not in own)
@@ -208,9 +214,10 @@ def measure(changes: Sequence[Change], before: Effective, after: Effective) -> C
 
 
 def is_system_flow_schema(schema: FlowSchema, release: Release) -> bool:
-    """Return whether a FlowSchema is a built-in one for the system, or sends requests to a level that is reserved for it.
+    """Return whether a FlowSchema is for the system: a built-in one for the system, or one that references a system level.
 
-    No new FlowSchema may capture requests of such a FlowSchema: leases, heartbeats, and the control plane.
+    A new FlowSchema must not capture requests of such a FlowSchema: leases, heartbeats, and requests of the control
+    plane.
     """
     level = schema.spec.priority_level_configuration
     names = builtin.list_protected_flow_schemas(release)
@@ -227,7 +234,7 @@ def find_last_built_in(configuration: Configuration, release: Release) -> int:
 
 
 def find_forbidden(effective: Effective, changes: Iterable[Change]) -> tuple[str, ...]:
-    """Return why no proposal may make some of these changes, as clauses. Empty if it may make all of them."""
+    """Return the reasons why some of the changes are not allowed, as clauses. Empty if all changes are allowed."""
     return tuple(clause for change in changes for clause in _find_forbidden(effective, change))
 
 
@@ -248,7 +255,7 @@ def _find_forbidden(effective: Effective, change: Change) -> Iterator[str]:
                 yield f"the FlowSchema {quote(change.flow_schema)} is a built-in object"
             elif change.field == "matchingPrecedence" and isinstance(change.value, int):
                 schema = next((schema for schema in stored if schema.name == change.flow_schema), None)
-                # A later place takes no request from a FlowSchema for the system.
+                # A FlowSchema with a later precedence cannot capture requests of FlowSchemas for the system.
                 is_later = schema is not None and change.value > schema.spec.matching_precedence
                 find = _find_equal_precedence if is_later else _find_forbidden_precedence
                 yield from find(effective, change.flow_schema, change.value)

@@ -1,6 +1,7 @@
-"""What a change does to clients in trials: which goals it misses, and who gains and loses.
+"""The effects of a change on clients in simulations: missed goals, and the clients that gain or lose.
 
-The audit log shows no wait of less than half a second, so a protected client without a stated wait may wait that long.
+The audit log does not show waits of less than half a second. So a protected client may wait half a second, unless the
+user states another limit.
 """
 
 from __future__ import annotations
@@ -26,22 +27,26 @@ if TYPE_CHECKING:
     from apflint.propose.trials import ClientFigures, ClientKey, LogPart, TrialOutcome
 
 DEFAULT_WAIT = SECOND // 2
-"""Maximum 99th percentile of the wait of protected clients, in nanoseconds, if none is stated: the log shows no shorter wait."""
+"""Limit of the 99th percentile of the wait of protected clients, in nanoseconds, if the user states no limit."""
 MAX_WAIT_FACTOR = 1.5
-"""Maximum factor by which the wait of a client may grow that is no part of the goals, unless it stays below `DEFAULT_WAIT`. Reports
-name all who wait longer."""
+"""Maximum factor by which the wait of a client without a goal may grow.
+
+Waits below `DEFAULT_WAIT` may grow by any factor.
+
+Reports name all clients with longer waits.
+"""
 _BORROWED_PART, _BORROWED_SEATS = 0.1, 0.25
-"""Seats of other levels that a contained client may use: part of those before, and minimum."""
+"""Seats of other levels that a contained client may use: the proportion of the seats that it used before, and the minimum."""
 CONTAINED = frozenset(("flood-one-flow", "list-heavy"))
 """Causes whose clients must not take seats of other levels after the change."""
 
 
 class WaitGoal(NamedTuple):
-    """The goal that a client is never rejected, and waits at most for a time at the 99th percentile."""
+    """A goal for a client: no rejections, and a limit of the 99th percentile of the wait."""
 
     client: ClientKey
     wait: int
-    """In nanoseconds."""
+    """Limit of the 99th percentile of the wait, in nanoseconds."""
 
 
 class TrialGoals(NamedTuple):
@@ -49,9 +54,9 @@ class TrialGoals(NamedTuple):
 
     waits: tuple[WaitGoal, ...]
     kept: tuple[ClientKey, ...]
-    """Clients that must not become worse."""
+    """Clients without a goal, whose figures must not become worse."""
     suffering: tuple[ClientKey, ...]
-    """Clients that may become worse: the cause, and those that the user named."""
+    """Clients whose figures may become worse: the cause, and clients that the user named."""
     contained: tuple[ClientKey, ...]
     """Clients that must not take seats of other levels."""
 
@@ -63,7 +68,7 @@ def list_goals(
     protections: Collection[Protection],
     may_suffer: Collection[Subject],
 ) -> TrialGoals:
-    """Return the goals for clients. Without protections, everybody is protected who is not the cause."""
+    """Return the goals for clients. If the user protects nobody, all clients except the cause are protected."""
     waits: list[WaitGoal] = []
     kept: list[ClientKey] = []
     suffering: list[ClientKey] = []
@@ -92,7 +97,7 @@ def list_goals(
 
 
 def _list_groups(part: LogPart) -> dict[str, dict[tuple[str, ...], None]]:
-    """Return the groups of each user in the log."""
+    """Return the distinct lists of groups that each user has in the log, in the order of the log."""
     found: dict[str, dict[tuple[str, ...], None]] = {}
     for attributes in part.replay.log.tuples:
         if attributes.user is not None:
@@ -114,7 +119,7 @@ def _find_wait(client: ClientKey, infos: list[UserInfo], protections: Collection
 
 
 def find_misses(goals: TrialGoals, before: TrialOutcome, after: TrialOutcome) -> tuple[str, ...]:
-    """Return the goals that a trial misses, as clauses, the most important ones first. Empty if it meets all of them."""
+    """Return the goals that a trial misses, as clauses, the most important first. Empty if the trial meets all goals."""
     return tuple(_find_misses(goals, before, after))
 
 
@@ -151,12 +156,12 @@ def _find_losses(client: ClientKey, before: ClientFigures, after: ClientFigures)
 
 
 def _get(outcome: TrialOutcome, client: ClientKey) -> ClientFigures:
-    """Return the figures of a client. A client without a request in a part of a log has zeros."""
+    """Return the figures of a client. If the part of the log has no request of the client, all figures are 0."""
     return outcome.clients.get(client, NO_REQUESTS)
 
 
 def count_borrowed(goals: TrialGoals, outcome: TrialOutcome) -> float:
-    """Return the seats of other levels that the levels of contained clients use on average."""
+    """Return the average number of seats that the levels of contained clients borrow from other levels."""
     users = {client.user for client in goals.contained}
     former = {client.level for client in goals.contained}
     found = 0.0
@@ -176,7 +181,7 @@ class ClientEffect(NamedTuple):
 
 
 def compare_clients(before: TrialOutcome, after: TrialOutcome) -> tuple[ClientEffect, ...]:
-    """Return the clients whose waits or rejections change, those with the greatest change first."""
+    """Return the clients whose waits or rejections change, in descending order of the change."""
     found = [
         ClientEffect(client, _get(before, client), _get(after, client))
         for client in sorted({*before.clients, *after.clients})

@@ -1,4 +1,4 @@
-"""Goals of a proposal: who gets a level, who must not wait, and which clients no proposal is about."""
+"""Goals of a proposal: clients that get their own level or must not wait, and clients for which no proposal is possible."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ EVERY_PATH = NonResourcePolicyRule((ALL,), (ALL,))
 
 
 class Isolation(NamedTuple):
-    """The goal that the requests of some clients, together a tenant, have a priority level that nobody else uses."""
+    """The goal that some clients, together called a tenant, have a priority level that no other client uses."""
 
     subjects: tuple[Subject, ...]
     seats: int
@@ -54,18 +54,19 @@ class Isolation(NamedTuple):
 
 
 class Protection(NamedTuple):
-    """The goal that the requests of a client or of a priority level are not rejected, and wait only for a short time."""
+    """The goal that requests of a client, or of a priority level, are not rejected, and that their wait is limited."""
 
     target: Subject | str
     """A client, or the name of a priority level."""
     wait_seconds: float | None
-    """Maximum of the 99th percentile of the wait, or None for the wait that Kubernetes accepts."""
+    """Limit of the 99th percentile of the wait in seconds, or None for the default limit."""
 
 
 def parse_subject(text: str) -> Subject:
     """Parse `user:NAME`, `group:NAME` or `serviceaccount:NAMESPACE/NAME`. Raises UserError for other text.
 
-    Names that authentication gives to service accounts become service accounts, so that a client has only one form.
+    A user name of a service account, such as `system:serviceaccount:ci:runner`, becomes a service account. So each
+    client has only one form.
     """
     kind, _, name = text.partition(":")
     if not name:
@@ -133,10 +134,9 @@ def is_several_users(subject: Subject) -> bool:
 
 
 def find_refusal(subject: Subject) -> str | None:
-    """Return why no proposal is about the requests of a subject, as a clause, or None if a proposal can be.
+    """Return the reason why no proposal is possible for a subject, as a clause, or None if a proposal is possible.
 
-    The reasons are about names only. A subject with another name may have the requests of a system component, too: see
-    `proof`.
+    The check uses only names. `proof` finds other subjects that also have requests of a system component.
     """
     name, text = (subject.user if subject.kind == "User" else subject.group) or "", write_subject(subject)
     if name == ALL or (subject.kind == "Group" and name in (AUTHENTICATED, UNAUTHENTICATED, SERVICE_ACCOUNTS)):

@@ -1,6 +1,6 @@
-"""Incidents in audit logs: when requests were rejected or waited, where, and who took the seats meanwhile.
+"""Incidents in audit logs: periods in which requests were rejected or waited, their priority levels, and the users of the seats.
 
-Only what a log shows counts here: rejections, and waits of more than half a second.
+Only what a log shows counts: rejections, and waits of more than half a second.
 """
 
 from __future__ import annotations
@@ -21,16 +21,19 @@ if TYPE_CHECKING:
     from apflint.simulate.logged_requests import LoggedArrival
 
 STEP = MICROSECONDS
-"""Time in microseconds in which harmed requests are counted together."""
+"""Length of the intervals in which harmed requests are counted, in microseconds."""
 MAX_PAUSE = 60 * MICROSECONDS
-"""Longest time without harmed requests inside an incident."""
+"""Maximum time in microseconds between harmed requests of one incident."""
 MIN_HARMED, MIN_HARMED_SHARE = 5, 0.01
-"""Minimum number of harmed requests of a level, and their minimum part of its requests. Fewer are no overload (`doctor`)."""
+"""Minimum number of harmed requests of a level, and their minimum proportion of its requests, for an overload.
+
+`doctor` also ignores fewer harmed requests.
+"""
 _MAX_SAMPLES = 20_000
 
 
 class Incident(NamedTuple):
-    """A time in which requests were rejected or waited. Times are in microseconds since 1970."""
+    """A period in which requests were rejected or waited. Times are in microseconds since 1970."""
 
     start: int
     end: int
@@ -44,12 +47,15 @@ class Incident(NamedTuple):
 
 
 def is_harmed(request: LoggedArrival) -> bool:
-    """Return whether a request was rejected or waited, as far as the log shows it."""
+    """Return whether the log shows that a request was rejected or waited."""
     return request.rejected == 1 or (request.wait or 0) >= HIDDEN_WAIT
 
 
 def find_incidents(replay: Replay, keep: Callable[[LoggedArrival], bool] = lambda _: True) -> tuple[Incident, ...]:
-    """Return the incidents of a log, that with the most harmed requests first. Those with few harmed requests are none."""
+    """Return the incidents of a log, in descending order of harmed requests.
+
+    Periods with too few harmed requests are not incidents.
+    """
     counts: Counter[int] = Counter()
     for request in stream_requests(replay):
         if is_harmed(request) and keep(request):
@@ -74,7 +80,7 @@ def _group(steps: Sequence[int]) -> Iterator[list[int]]:
 
 
 class KindUsage(NamedTuple):
-    """Requests of a user with one verb and resource at a level."""
+    """Requests of one user with one verb and one resource at one level."""
 
     level: str
     flow_schema: str
@@ -87,16 +93,16 @@ class KindUsage(NamedTuple):
     harmed: int
     rejected: int
     seat_seconds: float
-    """Seats x seconds of all requests of the incident, including those that were rejected."""
+    """Sum of seats x seconds over all requests during the incident, including rejected requests."""
     service: float
-    """Median of the service times in seconds during the incident."""
+    """Median of the service times during the incident, in seconds."""
     calm_service: float | None
-    """Median of the service times before and after the incident, or None if there are too few."""
+    """Median of the service times before and after the incident, in seconds, or None if too few requests were executed."""
     is_watch: bool
     seats: float
-    """Mean seats of a request."""
+    """Average number of seats of a request."""
     impatient: int
-    """Number of requests that left the queue after a quarter of the timeout that their client had set."""
+    """Number of requests that waited in a queue and were rejected, and whose client had set a timeout."""
 
     @property
     def user(self) -> str:
@@ -105,15 +111,15 @@ class KindUsage(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """Who took the seats during an incident."""
+    """Use of seats during an incident."""
 
     incident: Incident
     kinds: tuple[KindUsage, ...]
-    """Sorted by seat-seconds, the largest first."""
+    """The requests by kind, in descending order of seat-seconds."""
     servers: tuple[tuple[tuple[int, str], float], ...]
-    """Seat-seconds of each API server and level."""
+    """Seat-seconds by API server and level."""
     harmed_servers: tuple[tuple[tuple[int, str], int], ...]
-    """Number of harmed requests of each API server and level."""
+    """Number of harmed requests by API server and level."""
 
     def at(self, level: str) -> tuple[KindUsage, ...]:
         """Return the requests of a level."""
@@ -121,7 +127,7 @@ class Usage(NamedTuple):
 
     @property
     def overloaded(self) -> tuple[str, ...]:
-        """Levels that rejected requests or let them wait, that with the most harmed requests first."""
+        """Levels that rejected requests or let them wait, in descending order of harmed requests."""
         requests: Counter[str] = Counter()
         harmed: Counter[str] = Counter()
         for kind in self.kinds:
@@ -144,11 +150,11 @@ class _Tally:
 
 
 _MIN_CALM = 5
-"""Minimum number of calm requests whose service times are compared."""
+"""Minimum number of requests outside the incident for computing the median of their service times."""
 
 
 def measure_usage(replay: Replay, survey: LogSurvey, incident: Incident) -> Usage:
-    """Return who took the seats during an incident. `survey` is that of the same requests."""
+    """Return the use of seats during an incident. `survey` is the survey of the same requests."""
     tallies: dict[tuple[str, str, tuple[str, str, str]], _Tally] = {}
     servers: Counter[tuple[int, str]] = Counter()
     harmed_servers: Counter[tuple[int, str]] = Counter()

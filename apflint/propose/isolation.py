@@ -41,19 +41,22 @@ if TYPE_CHECKING:
 
 LENDABLE_PERCENT, BORROWING_LIMIT_PERCENT = 50, 100
 QUEUING = QueuingConfiguration(queues=64, hand_size=6, queue_length_limit=50)
-"""Queues for several flows: as in the built-in level `node-high`. Four busy flows fill all queues of another flow with a
-probability of 0.1% (`apflint shards --recommend 0.001 --elephants 4`)."""
+"""Queues of a new level for several flows, as in the built-in level `node-high`.
+
+Four busy flows fill all queues of another flow with a probability of 0.1% (`apflint shards --recommend 0.001
+--elephants 4`).
+"""
 ONE_FLOW_QUEUING = QueuingConfiguration(queues=1, hand_size=1, queue_length_limit=300)
-"""One queue for one flow, with room for as many requests as a flow has with `QUEUING`."""
+"""Queues of a new level for a single flow: one queue that holds as many requests as `QUEUING` allows for a flow."""
 _EVERYBODY = Subject("User", ALL, None, None)
 _STEPS = (1000, 500, 100, 50, 10, 5, 1)
-"""Steps of precedences: a round number is easier to read in a list of FlowSchemas."""
+"""Preferred divisors of a new precedence, because round numbers are easier to read in a list of FlowSchemas."""
 _SHARES = "nominalConcurrencyShares"
 _MAX_NAME = 63
 
 
 class Captor(NamedTuple):
-    """A FlowSchema that captures requests of the tenant, with an example by a client that is only in the tenant."""
+    """A FlowSchema that captures requests of the tenant, with an example request of a client that belongs only to the tenant."""
 
     flow_schema: FlowSchema
     position: int
@@ -66,17 +69,20 @@ class Captor(NamedTuple):
 
 
 class IsolationProposal(NamedTuple):
-    """Changes that give a tenant its level, and what they are meant to move."""
+    """Changes that give a tenant its own level, and the FlowSchemas whose requests are intended to move."""
 
     goal: Isolation
     level: str
     changes: tuple[Change, ...]
     sources: tuple[FlowSchema, ...]
-    """FlowSchemas after the new one. Requests of the tenant leave them. Empty if only shares change."""
+    """FlowSchemas after the new FlowSchema, which captures requests of the tenant from them.
+
+    Empty if only shares change.
+    """
     captors: tuple[Captor, ...]
-    """The FlowSchemas of `sources` that capture requests of clients that are only in the tenant."""
+    """The FlowSchemas in `sources` that capture requests of clients that belong only to the tenant."""
     staying: tuple[Captor, ...]
-    """FlowSchemas before the new one, which keep the requests of the tenant that they capture."""
+    """FlowSchemas before the new FlowSchema, which still capture requests of the tenant."""
 
     @property
     def flow_schema(self) -> NewFlowSchema | None:
@@ -85,12 +91,12 @@ class IsolationProposal(NamedTuple):
 
     @property
     def new_level(self) -> NewLevel | None:
-        """The new priority level, or None if the tenant has one."""
+        """The new priority level, or None if the tenant already has its own level."""
         return next((change for change in self.changes if isinstance(change, NewLevel)), None)
 
     @property
     def shares_change(self) -> LevelFieldChange | None:
-        """The change of the shares of the level that the tenant has, or None."""
+        """The change of the shares of the tenant's existing level, or None if the level is new."""
         return next((change for change in self.changes if isinstance(change, LevelFieldChange)), None)
 
     def find_intention(self, after: Effective) -> Intention:
@@ -101,18 +107,18 @@ class IsolationProposal(NamedTuple):
 
 
 class NoProposal(NamedTuple):
-    """Why there is no proposal, and what to do instead."""
+    """The reason why there is no proposal, and advice."""
 
     reason: str
-    """A clause."""
+    """The reason, as a clause."""
     advice: str = ""
-    """A clause, or empty."""
+    """What the user can do instead, as a clause. Empty if unknown."""
 
 
 def propose_isolation(effective: Effective, goal: Isolation) -> IsolationProposal | NoProposal:
     """Return the smallest changes that give the tenant its own level with the wanted seats.
 
-    Raises UserError for more seats than an API server has. The result is not proven yet.
+    Raises UserError if the goal has more seats than an API server. The caller must prove the result.
     """
     for subject in goal.subjects:
         if reason := find_refusal(subject):
@@ -127,7 +133,7 @@ def propose_isolation(effective: Effective, goal: Isolation) -> IsolationProposa
 
 
 class _Search:
-    """The FlowSchemas that capture requests of the tenant now, and what may change about them."""
+    """Search for changes. It starts from the FlowSchemas that capture requests of the tenant now."""
 
     def __init__(self, effective: Effective, goal: Isolation) -> None:
         self.effective, self.goal = effective, goal
@@ -138,7 +144,7 @@ class _Search:
             captor.position for captor in self.captors if is_system_flow_schema(captor.flow_schema, effective.release)
         )
         self.last_fixed = max((self.last_built_in, *system))
-        """Position of the last FlowSchema after which a new one must be."""
+        """Position of the last FlowSchema that must stay before the new FlowSchema."""
         self.movable = tuple(captor for captor in self.captors if captor.position > self.last_fixed)
 
     def explain_immovable(self) -> NoProposal:
@@ -155,7 +161,10 @@ class _Search:
         )
 
     def propose(self) -> IsolationProposal | NoProposal:
-        """Return the changes, if some of the requests can move."""
+        """Return the changes, or the reason if there are none.
+
+        At least some of the tenant's requests must be able to move.
+        """
         own = self._find_own_level()
         others = tuple(captor for captor in self.movable if captor.level != own)
         shares = self._find_shares(own)
@@ -185,7 +194,10 @@ class _Search:
         )
 
     def _keep_used_entries(self, sources: Sequence[FlowSchema]) -> PolicyRulesWithSubjects:
-        """Return the rule of the tenant without its resource rule or non-resource rule, if no such requests would move."""
+        """Return the rule of the tenant.
+
+        Omit its resource rule or non-resource rule if that rule would move no request.
+        """
         rule = self.goal.rule
         parts = rule._replace(non_resource_rules=()), rule._replace(resource_rules=())
         analysis = Analysis(self.configuration, more_rules=parts)
@@ -196,7 +208,7 @@ class _Search:
         )
 
     def _resize(self, own: str, shares: int) -> tuple[LevelFieldChange, ...]:
-        """Return the change of the shares of the tenant's level, or nothing if it has the wanted seats."""
+        """Return the change of the shares of the tenant's level. Empty if the level already has the wanted seats."""
         limits = self._limits_of(own)
         if limits.shares == shares or limits.nominal == self.goal.seats:
             return ()
@@ -211,7 +223,7 @@ class _Search:
         )
 
     def _find_shares(self, own: str | None) -> int | None:
-        """Return the smallest shares that give the tenant's level the wanted seats, or None if no shares do."""
+        """Return the smallest number of shares that gives the tenant's level the wanted seats, or None if no number does."""
         others = sum(level.shares for level in self.effective.limits.levels if level.name != own)
         return find_smallest_shares(self.goal.seats, others, self._total)
 
@@ -232,7 +244,7 @@ class _Search:
         )
 
     def _find_own_level(self) -> str | None:
-        """Return the priority level, not a built-in one, that gets requests of the tenant and of nobody else, or None. None if there is no such level."""
+        """Return the priority level that gets only requests of the tenant and is not built-in, or None if there is none."""
         built_in = builtin.list_names(self.effective.release, "PriorityLevelConfiguration")
         names = dict.fromkeys(captor.level for captor in self.movable if captor.level not in built_in)
         everything = match_all_requests((_EVERYBODY,))
@@ -248,8 +260,8 @@ class _Search:
     def _find_precedence(self, earliest: int) -> tuple[int | None, int]:
         """Return a free precedence before the FlowSchema at a position, and the position of the first FlowSchema after it.
 
-        If there is no room directly before it, the precedence is before other FlowSchemas, too. They lose the requests of the
-        tenant that they capture.
+        If no precedence directly before the FlowSchema is free, the returned precedence is also before other
+        FlowSchemas. The new FlowSchema then captures requests of the tenant from these FlowSchemas, too.
         """
         order = self.configuration.order
         for first in range(earliest, self.last_fixed, -1):
@@ -258,7 +270,7 @@ class _Search:
             for step in _STEPS:
                 multiples = range(low // step * step + step, high, step)
                 if multiples:
-                    return min(multiples, key=lambda number: abs(2 * number - low - high)), first  # called here
+                    return min(multiples, key=lambda number: abs(2 * number - low - high)), first  # called at once
         return None, earliest
 
     @property
@@ -270,7 +282,7 @@ class _Search:
         return NewLevel(name, shares, LENDABLE_PERCENT, BORROWING_LIMIT_PERCENT, queuing)
 
     def _choose_name(self) -> str:
-        """Return a name for both objects that no object has: the name of the first subject, with a number if necessary."""
+        """Return a name for both objects that no object has: the first subject's name, with a number if the name is taken."""
         configuration, release = self.configuration, self.effective.release
         used = {schema.name for schema in (*configuration.order, *configuration.dangling)}
         used |= {*configuration.levels, *configuration.unusable}
@@ -284,7 +296,7 @@ class _Search:
 
 
 def make_name(subject: Subject) -> str:
-    """Return the name of a subject as the name of an object, which may only have lower-case letters, digits, `-` and `.`."""
+    """Return a subject's name converted to an object name, which allows only lowercase letters, digits, `-` and `.`."""
     text = (subject.user if subject.kind == "User" else subject.group) or ""
     if (account := subject.service_account) is not None:
         text = account.namespace if account.name == ALL else f"{account.namespace}-{account.name}"
@@ -293,14 +305,15 @@ def make_name(subject: Subject) -> str:
 
 
 def describe_tenant(goal: Isolation) -> str:
-    """Return the subjects of a tenant, in the form that `--isolate` accepts."""
+    """Return the subjects of a tenant in the form that `--isolate` accepts."""
     return join_words(map(write_subject, goal.subjects), "and")
 
 
 def find_captors(configuration: Configuration, subjects: Sequence[Subject]) -> Iterator[Captor]:
     """Yield the FlowSchemas that capture requests of a typical client of each subject, in matching order.
 
-    A typical client of a group is only in this group, and a typical service account of a namespace is not named by a rule.
+    A typical client of a group belongs only to this group. A typical service account of a namespace has a name that no
+    rule contains.
     """
     found: dict[int, Captor] = {}
     unmentioned = Analysis(configuration).unmentioned
@@ -318,7 +331,7 @@ def find_captors(configuration: Configuration, subjects: Sequence[Subject]) -> I
 
 
 def _reduce(configuration: Configuration, user: UserInfo) -> Configuration:
-    """Return the configuration with the rules that match requests of a user, as rules about everybody."""
+    """Return the configuration with only the rules that match a user, and with a subject for everybody in each rule."""
     reduced = []
     for schema in configuration.order:
         rules = tuple(

@@ -1,6 +1,7 @@
-"""The cause of an incident, from an audit log alone: what `doctor` concludes from metrics, as far as a log shows it.
+"""The cause of an incident, found in an audit log without metrics. `doctor` finds the same causes in metrics.
 
-The names of causes are those of `doctor`. A proposal follows only from causes that objects of API Priority and Fairness can remove.
+The names of causes are those of `doctor`. There is a proposal only for causes that a change of API Priority and
+Fairness objects can remove.
 """
 
 from __future__ import annotations
@@ -32,35 +33,38 @@ CONFIGURATION_CAUSES = frozenset(
 )
 """Causes that a change of FlowSchemas or priority levels can remove."""
 CONTAINED_CAUSES = frozenset(("noisy-but-fair", "flood-contained"))
-"""Causes that harm nobody else: the queues and limits do what they are for."""
+"""Causes in which the client that is the cause delays only itself, so that nothing needs to change."""
 _SERVER_USER = "system:apiserver"
 _MIN_START_LISTS = 5
-"""Minimum number of resources that an API server lists at its start: those of authorization, admission and its own objects."""
+"""Minimum number of resources that an API server lists when it starts, for authorization, admission and its own objects."""
 _START_SECONDS = 60
-"""Time after a start in which clients list and watch everything again."""
+"""Time in seconds after the start of an API server in which clients list and watch all objects again."""
 _MIN_WATCHES = 0.3
-"""Minimum part of watches among the harmed requests of a level."""
+"""Minimum proportion of watches among the harmed requests of a level for the cause to be watches."""
 _MIN_EXEMPT = 0.3
-"""Minimum part of the seats of the servers that exempt requests of clients hold on average."""
+"""Minimum proportion of all seats of the servers that exempt requests of clients occupy on average."""
 _LONG_SECONDS = 0.5
-"""Execution time of a request for one object from which it is slow. Kubernetes aims at 1 s for the 99th percentile."""
+"""Execution time in seconds from which a request for one object is slow.
+
+The objective of Kubernetes is 1 s for the 99th percentile.
+"""
 _GROWTH, _GROWTH_SECONDS = 3.0, 0.05
-"""Minimum factor and difference between the service time during an incident and before it."""
+"""Minimum ratio, and minimum difference in seconds, of the service time during an incident to that before the incident."""
 _MIN_SLOW = 0.5
-"""Minimum part of the seat-seconds of a level that slow requests take."""
+"""Minimum proportion of slow requests in the seat-seconds of a level for the cause to be slow requests."""
 _SEVERAL_OBJECTS = frozenset(("list", "watch", "deletecollection"))
 _IMBALANCE = 2.0
-"""Minimum ratio of the seat-seconds of two servers."""
+"""Minimum ratio of the seat-seconds of two API servers for calling the load unequal."""
 _MIN_HARMED_SERVER = 0.05
-"""Minimum part of the harmed requests of a level that a server has, if the level is overloaded there."""
+"""Minimum proportion of a level's harmed requests for calling the level overloaded at an API server."""
 MIN_USER_SHARE = 0.5
-"""Minimum part of the seat-seconds that one user takes, if this user is the cause."""
+"""Minimum proportion of the seat-seconds for a single user to be the cause."""
 _MIN_IMPATIENT = 0.8
-"""Minimum part of time-outs of requests with a timeout among the rejections of a level."""
+"""Minimum proportion of requests with a timeout set by the client among the rejections of a level."""
 _WIDE = 1.5
-"""Minimum mean seats of a request of several seats."""
+"""Minimum average number of seats of requests for calling them wide."""
 _NO_SEATS = 1e-9
-"""Seat-seconds of a level if no service time is known, so that parts of them are defined."""
+"""Value for the seat-seconds of a level if no service time is known. It avoids a division by zero."""
 _MAX_NAMES = 3
 
 
@@ -68,22 +72,22 @@ class LogCause(NamedTuple):
     """The cause of an incident."""
 
     cause: str
-    """The name that `doctor` has for the cause, or `slow-service`."""
+    """Name of the cause, as in `doctor`, or `slow-service`."""
     message: str
-    """What happens, in one or two sentences."""
+    """Description of the incident and its cause, in one or two sentences."""
     level: str
     """The overloaded level."""
     schema: str = ""
-    """The FlowSchema whose requests are the cause, or ""."""
+    """Name of the FlowSchema whose requests are the cause, or "" if the cause is not a FlowSchema."""
     users: tuple[str, ...] = ()
-    """The users who are the cause. Empty if nobody in particular is."""
+    """The users who are the cause. Empty if no single user is the cause."""
     evidence: tuple[str, ...] = ()
     advice: str = ""
-    """What to do instead of a change of objects, as a clause, or ""."""
+    """What the user can do, as a clause, if a change of objects does not help. "" if unknown."""
 
     @property
     def is_contained(self) -> bool:
-        """Whether only the users who are the cause are harmed, so that nothing has to change."""
+        """Whether the client that is the cause delays only itself, so that nothing needs to change."""
         return self.cause in CONTAINED_CAUSES
 
     @property
@@ -116,7 +120,7 @@ class _View(NamedTuple):
         return sum(kind.harmed for kind in self.kinds)
 
     def seats_of(self, seat_seconds: float) -> float:
-        """Return seat-seconds as a mean number of seats in one API server."""
+        """Convert seat-seconds to the average number of seats in one API server."""
         return seat_seconds / self.usage.incident.seconds / max(1, self.servers)
 
 
@@ -131,7 +135,7 @@ def find_log_cause(replay: Replay, usage: Usage) -> LogCause | None:
 
 
 def rank_users(kinds: Sequence[KindUsage]) -> list[tuple[str, float]]:
-    """Return the users of requests with their seat-seconds, the largest first."""
+    """Return the users of requests with their seat-seconds, in descending order of seat-seconds."""
     totals: dict[str, float] = {}
     for kind in kinds:
         totals[kind.user] = totals.get(kind.user, 0.0) + kind.seat_seconds
@@ -209,12 +213,12 @@ def _find_slow_service(view: _View) -> LogCause | None:
     before = "" if top.calm_service is None else f" ({top.calm_service:.3f} s before)"
     return LogCause(
         "slow-service",
-        f"Not a matter of seats: requests are slow. At {quote(view.level)}, a {verb} of {resource} by {user} takes {top.service:.2f} s"
+        f"Requests are slow, which more seats do not change. At {quote(view.level)}, a {verb} of {resource} by {user} takes {top.service:.2f} s"
         f"{before}, and slow requests for single objects hold {share:.0%} of the seats.",
         view.level,
         top.flow_schema,
         tuple(dict.fromkeys(kind.user for kind in slow)),
-        advice="look at admission webhooks and at etcd: `apflint doctor` with the metrics names the one that is slow",
+        advice="look at admission webhooks and at etcd: `apflint doctor` with the metrics shows which of them is slow",
     )
 
 
@@ -238,7 +242,7 @@ def _find_imbalance(view: _View) -> LogCause | None:
 
 
 def find_captured(view: _View) -> dict[str, list[int]]:
-    """Return the FlowSchemas of the user that capture requests for the system at a level, with the attribute tuples."""
+    """Return the user's FlowSchemas that capture requests for the system at a level, each with indices of attribute tuples."""
     known = view.replay.known
     release = known.release
     defaults = TupleClassifier(Effective(build_workspace((), release), known.assumptions))
@@ -265,7 +269,7 @@ def _find_captured_leases(view: _View) -> LogCause | None:
     own = rank_users([kind for kind in view.kinds if not set(kind.attributes) & set(captured[schema])])
     return LogCause(
         "leases-captured",
-        f"The FlowSchema {quote(schema)} captures requests for which Kubernetes has own levels, such as leases and heartbeats of"
+        f"The FlowSchema {quote(schema)} captures requests that have their own built-in levels, such as leases and heartbeats of"
         f" {join_some(users, _MAX_NAMES)}: {count_noun(harmed, 'request')} of them are rejected or wait at {quote(view.level)}.",
         view.level,
         schema,
@@ -281,10 +285,10 @@ def _find_starved_system(view: _View) -> LogCause | None:
     nominal = 0 if limits is None else limits.nominal
     return LogCause(
         "leader-election-starved" if view.level == "leader-election" else "small-level",
-        f"The requests of {quote(view.level)}, a level for the system, need {view.seats_of(view.seat_seconds):.1f} seats and have"
+        f"The requests of {quote(view.level)}, a level for the system, need {view.seats_of(view.seat_seconds):.1f} seats, but the level has"
         f" {nominal}. Users: {join_some(users, _MAX_NAMES)}.",
         view.level,
-        advice=f"give {quote(view.level)} more shares by hand, as it is a built-in object, or let operators renew their leases less often",
+        advice=f"give {quote(view.level)} more shares manually, because it is a built-in object, or let operators renew their leases less often",
     )
 
 
@@ -310,7 +314,7 @@ def _find_single_flow(view: _View) -> LogCause | None:
 
 
 def _find_contained(view: _View) -> LogCause | None:
-    """Conclude that a user only delays itself, at a level that takes no seats of others."""
+    """Return a cause if a user delays only itself, at a level that does not borrow seats from other levels."""
     ranked = rank_users(view.kinds)
     user, seats = ranked[0]
     limits = view.replay.known.limits.level(view.level)
@@ -318,14 +322,19 @@ def _find_contained(view: _View) -> LogCause | None:
     if limits is None or view.level == CATCH_ALL or others >= MIN_HARMED:
         return None
     rejected = sum(kind.rejected for kind in view.kinds)
-    # Waits of less than 500 ms are not in the log: wide requests cause them, and so does a client that is rejected for its number.
+    # The log does not show waits of less than 500 ms. Other clients may have such waits if the user sends wide
+    # requests, or so many requests that some are rejected.
     is_wide = next(kind for kind in view.kinds if kind.user == user).seats >= _WIDE
     if len(ranked) > 1 and limits.attainable > limits.nominal and (rejected or is_wide):
         return None
-    alone = "has this level alone" if len(ranked) == 1 else "shares this level, and fair queuing protects the others"
+    alone = (
+        "No other client uses this level"
+        if len(ranked) == 1
+        else "Fair queuing protects the other clients of this level"
+    )
     return LogCause(
         "flood-contained" if rejected else "noisy-but-fair",
-        f"{user} fills {quote(view.level)}: {view.seats_of(seats):.1f} seats needed, {limits.nominal} nominal. It {alone}. Nobody else is"
+        f"{user} needs {view.seats_of(seats):.1f} seats of {quote(view.level)}, which has {limits.nominal} nominal seats. {alone}. Nobody else is"
         " rejected or waits for more than 500 ms.",
         view.level,
         view.kinds[0].flow_schema,
@@ -391,10 +400,10 @@ def _find_small_level(view: _View) -> LogCause | None:
     limits = view.replay.known.limits.level(view.level)
     nominal = 0 if limits is None else limits.nominal
     users = [user for user, _ in rank_users(view.kinds)]
-    own = "match no FlowSchema but catch-all. They" if view.level == CATCH_ALL else f"of {quote(view.level)}"
+    own = "that match only the FlowSchema catch-all" if view.level == CATCH_ALL else f"of {quote(view.level)}"
     return LogCause(
         "catch-all" if view.level == CATCH_ALL else "small-level",
-        f"The requests {own} need {view.seats_of(view.seat_seconds):.1f} seats, and the level has {nominal} nominal."
+        f"The requests {own} need {view.seats_of(view.seat_seconds):.1f} seats, and the level has {nominal} nominal seats."
         f" Users: {join_some(users, _MAX_NAMES)}.",
         view.level,
         view.kinds[0].flow_schema,
@@ -416,4 +425,4 @@ _FINDERS: tuple[Callable[[_View], LogCause | None], ...] = (
     _find_timeouts,
     _find_small_level,
 )
-"""The most specific first."""
+"""The functions that find causes, the most specific cause first."""

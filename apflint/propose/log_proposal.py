@@ -1,4 +1,8 @@
-"""Proposes a change that would have prevented an incident in an audit log, and measures it on a part that the search did not see."""
+"""Proposes a change that would have prevented an incident in an audit log.
+
+The search for a change simulates one half of the incident. The report contains the result for the other half, which the
+search did not use.
+"""
 
 from __future__ import annotations
 
@@ -55,44 +59,50 @@ if TYPE_CHECKING:
     from apflint.simulate.logged_simulation import LogAssumptions
 
 MIN_MARGIN = 30 * MICROSECONDS
-"""Time before and after an incident that is simulated, too, unless the incident is longer."""
+"""Minimum time in microseconds that is simulated before and after an incident."""
 MIN_HELD_OUT_SECONDS = 20.0
-"""Minimum duration of an incident that is divided: each half then has an adjustment of limits."""
+"""Minimum duration in seconds of an incident that is divided into halves.
+
+Each half then contains an adjustment of limits.
+"""
 LOADS = (1.5, 2.0)
-"""Factors of the load at which a proposal is simulated, too."""
+"""Factors of the load for which a proposal is also simulated."""
 _NOBODY = PolicyRulesWithSubjects((), (), ())
 
 
 class LogGoals(NamedTuple):
-    """What the user asks for."""
+    """The goals that the user states on the command line."""
 
     protections: tuple[Protection, ...] = ()
-    """Without any, everybody is protected who is not the cause."""
+    """Clients and levels to protect. If empty, all clients except the cause are protected."""
     may_suffer: tuple[Subject, ...] = ()
     max_objects: int | None = None
 
 
 class LogEvidence(NamedTuple):
-    """What a proposal is based on."""
+    """The evidence for a proposal: the log, and the simulated part of the log."""
 
     requests: int
     """Number of requests in the log."""
     servers: int
     seconds: float
-    """Time between the first and the last request."""
+    """Time between the first and the last request, in seconds."""
     incidents: tuple[Incident, ...]
-    """The first one is the incident of the report."""
+    """The incidents, in descending order of harmed requests. The report is about the first incident."""
     back_test: BackTest | None
     period: tuple[int, int] | None
-    """The simulated time, in microseconds since 1970."""
+    """Start and end of the simulated time, in microseconds since 1970."""
     split: int | None
-    """The time that divides what the search saw from what the report is about, or None if the incident is too short."""
+    """Time that divides the incident, in microseconds since 1970, or None if the incident is too short to be divided.
+
+    The search uses the requests on one side of this time. The report uses the requests on the other side.
+    """
     notes: tuple[str, ...]
-    """Sentences about what the log does not show."""
+    """Sentences about facts that the log does not show."""
 
 
 class LoadEffect(NamedTuple):
-    """The effect of a proposal at another load."""
+    """The effect of a proposal if the load is multiplied by a factor."""
 
     scale: float
     effects: tuple[ClientEffect, ...]
@@ -105,56 +115,62 @@ class LogProposal(NamedTuple):
     candidate: Candidate
     before: Effective
     after: Effective
-    """The configuration with the manifests as they are written."""
+    """The configuration that results from the written manifests."""
     name: str
     manifests: str
     policy_test: str
     proof: Proof
     needs: tuple[Need, ...]
     effects: tuple[ClientEffect, ...]
-    """On the part of the log that the search did not see, or on all of it if the incident is too short."""
+    """Effects on clients, in the part of the log that the search did not use.
+
+    If the incident is too short to be divided, the effects are those in the whole incident.
+    """
     moved_share: float
-    """Part of the simulated requests that get another FlowSchema, other limits or another flow."""
+    """Sentences about requests whose waits the simulation cannot predict."""
     loads: tuple[LoadEffect, ...]
     unpredictable: tuple[str, ...]
     """Sentences about clients whose waits the simulation cannot predict."""
 
     @property
     def edits_objects(self) -> bool:
-        """Whether the manifests have changed copies of objects of the configuration."""
+        """Whether the manifests contain changed copies of existing objects."""
         return edits_objects(self.candidate)
 
 
 def edits_objects(candidate: Candidate) -> bool:
-    """Return whether a candidate changes objects of the configuration."""
+    """Return whether a candidate changes existing objects."""
     return any(not isinstance(change, NewLevel | NewFlowSchema) for change in candidate.changes)
 
 
 class LogAnswer(NamedTuple):
-    """The answer of `apflint propose` with a log."""
+    """The answer of `apflint propose` for a log: a proposal, or the reason why there is none."""
 
     evidence: LogEvidence
     cause: LogCause | None
     observed: OverloadCause | None
-    """The cause that the metrics show, or None without metrics or cause."""
+    """The cause that the metrics show, or None without metrics, or if the metrics show no cause."""
     proposal: LogProposal | None
     reason: str
-    """Why there is no proposal, as a clause, or ""."""
+    """The reason why there is no proposal, as a clause, or "" if there is a proposal."""
     advice: str
     is_usable: bool
-    """False if the simulation does not reproduce the log."""
+    """Whether the simulation reproduces the log."""
     searched: Searched | None
     rejected: tuple[str, ...]
-    """Sentences about alternatives: those that were tried, and those that no proposal makes."""
+    """Sentences about rejected alternatives: changes that were tried, and changes that are never proposed."""
 
 
 class Naming(NamedTuple):
-    """How the command line and the files are named in texts."""
+    """The command line and the files, as the texts of a proposal name them."""
 
     command: str
     manifests: Callable[[str, bool], tuple[str, ...]]
-    """Returns the words that name the configuration with the proposal, relative to the directory of the policy test. The arguments
-    are the name of the files, and whether they have changed copies of objects."""
+    """Function that returns command-line arguments for the configuration with the proposal.
+
+    Paths are relative to the directory of the policy test. The arguments of the function are the name for the files,
+    and whether the files contain changed copies of existing objects.
+    """
     cluster: str
 
 
@@ -166,9 +182,9 @@ def propose_from_log(
     naming: Naming,
     show: Callable[[str], None] = lambda _: None,
 ) -> LogAnswer:
-    """Return the smallest change that would have prevented the worst incident of a log, or why there is none.
+    """Return the smallest change that would have prevented the worst incident of a log, or the reason why there is none.
 
-    `conclusion` is what `doctor` concludes from metrics.
+    `conclusion` is the conclusion of `doctor` from metrics, or None without metrics.
     """
     return _Proposer(replay, counts, conclusion, goals, naming, show).propose()
 
@@ -236,7 +252,7 @@ class _Proposer:
         return LogAnswer(self.evidence, self.cause, self.observed, None, reason, advice, is_usable, None, ())
 
     def _decline_by_cause(self) -> LogAnswer | None:
-        """Return the answer if the cause is not a matter of objects, or None if a change may help."""
+        """Return the answer if a change of objects does not remove the cause, or None if a change may help."""
         conclusion, cause = self.conclusion, self.cause
         if conclusion is not None and not self.goals.protections:
             if conclusion.verdict == "past":
@@ -245,7 +261,7 @@ class _Proposer:
                     "leave out --metrics to propose a change for the earlier overload in the log",
                 )
             if conclusion.verdict == "healthy":
-                return self._decline("the metrics show no overload: nothing waits or is rejected that should not")
+                return self._decline("the metrics show no overload: no request waits or is rejected unexpectedly")
         warning = None if conclusion is None else next(iter(conclusion.warnings), None)
         if warning is not None and warning.cause not in CONFIGURATION_CAUSES:
             advice = warning.actions[0].text if warning.actions else ""
@@ -261,7 +277,7 @@ class _Proposer:
         return None
 
     def _choose_period(self, incident: Incident) -> tuple[tuple[int, int], bool]:
-        """Return the time to simulate, and whether it leaves out a part of the incident."""
+        """Return the period to simulate, and whether the period omits a part of the incident."""
         extent = self.replay.extent
         margin = max(MIN_MARGIN, incident.end - incident.start)
         for size in (margin, MIN_MARGIN, 0):
@@ -316,9 +332,7 @@ class _Proposer:
         rejected = (*_summarize_tried(searched.tried), *self._try_forbidden(cause, trials), *listed.impossible)
         if searched.found is None:
             reason = (
-                "no change that the search tried meets the goals"
-                if searched.tried
-                else "no change is allowed that could help"
+                "no change that the search tried meets the goals" if searched.tried else "no allowed change can help"
             )
             return self._decline(reason, cause.advice)._replace(searched=searched, rejected=rejected)
         proposal = self._build(searched, reported, second, verified, peaks)
@@ -331,7 +345,7 @@ class _Proposer:
         return list_goals(part, outcome.clients, self.cause, self.goals.protections, self.goals.may_suffer)
 
     def _keep_part(self, cause: LogCause, candidate: Candidate) -> tuple[str, ...]:
-        """Return a clause if the client that is the cause would keep less than its equal part of the seats of its level."""
+        """Return a clause if the client that is the cause would get less than an equal part of the seats of its level."""
         isolation = candidate.isolation
         if isolation is None or not cause.users or candidate.after is None:
             return ()
@@ -343,7 +357,7 @@ class _Proposer:
         )
 
     def _try_forbidden(self, cause: LogCause, trials: Trials) -> tuple[str, ...]:
-        """Return what more shares for a built-in level would do, although no proposal changes it."""
+        """Return the effect of more shares for a built-in level, which is never proposed."""
         known = self.replay.known
         limits = known.limits.level(cause.level)
         if limits is None or limits.is_exempt or limits.shares == 0 or trials.is_exhausted:
@@ -407,7 +421,7 @@ def _assign(part: LogPart, effective: Effective) -> list[Assignment]:
 
 
 def _count_moved(part: LogPart, after: Effective) -> float:
-    """Return the part of the requests whose FlowSchema or level changes."""
+    """Return the proportion of requests whose FlowSchema or level changes."""
     new = _assign(part, after)
     moved = total = 0
     for client in part.survey.clients:
@@ -419,7 +433,7 @@ def _count_moved(part: LogPart, after: Effective) -> float:
 
 
 def read_result(candidate: Candidate, known: Effective, text: str) -> Effective:
-    """Return the configuration with the objects of a proposal as they are written."""
+    """Return the configuration with the objects in the written manifests."""
     fields = tuple(change for change in candidate.changes if not isinstance(change, NewLevel | NewFlowSchema))
     if len(fields) == len(candidate.changes):
         return apply_changes(known, fields)
@@ -427,7 +441,7 @@ def read_result(candidate: Candidate, known: Effective, text: str) -> Effective:
 
 
 def find_intention(candidate: Candidate, before: Effective, after: Effective) -> Intention:
-    """Return the requests that a candidate is meant to move."""
+    """Return the requests that a candidate is intended to move."""
     isolation = candidate.isolation
     if isolation is not None:
         return isolation.find_intention(after)
@@ -440,7 +454,7 @@ def find_intention(candidate: Candidate, before: Effective, after: Effective) ->
 
 
 def _find_peaks(release: Release, *outcomes: TrialOutcome) -> dict[str, int]:
-    """Return the seats that each level of the system must keep: the most that it used in one API server."""
+    """Return the seats that each level of the system must keep: the maximum that was in use in one API server."""
     peaks: dict[str, int] = {}
     system = system_request_rules.list_levels(release)
     for outcome in outcomes:
@@ -451,20 +465,20 @@ def _find_peaks(release: Release, *outcomes: TrialOutcome) -> dict[str, int]:
 
 
 def _list_notes(replay: Replay, counts: ObjectCounts | None) -> Iterator[str]:
-    """Yield sentences about what the log does not show."""
+    """Yield sentences about facts that the log does not show."""
     if not all(assignment.certain for assignment in replay.assignments):
         yield "The log does not show the groups of some users, so the FlowSchemas of their requests are uncertain."
     omissions = find_omissions(replay.log)
     if COMPLETE in omissions.stages or not omissions.has_decisions:
         yield from describe_omissions(omissions)
     if replay.unanswered:
-        yield f"Left out: {count_noun(replay.unanswered, 'request')} without an event about the response."
+        yield f"Left out: {count_noun(replay.unanswered, 'request')} without an event for the response."
     if counts is None:
         yield "Each request takes 1 seat: without --metrics, the numbers of objects that lists load are unknown."
 
 
 def _summarize_tried(tried: Sequence[Tried]) -> Sequence[str]:
-    """Return a sentence about each kind of change that was tried and misses a goal, with what the largest one does."""
+    """Return a sentence about each kind of change that misses a goal: the first goal that its largest change misses."""
     by_kind: dict[str, list[Tried]] = {}
     for entry in tried:
         if entry.misses:

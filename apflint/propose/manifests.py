@@ -1,4 +1,4 @@
-"""Writes proposed objects as YAML whose comments say where each number comes from, and a policy test that pins the intention."""
+"""Writes the objects of a proposal as YAML, with comments that explain each number, and the policy test of the proposal."""
 
 from __future__ import annotations
 
@@ -32,10 +32,16 @@ if TYPE_CHECKING:
     from apflint.propose.isolation import IsolationProposal
 
     Comments = Mapping[Path, str]
-    """Comments by the path of the field below them. The comment of the path () is at the top."""
+    """Comments by field: each comment is written above the field with this path.
+
+    The comment of the path () is written at the top.
+    """
 
 _MAX_EXCEPTIONS = 24
-"""Maximum number of exceptions in the policy test. With more, the test has an example request instead of a property."""
+"""Maximum number of exceptions in the policy test.
+
+If there are more, the test contains an example request instead of a property.
+"""
 _LIMITED: Path = ("spec", "limited")
 _QUEUING: Path = (*_LIMITED, "limitResponse", "queuing")
 _EVERYBODY = Subject("User", "*", None, None)
@@ -46,7 +52,7 @@ _WIDTH = 110
 def write_manifests(proposal: IsolationProposal, before: Effective, after: Effective, command: str) -> str:
     """Return the new objects as YAML, levels first, or "" if the proposal has no new object.
 
-    `command` is the command line that made the proposal.
+    `command` is the command line that created the proposal.
     """
     documents = []
     if (level := proposal.new_level) is not None:
@@ -85,7 +91,7 @@ def _render_mapping(value: Mapping[str, Any], comments: Comments, path: Path, in
 
 
 def _render_value(value: Any, comments: Comments, path: Path, indent: int) -> str:
-    """Return the text after the colon of a key, with the end of the line."""
+    """Return the value of a key as YAML: the text after the colon, with the newline at the end."""
     if isinstance(value, dict):
         return "\n" + "".join(_render_mapping(value, comments, path, indent))
     if isinstance(value, list) and any(isinstance(item, dict) for item in value):
@@ -118,16 +124,16 @@ def _comment_level(level: NewLevel, after: Effective) -> dict[Path, str]:
         (
             *_LIMITED,
             "lendablePercent",
-        ): f"Other levels may use {limits.nominal - limits.min} of these seats while they are"
-        f" idle. {limits.min} are kept at any time.",
+        ): f"Other levels may use {limits.nominal - limits.min} of these seats while this level does not need"
+        f" them. This level always keeps {limits.min} seats.",
         (
             *_LIMITED,
             "borrowingLimitPercent",
-        ): f"While others are idle, up to {limits.max} seats, so that the tenant cannot use the whole server.",
+        ): f"While other levels are idle, this level may use up to {limits.max} seats. The limit keeps the tenant from using the whole server.",
     }
     if level.queuing == QUEUING:
         comments[(*_QUEUING, "queues")] = (
-            "Four busy clients fill all queues of another one with a probability of 0.1% (apflint shards --recommend 0.001"
+            "Four busy clients fill all queues of another client with a probability of 0.1% (apflint shards --recommend 0.001"
             " --elephants 4)."
         )
     else:
@@ -159,10 +165,10 @@ def _comment_flow_schema(schema: NewFlowSchema, proposal: IsolationProposal, bef
 def write_policy_test(
     proposal: IsolationProposal, after: Effective, manifests: Sequence[str], cluster: str = ""
 ) -> str:
-    """Return a policy test of the intention: all requests of the tenant get the level, and no others.
+    """Return a policy test of the intention: all requests of the tenant get the level, and no others get it.
 
-    `manifests` are the words that name the configuration, relative to the directory of the test. `cluster` names a cluster of
-    the settings instead. The test passes with the proposal.
+    `manifests` are command-line arguments for the configuration, relative to the directory of the test. If `cluster` is
+    not empty, it names a cluster of the settings that is used instead. The test passes with the proposal.
     """
     limits = after.limits.level(proposal.level)
     assert limits is not None, "the configuration has the level"
@@ -209,9 +215,12 @@ def _write_examples(proposal: IsolationProposal, reaches: dict[str, object]) -> 
 
 
 def _find_exceptions(proposal: IsolationProposal, after: Effective) -> list[dict[str, Any]] | None:
-    """Return the sets of requests of the tenant that other FlowSchemas capture, so that all others get the level.
+    """Return the sets of the tenant's requests that other FlowSchemas capture.
 
-    Each request that the solver finds adds a set, until it finds none. Return None if there are too many sets.
+    All other requests of the tenant get the level.
+
+    The solver finds a request that is in none of the sets. This request adds a set, until the solver finds none. Return
+    None if there are too many sets.
     """
     configuration, requests = after.configuration, proposal.goal.rule
     others = [schema for schema in configuration.order if schema.spec.priority_level_configuration != proposal.level]

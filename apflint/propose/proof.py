@@ -1,6 +1,6 @@
-"""Proofs about a proposal: which requests move, what `check` finds, and what each priority level has before and after.
+"""Proofs about a proposal: which requests move, new findings of `check`, and the limits of each priority level before and after.
 
-Proofs about requests are about all possible requests. They are those of `apflint diff`.
+Proofs about requests apply to all possible requests. `apflint diff` has the same proofs.
 """
 
 from __future__ import annotations
@@ -32,41 +32,48 @@ if TYPE_CHECKING:
     from apflint.proofs.witness import Witness
     from apflint.releases import Release
 
-_REPLACED = "the new FlowSchema captures these requests; after you apply it, remove what has no effect anymore"
+_REPLACED = (
+    "the new FlowSchema captures these requests; after you apply it, remove the rules that have no effect anymore"
+)
 UNAVOIDABLE = {
     "APF501": _REPLACED,
     "APF502": _REPLACED,
-    "APF516": "the new FlowSchema has these requests, too, so that you may remove the other one",
-    "APF603": "every seat of a level is a seat of the others; the table shows who gives them",
+    "APF516": "the new FlowSchema also matches these requests, so you may remove the other FlowSchema",
+    "APF603": "a new level takes its seats from the other levels; the table shows how many",
 }
-"""Rules whose findings a proposal may have, with the reason. See `_is_unavoidable`."""
+"""Rules whose findings do not prevent a proposal, with the reason. See `_is_unavoidable`."""
 MEASURED = {
-    "APF603": "the simulation shows what the others lose",
-    "APF605": "the simulation has the queues of every flow",
+    "APF603": "the simulation shows what other clients lose",
+    "APF605": "the simulation includes the queues of every flow",
     "APF606": "the simulation shows how long the clients of the level wait",
-    "APF609": "the simulation has the borrowed seats",
+    "APF609": "the simulation includes the borrowed seats",
 }
-"""Rules that estimate capacity without a load. A proposal from a log may have such findings, because the simulation measures what they
-estimate."""
-KEPT_FRACTION = 0.75
-"""Part of its seats on a default server that a level of the system must keep, if nothing is known about its peak.
+"""Rules that estimate capacity without a load, with the reason.
 
-Above this loss, APF603 is a warning, too. A server with more seats than the default has them for other levels.
+A proposal from a log may have their findings, because the simulation measures what these rules estimate.
+"""
+KEPT_FRACTION = 0.75
+"""Proportion of its seats on a server with default flags that a level of the system must keep, if its peak is unknown.
+
+If such a level loses more, APF603 reports a warning, too. A server with more seats than the default may give the
+additional seats to other levels.
 """
 
 
 class Intention(NamedTuple):
-    """The requests that a proposal is meant to move. FlowSchemas are named by their objects in the old and new configuration."""
+    """The requests that a proposal is intended to move, with their FlowSchemas in the old and the new configuration."""
 
     requests: PolicyRulesWithSubjects
-    """Matches all requests of the clients that the proposal is about."""
+    """Rule that matches all requests of the clients of the proposal."""
     sources: tuple[FlowSchema, ...]
-    """FlowSchemas of the old configuration, which these requests leave."""
+    """FlowSchemas of the old configuration from which the requests move."""
     targets: tuple[FlowSchema, ...]
-    """FlowSchemas of the new configuration, to which these requests go."""
+    """FlowSchemas of the new configuration to which the requests move."""
     returns: bool = False
-    """Whether requests of system components may return to the built-in FlowSchemas that are meant for them, and requests need not
-    move."""
+    """Whether a FlowSchema gets a later precedence, so that requests of system components may return to built-in FlowSchemas.
+
+    No request has to move then.
+    """
 
 
 class Loss(NamedTuple):
@@ -76,7 +83,7 @@ class Loss(NamedTuple):
     before: int
     after: int
     kept: int
-    """The minimum, in seats of one API server."""
+    """Minimum number of seats in one API server."""
 
 
 class Proof(NamedTuple):
@@ -87,17 +94,17 @@ class Proof(NamedTuple):
     is_complete: bool
     """False if the search for moves ended early. The proposal is then not proven."""
     unintended: tuple[Move, ...]
-    """Moves that the intention does not have."""
+    """Moves that are not intended."""
     missed: Witness | None
-    """A request that should move and does not, or None if there is none."""
+    """A request that is intended to move and does not, or None if all intended requests move."""
     system: Witness | None
-    """A request of a system component that moves, or None if there is none."""
+    """A request of a system component that moves, or None if no such request moves."""
     findings: tuple[Finding, ...]
-    """New findings of `check` that are unavoidable."""
+    """New findings of `check` that do not prevent the proposal."""
     mistakes: tuple[Finding, ...]
-    """Other new findings of `check`."""
+    """All other new findings of `check`."""
     levels: tuple[LevelChange, ...]
-    """Every priority level before and after."""
+    """The limits of every priority level before and after."""
     losses: tuple[Loss, ...]
     """Levels of the system that lose too many seats."""
 
@@ -138,15 +145,16 @@ def prove(
     kept_seats: Mapping[str, int] | None = None,
     measured: Collection[str] = (),
 ) -> Proof:
-    """Prove what changes from `before` to `after`. `kept_seats` are the seats that levels must keep, by name.
+    """Prove the effects of a change from `before` to `after`. `kept_seats` are minimum numbers of seats by level name.
 
-    Without `kept_seats`, they follow from the release (`list_kept_seats`). Findings of the rules `measured` are no mistakes.
+    Without `kept_seats`, the minimums are computed from the release (`list_kept_seats`). Findings of the rules in
+    `measured` are allowed.
     """
     system = system_request_rules.list_rules(before.release)
     comparison = ConfigurationComparison(
         before.configuration, after.configuration, more_rules=(*system, intention.requests)
     )
-    # The solver is called at most as often as in `diff`.
+    # The limit on calls of the solver is the same as in `diff`.
     size = len(before.configuration.order) + len(after.configuration.order)
     moves = tuple(
         sorted(
@@ -180,7 +188,7 @@ def _is_intended(move: Move, intention: Intention) -> bool:
 
 
 def _is_unavoidable(finding: Finding, intention: Intention) -> bool:
-    """Return whether a finding follows from the goal: the seats of a level, or parts of FlowSchemas that lose their requests."""
+    """Return whether a finding cannot be avoided: it is about seats, or about FlowSchemas that lose their requests."""
     if finding.rule in ("APF501", "APF502"):
         document = finding.document
         names = {schema.name for schema in intention.sources} if intention.returns else set()
@@ -194,10 +202,10 @@ def _is_unavoidable(finding: Finding, intention: Intention) -> bool:
 
 
 def _list_system_rules(release: Release) -> tuple[PolicyRulesWithSubjects, ...]:
-    """Return rules that match all requests of system components: those that no proposal moves.
+    """Return rules that match all requests of system components, which a proposal must not move.
 
-    They are the rules of the built-in FlowSchemas that reserve capacity or exempt requests: administrators in an emergency,
-    probes, leases and heartbeats, kubelets, and the control plane.
+    They are the rules of the built-in FlowSchemas that reserve capacity or exempt requests. Such FlowSchemas are for
+    administrators in an emergency, probes, leases and heartbeats, kubelets, and the control plane.
     """
     names = {EXEMPT, *builtin.list_protected_flow_schemas(release)}
     schemas = builtin.load_objects(release).flow_schemas
@@ -207,7 +215,7 @@ def _list_system_rules(release: Release) -> tuple[PolicyRulesWithSubjects, ...]:
 def _find_system_move(
     comparison: ConfigurationComparison, moves: Collection[Move], rules: tuple[PolicyRulesWithSubjects, ...]
 ) -> Witness | None:
-    """Return a request that matches one of the rules and is one of the moves, or None if there is no such request."""
+    """Return a request that moves and matches one of the rules, or None if there is no such request."""
     sources: dict[str, list[FlowSchema]] = {}
     targets = {move.to_schema.name: move.to_schema for move in moves}
     for move in moves:
@@ -234,7 +242,7 @@ def _identify(finding: Finding) -> object:
 
 
 def list_kept_seats(effective: Effective) -> dict[str, int]:
-    """Return the nominal seats that each level of the system must keep, by name, if nothing is known about its peak."""
+    """Return the nominal seats that each level of the system must keep, by level name, if the peak of the level is unknown."""
     release, total = effective.release, effective.limits.server_concurrency
     levels = builtin.load_objects(release).priority_levels
     default = compute_limits(levels, (), min(total, SERVER_CONCURRENCY), release)

@@ -1,4 +1,4 @@
-"""Builds a proposal for a goal: the changes, their text, and the proofs about the text."""
+"""Builds a proposal for a goal: the changes, their YAML, and proofs about this YAML."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 
 class ProvenProposal(NamedTuple):
-    """Changes that meet a goal, as text, with the proofs about this text."""
+    """Changes that meet a goal, their YAML, and the proofs about this YAML."""
 
     isolation: IsolationProposal
     before: Effective
     after: Effective
-    """The configuration with the manifests as they are written."""
+    """The configuration that results from the written manifests."""
     manifests: str
     """The new objects as YAML, or "" if there are none."""
     policy_test: str
-    """A suite that pins the intention, or "" if there are no new objects."""
+    """The policy test of the intention as YAML, or "" if there are no new objects."""
     proof: Proof
     cost: Cost
 
@@ -36,10 +36,11 @@ class ProvenProposal(NamedTuple):
 def build_proposal(
     effective: Effective, goal: Isolation, command: str, name_manifests: Callable[[str], tuple[str, ...]], cluster: str
 ) -> ProvenProposal | NoProposal:
-    """Return the smallest proven proposal for a goal, or why there is none.
+    """Return the smallest proven proposal for a goal, or the reason why there is none.
 
-    `command` is the command line, for a comment. `name_manifests` returns the words that name the configuration with the
-    proposal in the policy test, if the objects have a certain name. `cluster` is a cluster of the settings, or "".
+    `command` is the command line, which a comment in the manifests shows. `name_manifests` gets the name of the new
+    objects, and returns the command-line arguments for the configuration with the proposal. `cluster` is a cluster of
+    the settings, or "".
 
     Raises UserError as `propose_isolation` does.
     """
@@ -50,7 +51,7 @@ def build_proposal(
     if forbidden:
         return NoProposal("; ".join(forbidden))
     text = write_manifests(found, effective, apply_changes(effective, found.changes), command)
-    # The proofs are about the bytes that a user applies, read as a file.
+    # Read the written YAML back, so that the proofs are about the bytes that a user applies.
     fields = tuple(change for change in found.changes if not isinstance(change, NewLevel | NewFlowSchema))
     after = apply_changes(effective, fields)
     name = found.flow_schema.name if found.flow_schema is not None else ""

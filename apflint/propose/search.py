@@ -1,6 +1,6 @@
-"""Searches the smallest change that meets the goals, and what each of its numbers is for.
+"""Searches for the smallest change that meets the goals, and finds the reason for each number of this change.
 
-The search simulates one part of a log. What is reported comes from the other part, which the search did not see.
+The search simulates one part of a log. Reports use the other part, which the search does not read.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 INTERRUPTED = "interrupted"
-"""The end of a search by Ctrl-C."""
+"""Value of `Searched.ended` if Ctrl-C ended the search."""
 
 
 class Tried(NamedTuple):
@@ -35,15 +35,15 @@ class Tried(NamedTuple):
 
     candidate: Candidate
     misses: tuple[str, ...]
-    """Goals that it misses, as clauses. Empty if it meets all of them."""
+    """Goals that the candidate misses, as clauses. Empty if the candidate meets all goals."""
 
 
 class Need(NamedTuple):
-    """What a number of a proposal is for."""
+    """The reason for a number of a proposal: without the number, a goal is missed."""
 
     field: str
     change: str
-    """What was tried instead, such as `without borrowingLimitPercent`."""
+    """The change that was tried instead, such as `without borrowingLimitPercent`."""
     misses: tuple[str, ...]
 
 
@@ -52,14 +52,14 @@ class Searched(NamedTuple):
 
     found: Candidate | None
     tried: tuple[Tried, ...]
-    """In the order in which they were tried, the smallest first."""
+    """Candidates that were simulated, in the order of the simulations, the smallest first."""
     needs: tuple[Need, ...]
     ended: str
-    """Why the search ended before all candidates were tried, as a clause, or ""."""
+    """Why the search ended before all candidates were tried, as a clause, or "" if all were tried."""
 
 
 class Trials:
-    """The trials of a part of a log, with a bound on their number."""
+    """Simulates configurations with a part of a log, up to a maximum number of simulations."""
 
     def __init__(self, part: LogPart, goals: TrialGoals, before: TrialOutcome, show: Callable[[str], None]) -> None:
         self.part, self.goals, self.before = part, goals, before
@@ -69,7 +69,7 @@ class Trials:
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether no further trial is allowed."""
+        """Whether the maximum number of simulations is reached."""
         return self.number >= self.maximum
 
     def find_misses(self, effective: Effective) -> tuple[str, ...]:
@@ -85,9 +85,10 @@ def search(
     reject: Callable[[Candidate], tuple[str, ...]],
     keep: Callable[[Candidate], tuple[str, ...]],
 ) -> Searched:
-    """Return the smallest candidate that meets the goals and that `reject` does not reject.
+    """Return the smallest candidate that meets the goals and that `reject` permits.
 
-    `keep` returns the goals that a candidate misses without a simulation. A Ctrl-C ends the search.
+    `reject` returns reasons why a candidate is not permitted. `keep` returns goals that a candidate misses, found
+    without a simulation. Ctrl-C ends the search.
     """
     tried: list[Tried] = []
     try:
@@ -116,7 +117,10 @@ def _reduce(
     reject: Callable[[Candidate], tuple[str, ...]],
     keep: Callable[[Candidate], tuple[str, ...]],
 ) -> tuple[Candidate, tuple[Need, ...]]:
-    """Return the candidate without the numbers that no goal needs, and what the others are for."""
+    """Remove the numbers that no goal needs from a candidate.
+
+    Return the candidate, and the reasons for the remaining numbers.
+    """
     needs: dict[str, Need] = {}
     pending = True
     while pending and not trials.is_exhausted:
@@ -134,7 +138,7 @@ def _reduce(
 
 
 def _list_variants(known: Effective, candidate: Candidate) -> Iterator[tuple[str, Candidate]]:
-    """Yield the candidate without one of its numbers, or with half of it."""
+    """Yield variants of the candidate: each lacks one of its numbers, or has half of this number."""
     found = [
         (field, tuple(change if _is_same_object(change, old) else old for old in candidate.changes))
         for field, change in list_fields(candidate)

@@ -1,4 +1,7 @@
-"""Trials: simulations of a part of an audit log under a changed configuration, with the waits and rejections of each client."""
+"""Trials: simulations of a part of an audit log under a changed configuration.
+
+A trial returns waits and rejections by client.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ _NANOSECONDS = 1000
 
 
 class ClientKey(NamedTuple):
-    """The requests of a user that one priority level has under the configuration that was in force.
+    """Identifies the requests of a user that one priority level gets under the configuration that was in force.
 
     The key stays the same under all configurations, so that a client can be compared before and after a change.
     """
@@ -47,10 +50,12 @@ class ClientFigures(NamedTuple):
     requests: int
     rejected: int
     wait_p99: int
-    """99th percentile of the wait, of requests that were not rejected on arrival. 0 without such requests. It leaves out the first
-    seconds of a part: see `LogPart.early`."""
+    """99th percentile of the wait of requests that were not rejected on arrival. 0 without such requests.
+
+    Requests that arrived in the first seconds of a part (`LogPart.early`) are not included.
+    """
     early_wait_p99: int
-    """The same for requests that arrived in the first seconds, which the other percentile leaves out."""
+    """99th percentile of the wait of requests that arrived in the first seconds of a part (`LogPart.early`)."""
 
 
 NO_REQUESTS = ClientFigures(0, 0, 0, 0)
@@ -68,14 +73,17 @@ class LogPart(NamedTuple):
     """A part of a log that trials simulate."""
 
     replay: Replay
-    """The requests of the part, classified under the configuration that was in force."""
+    """The requests in this part of the log, classified under the configuration that was in force."""
     survey: LogSurvey
     assumed: LogAssumptions
     counts: ObjectCounts | None
     early: tuple[int, int]
-    """The time before the first adjustment of limits in the incident, in microseconds since 1970. An idle level has few seats then,
-    whatever its shares are, and a simulation that begins inside an incident does not know the requests before. Rejections
-    of this time count, and waits do not."""
+    """Start and end of the time before the first adjustment of limits in the incident, in microseconds since 1970.
+
+    The waits of requests from this time are not compared with the goals, but their rejections are. There are two
+    reasons: an idle level has few seats before the adjustment, whatever its shares are. A simulation that begins inside
+    an incident does not know the earlier requests.
+    """
 
 
 def select_part(
@@ -86,10 +94,10 @@ def select_part(
     counts: ObjectCounts | None,
     incident: Incident,
 ) -> LogPart:
-    """Return the requests of a log in a period, in microseconds since 1970.
+    """Return the requests of a log in a period, which is in microseconds since 1970.
 
-    `known` are the assumptions about a simulation that begins at `origin`. The times at which the servers adjust their limits
-    stay the same.
+    `known` are assumptions for a simulation that begins at `origin`. They are converted, so that the servers adjust
+    their limits at the same times in a simulation that begins with the period.
     """
     part = replay._replace(period=period)
     survey = survey_log(part, 1)
@@ -100,7 +108,7 @@ def select_part(
 
 
 class _RoutesByClient:
-    """Routes of a logged load whose clients are named by their keys."""
+    """Routes of a logged load, in which the name of each client is its `ClientKey`."""
 
     def __init__(self, routes: LoggedRoutes, survey: LogSurvey, keys: dict[str, tuple[ClientKey, bool]]) -> None:
         self._routes = routes
@@ -139,7 +147,10 @@ def run_trial(
 def _add_up(
     levels: tuple[LevelResult, ...], keys: Mapping[str, tuple[ClientKey, bool]]
 ) -> dict[ClientKey, ClientFigures]:
-    """Return the figures of each client. If a change divides its requests, the wait is that of the slower part."""
+    """Return the figures of each client.
+
+    If a change divides the requests of a client, its wait is the wait of the slower part.
+    """
     found: dict[ClientKey, ClientFigures] = {}
     for level in levels:
         for client in level.clients:

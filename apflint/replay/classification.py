@@ -36,9 +36,9 @@ class Assignment(NamedTuple):
     seats: int = MINIMUM_SEATS
     """Estimated seats while a request executes. 1 for writes: the audit log does not show how many watchers they notify."""
     lacks_count: bool = False
-    """Whether the seats depend on the number or the size of objects, which are unknown. 1 seat is assumed."""
+    """Whether the seats depend on an unknown number or size of objects. The request is then assumed to take 1 seat."""
     has_seats_at_end: bool = True
-    """Whether requests hold their seats until they end. Watches hold seats only until they are initialized."""
+    """Whether requests hold their seats until they end. Watches release their seats when they are initialized."""
     certain: bool = True
     """Whether the FlowSchema is certain. False if it depends on groups that the log does not contain."""
 

@@ -25,12 +25,18 @@ _REQUEST_COLUMNS = """
     tuple INTEGER, server INTEGER, id BIGINT, started TINYINT, received BIGINT, ended BIGINT, code SMALLINT,
     decided TINYINT, wait BIGINT, namespace TEXT, agent TEXT, audit_id TEXT, uri BIGINT, timeout TEXT
 """
-"""Columns of `request`: indices of the attribute tuple and the server, a hash of the audit ID, whether the event is
-`ResponseStarted`, times and the queue wait in microseconds, the HTTP status, whether authorization decided, and values that
-only some reports need: texts, a hash of the URI, and the parameter `timeout` of the URI as the client encoded it."""
+"""Columns of the table `request`.
+
+`tuple` and `server` are indices, `id` is a hash of the audit ID, and `started` is 1 for the event `ResponseStarted`.
+`received`, `ended` and `wait` are in microseconds. `code` is the HTTP status, and `decided` is 1 if the request reached
+authorization. The other columns are NULL unless a report needs them: strings, a hash of the URI, and the parameter
+`timeout` as the client encoded it.
+"""
 _RECEIVED_COLUMNS = "id BIGINT"
-"""Columns of `received`: hashes of the audit IDs of `RequestReceived` events. Most events whose request has a later event
-are omitted."""
+"""Columns of the table `received`: hashes of the audit IDs of `RequestReceived` events.
+
+The table omits most events whose request has a later event.
+"""
 _REQUEST_NAMES = ", ".join(column.split()[0] for column in _REQUEST_COLUMNS.split(","))
 
 _ATTRIBUTE_COLUMNS = """
@@ -38,7 +44,8 @@ _ATTRIBUTE_COLUMNS = """
     distinguished_by TEXT, seats INTEGER, holds INTEGER
 """
 
-# The first expression of GROUP BY is one by which rows are almost sorted, so SQLite needs less than half of the time.
+# SQLite needs less than half of the time if rows are almost sorted by the first expression of GROUP BY, such as
+# `ended`.
 _DROP_COPIES = """
     DELETE FROM request WHERE id IS NOT NULL AND rowid NOT IN (
         SELECT min(rowid) FROM request WHERE id IS NOT NULL GROUP BY ended, id, started, received)
@@ -47,7 +54,7 @@ _COUNT_COPIES = """
     SELECT coalesce(sum(number - 1), 0) FROM (
         SELECT count(*) AS number FROM request WHERE id IS NOT NULL GROUP BY ended, id, started, received HAVING count(*) > 1) AS events
 """
-# The last condition avoids an index of the IDs of all requests in SQLite.
+# The last condition makes SQLite index only the IDs of `ResponseStarted` events, instead of all IDs.
 _DROP_STARTED = """
     DELETE FROM request WHERE started = 1 AND id IN (
         SELECT id FROM request WHERE started = 0 AND id IN (SELECT id FROM request WHERE started = 1))
@@ -77,7 +84,10 @@ DISTINGUISHER = """
     CASE WHEN distinguished_by = 'ByUser' THEN "user" WHEN distinguished_by = 'ByNamespace' THEN coalesce(namespace, '')
     ELSE '' END
 """
-"""SQL expression of the flow distinguisher of a request in `logged`, or in `apf` joined with `attributes`."""
+"""SQL expression of the flow distinguisher of a request.
+
+It uses columns of `logged`, or of `apf` joined with `attributes`.
+"""
 DIMENSIONS = {
     "user": '"user"',
     "group": '"group"',
@@ -99,13 +109,13 @@ class Database(Protocol):
     """A database with the table `request`."""
 
     has_fast_windows: bool
-    """Whether window functions are fast."""
+    """Whether window functions are fast enough to be used."""
 
     def query(self, sql: str) -> list[tuple[object, ...]]:
         """Run a statement, and return its rows."""
 
     def stream(self, sql: str) -> Iterator[tuple[object, ...]]:
-        """Run a statement, and yield its rows. The rows may not fit into memory."""
+        """Run a statement, and yield its rows one by one, because the rows may not fit into memory."""
 
     def insert(self, table: str, rows: Iterable[Row]) -> None:
         """Append rows to a table. If rows are shorter than the table, the remaining columns are NULL."""
@@ -132,7 +142,7 @@ def create_log_tables(database: Database) -> None:
 
 def count_unanswered(database: Database) -> int:
     """Return the number of requests that have only the event `RequestReceived`."""
-    # The last condition avoids a set of the IDs of all requests in memory.
+    # The condition on `received` avoids a set of the IDs of all requests in memory.
     answered = "SELECT id FROM request WHERE id IN (SELECT id FROM received)"
     ((number,),) = database.query(f"SELECT count(DISTINCT id) FROM received WHERE id NOT IN ({answered})")
     return int(str(number))
@@ -162,7 +172,10 @@ def forget_unreadable_waits(database: Database) -> int:
 
 
 def count_requests(database: Database) -> tuple[int, int, int]:
-    """Return three numbers: requests, and the times at which the first and the last one were received (0 without requests)."""
+    """Return the number of requests, and the times at which the first and the last request were received.
+
+    Times are in microseconds since 1970, or 0 without requests.
+    """
     ((number, start, end),) = database.query(
         "SELECT count(*), coalesce(min(received), 0), coalesce(max(received), 0) FROM request"
     )
@@ -196,8 +209,9 @@ def store_assignments(
     """Create the tables `attributes` and `apf` and the view `logged`. Return the names of the priority levels.
 
     Tuples are numbered from 0 in the order of `assigned`. The column `level` contains indices of the returned names.
-    `resource` is RESOURCE[.GROUP][/SUBRESOURCE], or the path of a request that is not for a resource. `short_resource` has no
-    group. If the SQL expression `condition` is not empty, `logged` and `apf` contain only requests for which it is true.
+    `resource` is RESOURCE[.GROUP][/SUBRESOURCE], or the path of a request that is not for a resource. `short_resource`
+    has no group. If the SQL expression `condition` is not empty, `logged` and `apf` contain only the requests that meet
+    this condition.
     """
     levels: dict[str, int] = {}
     database.query(f"CREATE TABLE attributes ({_ATTRIBUTE_COLUMNS})")

@@ -1,7 +1,7 @@
 """The engine for large logs: DuckDB reads the files on several cores, in bounded memory, and spills to disk.
 
-DuckDB reads a file with the types of an audit event. If a line has other types, is in an envelope or is not JSON, the Python
-engine reads the whole file instead. So all engines have the same results.
+DuckDB reads a file with the types of an audit event. If a line has other types, is in an envelope or is not JSON, the
+Python engine reads the whole file instead. Thus, all engines produce the same results.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _FIELDS: dict[str, Any] = {
     "requestReceivedTimestamp": "VARCHAR",
     "stageTimestamp": "VARCHAR",
 }
-"""SQL types of the fields of an audit event."""
+"""SQL types of the fields of an audit event. A mapping is the type of an object."""
 _TIME_FORMAT = "%Y-%m-%dT%H:%M:%S.%fZ"
 _TIME = "2___-__-__T__:__:__.______Z"
 """Pattern of a time as kube-apiserver writes it. DuckDB would also parse times with spaces, or without leading zeros."""
@@ -66,13 +66,21 @@ _PROGRESS_SECONDS = 0.5
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
 """Units of the memory limit that DuckDB reports."""
 _BASE_BYTES, _THREAD_BYTES = 64_000_000, 48_000_000
-"""Bytes of memory that DuckDB needs for one query, and for each of its threads, which have a buffer of 32 MiB. Measured: with
-256 MB, 5 threads succeed and 6 fail."""
+"""Bytes of memory that DuckDB needs for a query, and additional bytes for each thread.
+
+Each thread has a buffer of 32 MiB. Measured: with 256 MB, 5 threads succeed and 6 threads fail.
+"""
 _MAX_BATCH_BYTES, _MAX_BATCH_FILES = 500_000_000, 50
-"""Maximum number of bytes and of files that one query reads. If the user interrupts the query, all of its files are lost. The
-memory and the time for planning a query grow with the number of files: 1,400 files exceed the default memory."""
+"""Maximum number of bytes, and maximum number of files, that one query reads.
+
+If the user interrupts a query, the rows of all its files are lost. The memory and the time for planning a query grow
+with the number of files: 1,400 files exceed the default memory.
+"""
 MAX_SMALL_FILES = 50
-"""Maximum number of small files that DuckDB reads. While DuckDB plans the query for a file, Python reads 4 MB."""
+"""Maximum number of small files that DuckDB reads.
+
+Planning a query for a file takes as long as reading 4 MB in Python.
+"""
 _SMALL_FILE_BYTES, _COMPRESSION_FACTOR = 4_000_000, 20
 BEGINNING_BYTES = 50_000_000
 """Number of bytes of the first file that are read after an interrupt. Reading them takes about half a second."""
@@ -108,7 +116,7 @@ class DuckDatabase:
         self.query(f"SET temp_directory = {quote(self._directory.name)}")
         self.query("SET preserve_insertion_order = false")
         self.query("SET checkpoint_threshold = '1TB'")  # without a database file, checkpoints only take time
-        # Spark calls this function `regexp_like`.
+        # Spark has this function only under the name `regexp_like`.
         self.query("CREATE MACRO regexp_like(text, pattern) AS regexp_matches(text, pattern)")
         self.query("SET enable_progress_bar = true")  # the name in Spark
         self.query("SET enable_progress_bar_print = false")
@@ -117,7 +125,7 @@ class DuckDatabase:
         self.query("SET autoload_known_extensions = false")
 
     def _limit_threads(self) -> None:
-        """Use at most as many threads as the memory has room for buffers.
+        """Limit the number of threads, so that their buffers fit into the memory.
 
         By default, DuckDB uses all cores, and fails with 6 cores and 256 MB.
         """
@@ -132,7 +140,10 @@ class DuckDatabase:
         return self._directory.name
 
     def query(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[object, ...]]:
-        """Run a statement, and return its rows. Raises KeyboardInterrupt if the user interrupts it, and UserError without memory."""
+        """Run a statement, and return its rows.
+
+        Raises KeyboardInterrupt if the user interrupts the statement, and UserError if it needs more memory.
+        """
         with _translate_errors():
             return self.connection.execute(sql, parameters).fetchall()
 
@@ -144,7 +155,7 @@ class DuckDatabase:
                 yield from rows
 
     def insert(self, table: str, rows: Iterable[Row]) -> None:
-        """Append rows to a table, as JSON, because single INSERT statements are slow."""
+        """Append rows to a table. The rows are passed as JSON, because single INSERT statements are slow."""
         columns = self.query(f"SELECT name, type FROM pragma_table_info({quote(table)})")
         statement = _insert_statement(table, columns, [f"row ->> {at}" for at in range(len(columns))])
         some: list[str] = []
@@ -175,8 +186,8 @@ class DuckDatabase:
 
 def _insert_statement(table: str, columns: Sequence[tuple[object, ...]], values: Sequence[str]) -> str:
     """Return a statement that inserts the SQL expressions `values`. `columns` are pairs of name and type."""
-    # The hash of NULL is a number, so that events without an audit ID would be copies of each other. URIs are compared
-    # by their hashes, too.
+    # DuckDB returns a number for the hash of NULL, so events without an audit ID would look like copies of each other.
+    # URIs are also compared by hash.
     converted = [
         f"CASE WHEN {value} IS NOT NULL THEN (hash({value}) >> 1)::BIGINT END"
         if name in ("id", "uri")
@@ -194,7 +205,8 @@ def _translate_errors() -> Iterator[None]:
     except duckdb.OutOfMemoryException:
         raise OutOfMemoryError("DuckDB needs more memory: increase --memory") from None
     except RuntimeError as error:
-        # If a signal arrives that Python handles, DuckDB stops with this exception instead of the exception of the signal.
+        # If Python handles a signal during a query, DuckDB raises this exception instead of the exception of the signal
+        # handler.
         if type(error) is RuntimeError and "interrupted" in str(error).lower():
             raise KeyboardInterrupt from None
         raise
@@ -208,10 +220,11 @@ def read_log(
     *,
     memory: str,
 ) -> Log:
-    """Read files into DuckDB. After an interrupt, the result has the files that were read completely, or a beginning.
+    """Read files into DuckDB.
 
-    A statement reads one or several files. If a statement is interrupted, DuckDB discards the rows of these files. If the first
-    statement is interrupted, Python reads the beginning of the first file.
+    After an interrupt, the result has the requests of the files that were read completely. DuckDB discards the rows of
+    the interrupted query, which reads one or several files. If this is the first query, Python reads the beginning of
+    the first file instead.
 
     Raises UserError if `memory` is not a size.
     """
@@ -249,7 +262,10 @@ def _read_log(
 
 @contextmanager
 def _report_progress(database: DuckDatabase, size: int, report: Callable[[int], object]) -> Iterator[None]:
-    """Report the bytes that DuckDB has read: during the block by DuckDB's estimate, and the rest after the block."""
+    """Report the bytes that DuckDB has read.
+
+    During the block, the number is DuckDB's estimate. After the block, the rest is reported.
+    """
     done = Event()
     reported = 0
 
@@ -272,7 +288,7 @@ def _report_progress(database: DuckDatabase, size: int, report: Callable[[int], 
 
 
 def _divide(files: Sequence[AuditLogFile]) -> tuple[list[AuditLogFile], list[AuditLogFile]]:
-    """Return two lists: the files for DuckDB, and the small files if there are so many that Python is faster."""
+    """Return the files that DuckDB reads, and the files that Python reads: small files, if there are too many for DuckDB."""
     small = [
         file for file in files if file.size * (_COMPRESSION_FACTOR if _is_compressed(file) else 1) < _SMALL_FILE_BYTES
     ]
@@ -287,11 +303,14 @@ def _is_compressed(file: AuditLogFile) -> bool:
 
 
 def _group_rotated(files: Iterable[AuditLogFile]) -> Iterator[list[AuditLogFile]]:
-    """Group files of one server, to read each group with one query. DuckDB plans a query in the time in which it reads 5 MB."""
+    """Group files of one server, so that one query reads a group.
+
+    Planning a query takes as long as reading 5 MB in DuckDB.
+    """
     batch: list[AuditLogFile] = []
     size = 0
     for file in files:
-        # The uncompressed size of a compressed file is unknown, so the file is a group on its own.
+        # The uncompressed size of a compressed file is unknown, so each compressed file forms its own group.
         added = _MAX_BATCH_BYTES if _is_compressed(file) else file.size
         is_full = size + added >= _MAX_BATCH_BYTES or len(batch) == _MAX_BATCH_FILES
         if batch and (is_full or file.server != batch[0].server):
@@ -304,7 +323,7 @@ def _group_rotated(files: Iterable[AuditLogFile]) -> Iterator[list[AuditLogFile]
 
 
 def _read_batch(database: DuckDatabase, reader: EventReader, batch: Sequence[AuditLogFile], wanted: Wanted) -> None:
-    """Read files of one server: with one DuckDB query, or with one DuckDB query for each file, or with Python."""
+    """Read files of one server. Try one DuckDB query for all files, then one DuckDB query for each file, then Python."""
     if _read_files(database, reader, batch, wanted):
         return
     for file in batch:
@@ -313,14 +332,14 @@ def _read_batch(database: DuckDatabase, reader: EventReader, batch: Sequence[Aud
 
 
 def _read_files(database: DuckDatabase, reader: EventReader, files: Sequence[AuditLogFile], wanted: Wanted) -> bool:
-    """Read files of one server with DuckDB.
+    """Read files of one server with one DuckDB query.
 
-    Return False if a file needs Python, or if the files have different compressions.
+    Return False, with an unchanged database, if Python must read a file, or if the files have different compressions.
     """
-    # A pipe cannot be opened twice. In a file of one byte, DuckDB does not find a line.
+    # A pipe cannot be opened twice. In a file of one byte, DuckDB does not detect a line.
     if any(file.inode is None or file.size < _MIN_FILE_BYTES for file in files):
         return False
-    # Otherwise, DuckDB would read all files before it fails.
+    # Check the first lines before the query, because DuckDB would read all files before it fails.
     if not all(map(is_mostly_plain, files)):
         return False
     paths = [_locate(file) for file in files]
@@ -365,11 +384,11 @@ def _locate(file: AuditLogFile) -> str | None:
 
 
 def _find_compression(path: str) -> str | None:
-    """Return the compression of a file, or None if the compressed data is incomplete, so that Python must read the file."""
+    """Return the compression of a file, or None if Python must read the file, because its compressed data is incomplete."""
     try:
         with open(path, "rb", opener=open_without_waiting) as stream:
             compression = find_compression(stream)
-            # DuckDB would silently omit the incomplete end.
+            # DuckDB would silently omit the incomplete end of a Zstandard file.
             return None if compression == "zstd" and not is_complete_zstandard(stream) else compression
     except OSError:
         return None
@@ -393,9 +412,9 @@ def _is_utf8(path: str) -> bool:
 
 
 def _list_new_tuples(database: DuckDatabase) -> list[AttributeTuple] | None:
-    """Create the table `new_key` with the keys in `raw` that `key` lacks.
+    """Create the table `new_key` with the keys in `raw` that are not in `key`.
 
-    Return their tuples, or None if Python must read one.
+    Return the attribute tuples of these keys, or None if only Python can read a key.
     """
     keys = f"SELECT DISTINCT key FROM raw WHERE {IS_REQUEST}"
     database.query(
@@ -422,7 +441,7 @@ def _store_requests(database: DuckDatabase, numbers: list[int]) -> None:
 
 
 def _read_typed(paths: Iterable[str], compression: str, wanted: Wanted) -> str:
-    """Return a query for the relation `event`. The files must contain only plain events; otherwise, the query may fail."""
+    """Return a query for the relation `event`. If a file contains other lines than audit events, the query may fail."""
     columns = ", ".join(f"{quote(name)}: {quote(_type(kind))}" for name, kind in _FIELDS.items())
     name = f"CASE WHEN verb IN ({', '.join(map(quote, LIST_VERBS))}) THEN objectRef.name END"
     texts = [
@@ -432,13 +451,15 @@ def _read_typed(paths: Iterable[str], compression: str, wanted: Wanted) -> str:
         f'annotations."{QUEUE_WAIT}"',
         *(["userAgent"] if wanted.agent else []),
     ]
-    # The other fields of RequestReceived events are not needed. `read_key` checks the fields of attribute tuples.
+    # Fields of `RequestReceived` events that the query does not read are not checked. `read_key` checks the fields of
+    # attribute tuples.
     is_plain = f"""
         CASE WHEN {_IS_RECEIVED} THEN NOT {is_ambiguous(texts[:1])}
         ELSE NOT {is_ambiguous(texts)} AND coalesce(starts_with(requestURI, '/'), TRUE)
             AND coalesce(CAST({_CODE} AS TEXT), '') = coalesce(CAST(responseStatus.code AS TEXT), '') END
     """
-    # One read function for several files is unsafe: DuckDB 2.0.0 sometimes ignores a line that is not JSON without an error.
+    # Each file has its own read function, because DuckDB 2.0.0 sometimes silently ignores a line that is not JSON if
+    # one function reads several files.
     source = " UNION ALL ".join(
         f"SELECT * FROM read_json({quote(path)}, columns = {{{columns}}}, format = 'newline_delimited', auto_detect = false,"
         f" maximum_object_size = {_MAX_LINE_BYTES}, compression = {quote(compression)})"
@@ -448,9 +469,9 @@ def _read_typed(paths: Iterable[str], compression: str, wanted: Wanted) -> str:
 
 
 def _parse_time(text: str) -> str:
-    """Return an SQL expression for a time of the event.
+    """Return an SQL expression that converts a time field of the event.
 
-    Its value is NULL if the time is not in the form of kube-apiserver.
+    Its value is NULL if kube-apiserver does not write times in this form.
     """
     return f"CASE WHEN NOT {_IS_RECEIVED} AND {text} LIKE {quote(_TIME)} THEN try_strptime({text}, {quote(_TIME_FORMAT)}) END"
 

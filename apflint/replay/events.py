@@ -26,9 +26,9 @@ RECEIVED, STARTED, COMPLETE, PANIC = "RequestReceived", "ResponseStarted", "Resp
 STAGES = (RECEIVED, STARTED, COMPLETE, PANIC)
 LATER_STAGES = frozenset(STAGES) - {RECEIVED}
 DECISION = "authorization.k8s.io/decision"
-"""Annotation of requests that reached authorization, which follows API Priority and Fairness.
+"""Annotation of requests that reached authorization. Authorization follows API Priority and Fairness.
 
-Recorded on 1.36.2: all requests that API Priority and Fairness admits have the annotation, and no others.
+Recorded on 1.36.2: a request has this annotation if and only if API Priority and Fairness admitted the request.
 """
 TOO_MANY_REQUESTS = 429
 """Status of rejections by API Priority and Fairness. Their `responseStatus` has no `reason`, because the body is plain text.
@@ -47,7 +47,7 @@ UNREADABLE_WAIT = -1
 """Value that marks a queue wait whose annotation is not a duration. `forget_unreadable_waits` counts and clears such waits."""
 
 MIN_YEAR, MAX_YEAR = 1970, 2999
-"""Years of times in audit logs. Times in other years are errors, and would overflow 64-bit calculations."""
+"""First and last year of times in audit logs. Times in other years are errors, and would overflow 64-bit calculations."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _DURATION = re.compile(r"(?:([0-9]{1,7})h)?(?:([0-9]{1,2})m)?([0-9]{1,3}(?:\.[0-9]{1,9})?)(s|ms|[uµμ]s|ns)")
@@ -137,7 +137,7 @@ def make_attributes(key: Hashable) -> AttributeTuple:
 
 
 def find_problem(value: object) -> str | None:
-    """Return why a JSON value is not an audit event that a replay can read, as a clause, or None if it is one.
+    """Return why a JSON value is not an audit event that a replay can read, as a clause, or None if it is such an event.
 
     Fields that `read_attributes` does not use may have any value.
     """
@@ -191,7 +191,7 @@ def parse_time(text: object) -> int | None:
         return None
     if time.tzinfo is None and str(text)[10:11] == " ":
         time = time.replace(tzinfo=UTC)
-    # Python 3.14 accepts hour 24.
+    # Python 3.14 also accepts the hour 24, which earlier versions reject.
     if time.tzinfo is None or not MIN_YEAR <= time.year <= MAX_YEAR or "T24" in str(text):
         return None
     return (time - _EPOCH) // _MICROSECOND
@@ -200,7 +200,7 @@ def parse_time(text: object) -> int | None:
 def parse_wait(text: object) -> int | None:
     """Return a Go duration in microseconds, rounded down, or `UNREADABLE_WAIT` if `text` is not a duration as Go prints it.
 
-    The SQL of other engines adds the units in the same order, so that the rounding is equal.
+    The units are added in the same order as in the SQL of the other engines, so that all engines round equally.
     """
     if text is None:
         return None

@@ -1,9 +1,9 @@
-"""Fast reader of log lines in the layout of kube-apiserver: text that many lines share is parsed once.
+"""Fast reader of log lines in the layout of kube-apiserver. It parses text that many lines share only once.
 
-In most lines, the text from the URI to the object equals that of an earlier line, and few annotations differ. So a line is
-split at fixed keys of the event, and each part is looked up in a dictionary of parsed parts. The split is exact: if
-`{A}`, `{B}` and `{C}` are JSON objects, then `{A,B,C}` is a JSON object with the fields of all three. A JSON parser reads
-all other lines.
+In most lines, the text from the URI to the object is the same as in an earlier line, and there are few different
+annotations. So a line is split at fixed keys of the event, and each part is looked up in a dictionary of parsed parts.
+The split is exact: if `{A}`, `{B}` and `{C}` are JSON objects, then `{A,B,C}` is a JSON object with the fields of all
+three. A JSON parser reads all other lines.
 """
 
 from __future__ import annotations
@@ -54,7 +54,10 @@ _ID_START, _ID_END = len(_HEAD), len(_HEAD) + 36
 _IS_RECEIVED, _IS_STARTED, _IS_COMPLETE = (f'","stage":"{stage}",'.encode() for stage in (RECEIVED, STARTED, COMPLETE))
 _HEXADECIMAL = b"0123456789abcdef-"
 _OTHER_FIELDS = {"stage": COMPLETE, "stageTimestamp": "1970-01-01T00:00:00Z"}
-"""Values for the required fields of an event outside of the body, so that the body can be validated alone."""
+"""Values for the fields that are required in an event but are not part of the body.
+
+With them, the body can be validated alone.
+"""
 _BODY_FIELDS = frozenset(
     ("requestURI", "verb", "user", "impersonatedUser", "authenticationMetadata", "sourceIPs", "userAgent", "objectRef")
 )
@@ -64,8 +67,11 @@ _REQUEST = re.compile(
     rf'"requestURI":"({_PLAIN}(?:\\u0026{_PLAIN})*)",("verb":"({_PLAIN})",.*,"objectRef":'
     rf'\{{"resource":"{_PLAIN}")(?:,"namespace":"({_PLAIN})")?(?:,"name":"({_PLAIN})")?([^{{}}]*\}})'.encode()
 )
-"""Pattern for the body: the text from the URI to the object. The groups are the URI, the text up to the resource, the verb,
-the namespace, the name, and the rest. If no key is repeated, the groups determine the attributes."""
+"""Pattern for the body: the text from the URI to the object.
+
+The groups are the URI, the text up to the resource, the verb, the namespace, the name, and the rest. The groups
+determine the attributes unless a key occurs twice.
+"""
 _LIST_VERBS = frozenset(verb.encode() for verb in LIST_VERBS)
 _RECEIVED_BODY, _STARTED_BODY, _COMPLETE_BODY = (
     _ID_END + len(stage) for stage in (_IS_RECEIVED, _IS_STARTED, _IS_COMPLETE)
@@ -73,11 +79,11 @@ _RECEIVED_BODY, _STARTED_BODY, _COMPLETE_BODY = (
 _get_started = itemgetter(3)
 _STATUS = b',"responseStatus":'
 _TIMES = b',"requestReceivedTimestamp":"0000-00-00T00:00:00.000000Z","stageTimestamp":"0000-00-00T00:00:00.000000Z"}\n'
-"""End of an event `RequestReceived`, with 0 in place of each digit."""
+"""End of a `RequestReceived` event, in which each digit is replaced by 0."""
 _TIMES_LENGTH = len(_TIMES)
 _DIGITS_TO_0 = bytes.maketrans(b"123456789", b"000000000")
 _ANSWER = re.compile(
-    # The first alternative is a special case of the second, and saves time.
+    # The second alternative would be enough, but the first matches the most common status faster.
     rb',"responseStatus":(\{"metadata":\{\},"code":[0-9]{3}\}|.*?)'
     rb',"requestReceivedTimestamp":"(.{19})\.([0-9]{6})Z","stageTimestamp":"(.{19})\.([0-9]{6})(Z.*)\n'
 ).match
@@ -110,7 +116,7 @@ class CanonicalLines:
         self._plain_namespaces: dict[bytes | None, str] = {}
         """Namespaces in attribute tuples by the namespace in `objectRef`, for names without special characters."""
         self._versions: set[bytes] = set()
-        """Beginnings of URIs before `/namespaces/`."""
+        """Known beginnings of URIs before `/namespaces/`, such as `/api/v1`."""
         self._codes: dict[bytes, tuple[int | None, int]] = {}
         self._rests: dict[bytes, tuple[int, int | None]] = {}
         self._bytes = 0
@@ -124,8 +130,8 @@ class CanonicalLines:
         All lines of `data` must end with a newline. Return the offsets of lines that a JSON parser must read, and the
         number of all lines. Most of the time of a replay is spent in this loop.
         """
-        # `RequestReceived` events by audit ID. Such an event is valid if its body is valid. The later event of the request
-        # usually has the same body, so the body is parsed only once.
+        # `RequestReceived` events by audit ID. The later event of a request usually has the same body. So the body is
+        # parsed only with the later event, which shows whether both events are valid.
         received: dict[bytes, tuple[int, bytes]] = {}
         new_rows: list[Row] = []
         left = []
@@ -176,9 +182,10 @@ class CanonicalLines:
     def _read_answer(
         self, data: bytes, start: int, audit_id: bytes, server: int, received: tuple[int, bytes] | None
     ) -> tuple[Row, int, bool]:
-        """Return the row of an event after `RequestReceived`, the offset of its line end, and whether `received` is its pair.
+        """Return the row of an event, the offset of the line end, and whether `received` belongs to the same request.
 
-        `received` is a pair if it is the `RequestReceived` event of the same request. Raises one of `_EXPECTED` for lines in another layout.
+        The event is one after `RequestReceived`. `received` is a `RequestReceived` event with the same audit ID, or
+        None. Raises one of `_EXPECTED` for lines in another layout.
         """
         body_start, started = start + _COMPLETE_BODY, 0
         if not data.startswith(_IS_COMPLETE, start + _ID_END):
@@ -186,7 +193,7 @@ class CanonicalLines:
             if not data.startswith(_IS_STARTED, start + _ID_END):
                 raise ValueError("another stage")
         _, body = received or (0, b"")
-        is_pair = received is not None and data.startswith(body, body_start)  # has the same audit ID
+        is_pair = received is not None and data.startswith(body, body_start)  # the audit ID is already the same
         if not is_pair:
             body = data[body_start : data.index(_STATUS, body_start)]
         match = _ANSWER(data, body_start + len(body))
@@ -197,7 +204,7 @@ class CanonicalLines:
         decided, wait = self._rests.get(rest) or self._read_rest(rest)
         received_at = (self._seconds.get(begin_second) or self._parse_second(begin_second)) + int(begin)
         ended_at = (self._seconds.get(end_second) or self._parse_second(end_second)) + int(end)
-        # Add the tuple last: other parts of the line may raise an exception, and then no tuple may be added.
+        # Add the tuple last, because no tuple may be added if another part of the line raises an exception.
         number = self._bodies.get(body)
         if number is None:
             number = self._read_body(body)
@@ -217,7 +224,8 @@ class CanonicalLines:
             named = {"requestURI": url.decode().replace("\\u0026", "&"), "verb": verb.decode()}
             at = url.find(_NAMESPACES)
             namespace = self._plain_namespaces.get(reference)
-            # Most URIs contain the namespace of the object. A search for this namespace is faster than a pattern.
+            # In most URIs, the namespace is the namespace of the object. Searching the URI for this namespace is faster
+            # than a pattern.
             if (
                 namespace is None
                 or url[:at] not in self._versions
@@ -235,7 +243,8 @@ class CanonicalLines:
                 raise ValueError(text)
             attributes = read_attributes(event, self._namespaces, has_options=self._has_options)
             number = self._find_number({**event, **_OTHER_FIELDS}, attributes)
-            # Of repeated keys, the last value counts, but the pattern matches the first one: then the result is not cached.
+            # If a key occurs twice, JSON uses the last value, but the pattern matches the first. So such a result is
+            # not cached.
             if key is not None and named.items() <= event.items() and self._can_remember(text):
                 self._requests[key] = number
         if self._can_remember(text):
@@ -243,7 +252,10 @@ class CanonicalLines:
         return number
 
     def _find_namespace(self, uri: str, reference: bytes | None) -> str:
-        """Return the namespace of a URI, or `OTHER_NAMESPACE`. Cache the parts of the URI if `reference` is this namespace."""
+        """Return the namespace of a URI, or `OTHER_NAMESPACE`.
+
+        Cache the parts of the URI if its namespace is `reference`.
+        """
         found, version = find_namespace(uri, (reference or b"").decode()), find_version(uri)
         namespace = OTHER_NAMESPACE if found and found not in self._namespaces else found
         if version is not None and reference == found.encode() and len(uri) <= _MAX_PART_BYTES:
@@ -255,7 +267,10 @@ class CanonicalLines:
         return namespace
 
     def _read_code(self, text: bytes) -> tuple[int | None, int]:
-        """Return the code in `responseStatus` or None, and 1 or 0: whether the code is a 429 with a reason, from a handler."""
+        """Return the code in `responseStatus` or None, and 1 if the code is 429 with a reason, else 0.
+
+        Such a 429 comes from a handler.
+        """
         status = _parse(text)
         code = status.get("code")
         if code is not None and not is_status(code):
@@ -266,7 +281,10 @@ class CanonicalLines:
         return answer
 
     def _read_rest(self, text: bytes) -> tuple[int, int | None]:
-        """Return 1 or 0 (whether authorization decided), and the queue wait in microseconds, from the text after the times."""
+        """Return whether authorization decided (1 or 0), and the queue wait in microseconds or None.
+
+        `text` is the part of the line after the times.
+        """
         annotations: Any = {}
         if text != b'Z"}':
             if not (text.startswith(_ANNOTATIONS) and text.endswith(b"}")):
@@ -279,7 +297,7 @@ class CanonicalLines:
         return answer
 
     def _can_remember(self, text: bytes) -> bool:
-        """Return whether a text is short enough to be cached. If the caches are full, clear all of them first."""
+        """Return whether a text is short enough to be cached. If the caches are full, clear all caches first."""
         if len(text) > _MAX_PART_BYTES:
             return False
         self._bytes += len(text)
@@ -310,7 +328,7 @@ def _parse(text: bytes) -> dict[str, Any]:
     """Parse a JSON object. Raises one of `_EXPECTED` for other text."""
     string = text.decode()
     value, end = scan(string, 0)
-    # JSON permits escapes of lone surrogates, but these are not valid Unicode text.
+    # Escapes of lone surrogates are valid JSON, but not valid Unicode.
     if (
         end != len(string)
         or type(value) is not dict

@@ -57,8 +57,11 @@ class Filter(NamedTuple):
     """The requests to report. The default is all requests."""
 
     conditions: tuple[Condition, ...] = ()
-    """A request must meet the conditions of every dimension. Of several `=` conditions on one dimension, at least one must
-    be true."""
+    """Conditions that a request must meet.
+
+    Conditions on different dimensions must all be true. If a dimension has several conditions with `=`, one of them
+    must be true.
+    """
     since: Moment | None = None
     until: Moment | None = None
 
@@ -74,9 +77,10 @@ class Filter(NamedTuple):
 
 
 def check_period(since: Moment | None, until: Moment | None) -> None:
-    """Raise UserError if no time is in the period.
+    """Raise UserError if `since` is not before `until`.
 
-    A time and a duration are not compared: a duration counts from the end of the log, which is not known yet.
+    A time and a duration are not compared, because a duration counts back from the end of the log, which is not known
+    yet.
     """
     if since is None or until is None or since.is_before_end != until.is_before_end:
         return
@@ -86,7 +90,7 @@ def check_period(since: Moment | None, until: Moment | None) -> None:
 
 
 def parse_moment(name: str, text: str | None) -> Moment | None:
-    """Parse a time in RFC 3339, or a duration such as `2h`. A time without a zone is in UTC, as in the report.
+    """Parse a time in RFC 3339, or a duration such as `2h`. A time without a time zone is in UTC, as in the report.
 
     `name` is the option. Raises UserError if `text` is neither a time nor a duration.
     """
@@ -111,7 +115,7 @@ def parse_dimensions(text: str) -> tuple[str, ...]:
     """Parse dimensions of `--by`, separated by commas. Raises UserError for unknown and repeated dimensions."""
     names = tuple(name.strip() for name in text.split(",") if name.strip())
     if not names:
-        raise UserError(f"--by: {quote(text)} names no dimension")
+        raise UserError(f"--by: {quote(text)} contains no dimension")
     for name in names:
         _check_dimension("--by", name)
         if names.count(name) > 1:

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 class Wanted(NamedTuple):
-    """Optional columns that a report needs. Strings that differ for each request take most of the memory."""
+    """Optional columns that a report needs.
+
+    They take most of the memory, because their strings differ between requests.
+    """
 
     namespace: bool = False
     agent: bool = False
@@ -58,7 +61,7 @@ class Coverage:
     interrupted: bool = False
     """Whether the user interrupted reading, so that the log is incomplete."""
     beginning_of: str = ""
-    """Name of a file of which only the beginning was read after an interrupt."""
+    """Name of the file that was read only up to a certain line because of an interrupt. Empty if there is none."""
 
     def reject(self, file: str, line: int, reason: str) -> None:
         """Count an unreadable line. Keep the place of the first one."""
@@ -116,4 +119,4 @@ class Replay(NamedTuple):
     has_counts: bool
     """Whether the number of objects is known for at least some resources."""
     period: tuple[int, int] | None = None
-    """Times in microseconds since 1970 from which and before which requests arrive that a simulation sends, or None for all."""
+    """Start and end of the period whose requests a simulation sends, in microseconds since 1970, or None for all requests."""

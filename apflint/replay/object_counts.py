@@ -61,7 +61,9 @@ def parse_object_count(text: str) -> tuple[str, ObjectTotals]:
 
 
 def parse_metrics(text: str) -> ObjectCounts:
-    """Return the object counts in the metrics of kube-apiserver. Raises UserError if the text has none, or is damaged.
+    """Return the object counts in the metrics of kube-apiserver.
+
+    Raises UserError if the text has no such metric, or is damaged.
 
     The metrics are `apiserver_storage_objects`, or `apiserver_resource_objects` and `apiserver_resource_size_estimate_bytes`
     from 1.34 on. The value -1 means that the server could not count or measure. For a resource that is not counted, the server

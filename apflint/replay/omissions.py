@@ -1,8 +1,8 @@
-"""Finds what an audit policy omitted from a log, as far as the log shows this.
+"""Finds what the audit policy omitted from a log, as far as the log shows this.
 
-A policy omits stages (`omitStages`) or requests (level None). If a stage is absent, the policy certainly omits it. If requests
-are absent, perhaps no client sent such requests, so reports only mention their absence.
-Source: staging/src/k8s.io/apiserver/pkg/audit/policy/checker.go.
+A policy omits stages (`omitStages`) or requests (level None). If a stage is absent, the policy certainly omits the
+stage. If requests are absent, perhaps no client sent such requests, so reports only mention their absence. Source:
+staging/src/k8s.io/apiserver/pkg/audit/policy/checker.go.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ _VERBS = ("get", "list", "watch", "create", "update", "patch", "delete")
 
 
 class Omissions(NamedTuple):
-    """Stages and requests that every API server has, but the log lacks. All fields are empty for a log without requests."""
+    """Stages and requests that are usual in a cluster, but absent from the log.
+
+    All fields are empty for a log without requests.
+    """
 
     stages: tuple[str, ...] = ()
     """Stages that the audit policy omits."""
@@ -34,8 +37,10 @@ class Omissions(NamedTuple):
     requests: tuple[str, ...] = ()
     """Other requests that the log does not contain, such as `requests of nodes`."""
     has_decisions: bool = True
-    """Whether any event has the annotation of authorization. It distinguishes rejections from other responses with
-    status 429."""
+    """Whether any event has the annotation of authorization.
+
+    The annotation distinguishes rejections from other responses with status 429.
+    """
 
 
 def find_omissions(log: Log) -> Omissions:
@@ -81,6 +86,6 @@ def describe_omissions(omissions: Omissions) -> Iterator[str]:
         yield "Requests that the audit policy omits (level None, omitStages) are not counted."
     if not omissions.has_decisions:
         yield (
-            "No event has the annotation authorization.k8s.io/decision, so REJECTED counts all responses 429, even"
-            " those of other components than API Priority and Fairness."
+            "No event has the annotation authorization.k8s.io/decision, so REJECTED counts all responses with"
+            " status 429, including those that do not come from API Priority and Fairness."
         )

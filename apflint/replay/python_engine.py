@@ -47,8 +47,10 @@ if TYPE_CHECKING:
 
 _ROWS_PER_INSERT = 10_000
 _VALUES_PER_STATEMENT = 900
-"""Maximum number of values in an INSERT statement: SQLite before 3.32 allows 999. A statement for many rows takes half of the
-time of one statement per row."""
+"""Maximum number of values in an INSERT statement. SQLite before 3.32 allows 999.
+
+A statement with many rows takes half of the time of single statements.
+"""
 _MAX_REMEMBERED_SECONDS = 1_000_000
 _JSON_SPACES = " \t\r\n"
 _CACHE_KIBIBYTES = 65_536
@@ -66,7 +68,7 @@ class SqliteDatabase:
         self.query("PRAGMA synchronous = OFF")
         self.query("PRAGMA journal_mode = OFF")
         self.query("PRAGMA case_sensitive_like = ON")  # as in DuckDB and Spark
-        self.query("BEGIN")  # never committed, because a COMMIT writes each page
+        self.query("BEGIN")  # never committed, because a COMMIT would write each page
 
     def query(self, sql: str) -> list[tuple[object, ...]]:
         """Run a statement, and return its rows."""
@@ -75,8 +77,8 @@ class SqliteDatabase:
     def stream(self, sql: str) -> Iterator[tuple[object, ...]]:
         """Run a statement, and return an iterator over its rows.
 
-        The iterator is the cursor itself. After an interrupt, a generator would close the cursor when the database is
-        already closed, which fails.
+        The iterator is the cursor itself. A generator would try to close the cursor after an interrupt, which fails if
+        the database is already closed.
         """
         return self._connection.execute(sql)
 
@@ -134,8 +136,8 @@ class EventReader:
     ) -> None:
         """Read the events of a file. With `max_bytes`, read only about this many bytes from the start of an uncompressed file.
 
-        `report` is called with the number of bytes read since the previous call. The last rows are stored by `flush`,
-        so that many small files share a statement.
+        `report` is called with the number of bytes read since the previous call. Call `flush` after the last file: the
+        last rows of a file stay in a buffer, so that one statement stores the rows of many small files.
         """
         self._file = file.name
         size = useless = 0
@@ -167,7 +169,7 @@ class EventReader:
                 break
 
     def _count_records(self) -> int:
-        """Return the number of events and other log records read so far."""
+        """Return the number of values read so far: audit events, and other log records."""
         return self.coverage.stages.total() + self.coverage.other_records
 
     def read_odd_lines(self, file: AuditLogFile, lines: Iterable[str]) -> None:
@@ -185,9 +187,9 @@ class EventReader:
         self.flush()
 
     def flush(self) -> None:
-        """Store the rows that are not stored yet.
+        """Store the rows that are still in the buffer.
 
-        An interrupt is delayed, because it could leave rows both in the database and in the buffer.
+        An interrupt is delayed, because otherwise rows could be both in the database and in the buffer.
         """
         for table, rows in (("request", self._rows), ("received", self._received)):
             if rows:
@@ -203,7 +205,10 @@ class EventReader:
         return number
 
     def _join_value(self, blocks: Iterator[Block], server: int) -> Iterator[Block]:
-        """Read a file that is a single JSON value over several lines. Yield the blocks of any other file unread."""
+        """Read a file that is a single JSON value over several lines.
+
+        For any other file, yield its blocks without reading them.
+        """
         head: list[Block] = []
         size = 0
         for block in blocks:
@@ -229,7 +234,7 @@ class EventReader:
         """Read the events of complete lines. `number` is the number of the first line. Return the number of lines."""
         if not data.endswith(b"\n"):
             data += b"\n"
-        if self._wants_texts:  # texts differ in each line, so caches would not help
+        if self._wants_texts:  # each line has other texts, so caches would not help
             starts = find_lines(data)
             length = len(starts)
         else:
@@ -250,7 +255,7 @@ class EventReader:
         return length
 
     def _read_plain(self, line: bytes, server: int) -> bool:
-        """Read a line if it is an event in the most common form. Return True if it was read."""
+        """Read a line if it is an event in the most common form. Return whether the line was read."""
         text = line.decode()
         event: Any
         event, end = scan(text, 0)
@@ -408,7 +413,7 @@ class EventReader:
         return number
 
     def _time(self, text: Any) -> int:
-        """Return the microseconds since 1970 of a time. The form that kube-apiserver writes is parsed fast."""
+        """Convert a time to microseconds since 1970. Times in the form that kube-apiserver writes are parsed faster."""
         if len(text) == 27 and text[26] == "Z" and text[19] == "." and text[20:26].isdigit() and text.isascii():
             second = self._seconds.get(text[:19])
             if second is None:
@@ -452,7 +457,7 @@ def _parse_line(line: str | bytes) -> tuple[object] | None:
 
 
 def _check_size(data: str | bytes) -> None:
-    """Raise UserError if a JSON text has so many parts that the parsed value would not fit into memory."""
+    """Raise UserError if a JSON text has so many commas, colons and brackets that the parsed value would not fit into memory."""
     if len(data) <= MAX_AUDIT_VALUE_PARTS:
         return
     text = data if isinstance(data, bytes) else data.encode("utf-8", "replace")
@@ -471,7 +476,7 @@ def _parse_json(text: str) -> object:
 
 
 def _find_first_unreadable(file: AuditLogFile, reasons: Mapping[str, str]) -> UnreadableLine | None:
-    """Return the first line of a file that is in `reasons`, a mapping from unreadable lines to the reasons."""
+    """Return the first line of a file that is in `reasons`, which maps unreadable lines to reasons."""
     texts = {line.encode(): reason for line, reason in reasons.items()}
     first = 1
     for block in read_blocks(file) if texts else ():
@@ -499,7 +504,7 @@ def _is_event(line: bytes) -> bool:
 
 
 def _is_row(items: list[Any]) -> bool:
-    """Return whether a list is a row of CloudWatch Logs Insights, which is a list of fields."""
+    """Return whether a list is a row of CloudWatch Logs Insights. Such a row is a list of fields."""
     return bool(items) and all(isinstance(item, dict) and {*item} == {"field", "value"} for item in items)
 
 

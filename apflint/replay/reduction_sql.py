@@ -1,8 +1,8 @@
-"""The SQL that reduces audit events to distinct attribute tuples and a row for each request. DuckDB and Spark execute the same text.
+"""The SQL that reduces audit events to distinct attribute tuples, and to a row for each request.
 
-An engine provides the relation `event`, with the columns `_EVENT_COLUMNS`, from the files of the log. The SQL for all further
-steps is identical. Its functions have the same names in both engines, except `regexp_like`, for which the DuckDB engine
-defines a macro.
+DuckDB and Spark execute the same SQL. Each engine provides the relation `event`, with the columns `_EVENT_COLUMNS`,
+from the files of the log. The functions in the SQL have the same names in both engines, except `regexp_like`, for which
+the DuckDB engine defines a macro.
 """
 
 from __future__ import annotations
@@ -25,15 +25,19 @@ _EVENT_COLUMNS = """
     line, is_plain, server, id, kind, version, stage, audit_id, verb, uri, requester, impersonated, reference, code, decision,
     queue_wait, received, ended, agent
 """
-"""Columns of `event`: the text of the line if it may be needed, whether all fields have the types of an audit event, the index of
-the API server, a hash of the audit ID, and fields of the event. `requester`, `impersonated` and `reference` are structs. Groups are
-the text of a JSON list, because databases store and compare one string faster."""
+"""Columns of the relation `event`.
+
+`line` is the text of the line, if it may be needed. `is_plain` is true if all fields have the types of an audit event.
+`server` is the index of the API server, and `id` is a hash of the audit ID. The other columns are fields of the event.
+`requester`, `impersonated` and `reference` are structs. Groups are a JSON list as a string, because databases store and
+compare a single string faster.
+"""
 _SEPARATOR = "\x01"
 REQUEST_NAMES = "id, started, received, ended, code, decided, wait, real_namespace, agent, audit_id, uri_hash, timeout"
 STAGES = (COMPLETE, STARTED, PANIC, RECEIVED)
-"""Stages by class, which is a small number. The class of an event is the index of its stage, or `ODD`."""
+"""Stages in the order of their classes. The class of an event is the index of its stage, or `ODD`."""
 ODD = len(STAGES)
-"""Class of lines that only Python can read: text that is not an event, an event in an envelope or in an unusual form."""
+"""Class of lines that only Python can read: text that is not an event, events in an envelope, and events in an unusual form."""
 IS_REQUEST = "class < 3"
 _WAIT_UNITS = (("h", 3600e6), ("m", 60e6), ("s", 1e6), ("ms", 1e3), ("[uµμ]s", 1.0), ("ns", 1e-3))
 """Units of Go durations in microseconds, in the order in which `parse_wait` adds them."""
@@ -44,8 +48,8 @@ _find_other_value = re.compile(_OTHER_VALUE).search
 _IS_PLAIN = """
     is_plain AND (kind IS NULL OR kind IN ('', 'Event')) AND (version IS NULL OR version = '' OR version LIKE 'audit.k8s.io/%')
 """
-# An empty object has the same meaning as an absent one. But its columns look like those of an object with unknown
-# fields, so only Python can read the line.
+# An empty object means the same as an absent object. But in SQL, an empty object looks like an object with only unknown
+# fields. So Python must read the line.
 _IS_COMPLETE = """
     verb <> '' AND received >= TIMESTAMP '1970-01-01 00:00:00' AND ended >= TIMESTAMP '1970-01-01 00:00:00'
     AND coalesce(code BETWEEN 0 AND 9999, TRUE) AND (impersonated IS NULL OR impersonated.username <> '')
@@ -80,8 +84,8 @@ _WAIT = f"""
 def reduce_events(event: str, to_microseconds: str, wanted: Wanted, namespaces: Collection[str]) -> str:
     """Return a query with a row for each event of the relation `event`. Rows of requests have a key.
 
-    A key is the text of an attribute tuple, because databases compare one string faster than several. `to_microseconds` is the
-    function that converts times. All namespaces outside `namespaces` become equal.
+    A key is the text of an attribute tuple, because databases compare one string faster than several. `to_microseconds`
+    is the function that converts times. All namespaces that are not in `namespaces` get the same value.
     """
     has_path = "reference IS NULL"
     is_self = "impersonated IS NULL"
@@ -122,7 +126,7 @@ def reduce_events(event: str, to_microseconds: str, wanted: Wanted, namespaces: 
         "uri_hash": "CAST(hash(uri) >> 1 AS BIGINT)" if wanted.calls else "CAST(NULL AS BIGINT)",
         "timeout": request_timeouts.make_sql("uri") if wanted.calls else "CAST(NULL AS STRING)",
     }
-    identity = {"id", "audit_id"}  # kept for all events, so that requests with only `RequestReceived` can be found
+    identity = {"id", "audit_id"}  # needed for all events, to find requests with only `RequestReceived`
     values = ", ".join(
         f"CASE WHEN {f'class < {ODD}' if name in identity else IS_REQUEST} THEN {value} END AS {name}"
         for name, value in columns.items()
@@ -135,9 +139,9 @@ def reduce_events(event: str, to_microseconds: str, wanted: Wanted, namespaces: 
 
 
 def is_ambiguous(texts: Iterable[str]) -> str:
-    """Return an SQL condition that is true if an expression may come from a JSON value that is not a string.
+    """Return an SQL condition that is true if one of the strings may come from a JSON value that is not a string.
 
-    Where strings are expected, engines convert all other values to strings.
+    `texts` are SQL expressions. If a field has the type string, engines convert other JSON values to strings.
     """
     # Most strings begin with a lowercase letter. Comparing this letter is faster than a regular expression.
     conditions = (
@@ -149,8 +153,11 @@ def is_ambiguous(texts: Iterable[str]) -> str:
 
 
 def read_key(key: str) -> AttributeTuple:
-    """Return the attribute tuple of a value of the column `key`. Raises ValueError if a part may come from another type."""
-    # The key of a request without a user also lacks the first separator.
+    """Return the attribute tuple of a value of the column `key`.
+
+    Raises ValueError if a part of the key may come from a JSON value of another type.
+    """
+    # The key of a request without a user does not begin with a separator.
     *user, groups, verb, api_group, resource, subresource, namespace, path, options = key.split(_SEPARATOR)
     if len(user) > 1 or any(map(_find_other_value, (*user, verb, api_group, resource, subresource))):
         raise ValueError(key)

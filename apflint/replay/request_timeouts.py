@@ -1,8 +1,8 @@
 """The parameter `timeout` of a request, read from its URI by Python and by SQL.
 
-The patterns are evaluated by Python and by SQL, so they have neither backslashes nor look-around. They see the URI as the
-client encoded it: an escaped name of the parameter, as in `%74imeout=5s`, is misread. `timeoutSeconds` is another
-parameter, which API Priority and Fairness does not read.
+The patterns have neither backslashes nor look-around, so that Python and SQL evaluate them equally. The patterns match
+the URI as the client encoded it, so a parameter with an escaped name, such as `%74imeout=5s`, is not found.
+`timeoutSeconds` is another parameter, which API Priority and Fairness does not read.
 """
 
 from __future__ import annotations

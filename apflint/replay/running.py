@@ -49,7 +49,7 @@ class ReplayOptions(NamedTuple):
     calls: bool = False
     """Whether the hash of the URI and the timeout of each request are read, for simulations."""
     each: bool = False
-    """Whether single requests are printed, which needs their audit IDs."""
+    """Whether single requests are printed. If so, their audit IDs are read."""
     namespaces: bool = False
     """Whether the namespaces of requests are needed."""
     spark_remote: str | None = None
@@ -83,7 +83,7 @@ def compare(
     top_users: int = 3,
     report: Callable[[int], object] = lambda _: None,
 ) -> ReplayComparison:
-    """Read the files once, and classify their requests under two configurations, with the seats of their releases.
+    """Read the files once, and classify their requests under two configurations. Each configuration has its own release.
 
     Filters select requests by their FlowSchemas and priority levels under `known`. Raises UserError as `replay` does.
     """
@@ -104,8 +104,8 @@ def replay_sides(
 ) -> Generator[Replay]:
     """Read the files once, and yield their requests classified under each configuration.
 
-    A replay is valid until the generator yields the next replay or is closed. Filters select requests under the first
-    configuration. Raises UserError as `replay` does.
+    A replay is valid only until the generator yields the next replay or is closed. Filters use the FlowSchemas and
+    priority levels of the first configuration. Raises UserError as `replay` does.
     """
     first, *others = sides
     check_names(options.filter.conditions, first.configuration)

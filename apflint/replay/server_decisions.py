@@ -1,6 +1,7 @@
-"""Comparison of kube-apiserver's own log with a configuration: the FlowSchema and level that the server chose for each request.
+"""Comparison of kube-apiserver's own log with a configuration. This log shows the FlowSchema and level of each request.
 
-Such a log does not name users. So its requests cannot be classified, only compared with the configuration.
+The log does not show the users. So requests cannot be classified again, only compared with the objects of the
+configuration.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class LoggedTraffic(NamedTuple):
     requests: int
     rejected: int
     waited: int
-    """Number of requests whose wait the server logged because it was long, including rejected requests."""
+    """Number of requests with a logged wait, including rejected requests. The server logs only long waits."""
     p99_wait: float | None
     """99th percentile of the wait of all requests in seconds, or None if the wait is too short to be logged."""
     max_wait: float | None
@@ -45,13 +46,13 @@ class LoggedTraffic(NamedTuple):
 
 
 class Disagreement(NamedTuple):
-    """A decision of a server in the log that contradicts the configuration."""
+    """A decision of the server, found in its log, that contradicts the configuration."""
 
     clause: str
     requests: int
     file: str
     line: int
-    """Line number of the first such request."""
+    """Line number of the first request with this decision."""
 
 
 class ServerLogReport(NamedTuple):
@@ -61,13 +62,13 @@ class ServerLogReport(NamedTuple):
     requests: int
     other_lines: int
     start: str
-    """Time of the first line as in the log, without a year. Empty if unknown."""
+    """Time of the first line, written as in the log, which has no year. Empty if unknown."""
     end: str
     traffic: tuple[LoggedTraffic, ...]
     """Traffic by FlowSchema, in descending order of rejections and then of requests."""
     disagreements: tuple[Disagreement, ...]
     disagreeing: int
-    """Number of requests with a disagreement."""
+    """Number of requests with a decision that contradicts the configuration."""
     damaged: tuple[UnreadableLine, ...]
     """Files that could not be read completely."""
     known: Effective
@@ -78,7 +79,7 @@ class ServerLogReport(NamedTuple):
 def is_server_log(file: AuditLogFile) -> bool:
     """Return whether a file is kube-apiserver's own log: one of its first lines is a request.
 
-    Streams cannot be read twice, so only the beginning that `read_beginning` has kept is searched.
+    Only the beginning that `read_beginning` keeps is searched, because streams cannot be read twice.
     """
     if is_url(file.path) or (file.inode is None and file.rest is None):
         return False

@@ -1,6 +1,7 @@
 """The engine for logs in object storage: Spark reduces the events to requests, and SQLite stores a row for each request.
 
-Executors execute only SQL, so they do not need apflint. Python reads the lines that are not plain events.
+Executors execute only SQL, so they do not need apflint. Python reads the lines that are not audit events, or that
+contain an event in an unusual form.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ def read_log(
 
 @contextmanager
 def _open_session(remote: str | None) -> Iterator[Any]:
-    """Open a Spark session. Suppress the messages of Spark and of its Java process on the terminal."""
+    """Open a Spark session. Hide the terminal output of Spark and of its Java process."""
     if remote:
         check_server(remote)
     try:
@@ -106,7 +107,7 @@ def _open_session(remote: str | None) -> Iterator[Any]:
         }
         builder = builder.master(os.environ.get("SPARK_MASTER", "local[*]")).config(map=settings)
     saved, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, 2)  # the Java process inherits and keeps this standard error
+    os.dup2(null, 2)  # the Java process inherits this standard error, and keeps it
     try:
         spark = (builder.remote(remote) if remote else builder).getOrCreate()
         spark.conf.set("spark.sql.session.timeZone", "UTC")
@@ -124,7 +125,10 @@ def _open_session(remote: str | None) -> Iterator[Any]:
 
 
 def check_server(remote: str, seconds: float = _CONNECT_SECONDS) -> None:
-    """Raise UserError if the URL is invalid, or no server accepts connections. PySpark would try for more than 10 minutes."""
+    """Raise UserError if the URL is invalid, or if no server accepts connections.
+
+    The check is fast. PySpark would try to connect for more than 10 minutes.
+    """
     name = _hide_parameters(remote)
     match = _SERVER.fullmatch(remote)
     port = int(match[3] or _DEFAULT_PORT) if match else 0
@@ -194,7 +198,10 @@ def _store_rows(
         if kind < len(STAGES):
             reader.coverage.stages[STAGES[kind]] += count
         elif size > _MAX_ODD_BYTES:
-            raise UserError(f"{file.name}: {count} lines are not plain events; Spark reads only files of plain events")
+            raise UserError(
+                f"{file.name}: {count} lines are not audit events, or contain an event in an unusual form, such as in an"
+                f" envelope; Spark reads at most {_MAX_ODD_BYTES // 1024**2} MiB of such lines"
+            )
     keys = spark.sql(
         "SELECT CAST(row_number() OVER (ORDER BY key) AS INTEGER) AS number, key"
         f" FROM (SELECT DISTINCT key FROM apflint_raw WHERE {IS_REQUEST})"
@@ -250,7 +257,7 @@ def _time(name: str) -> str:
 
 
 def _user(name: str) -> str:
-    """Return an SQL expression for a user as a struct. Its groups are the text of a JSON list."""
+    """Return an SQL expression for a user as a struct. The groups of the user are a JSON list as a string."""
     return f"CASE WHEN e.{name} IS NOT NULL THEN named_struct('username', e.{name}.username, 'groups', to_json(e.{name}.groups)) END"
 
 
@@ -260,12 +267,12 @@ def _has_other_groups(name: str) -> str:
 
 
 def _escape(sql: str) -> str:
-    """Double the backslashes, which Spark reads as the beginning of an escape sequence."""
+    """Double the backslashes, because Spark reads a backslash in a string literal as the beginning of an escape sequence."""
     return sql.replace("\\", "\\\\")
 
 
 _AMBIGUOUS = _escape(is_ambiguous(f"e.{text}" for text in _TEXTS))
-# Spark ignores text after a JSON value, unless the value is in a list.
+# Spark ignores text after a JSON value, but not inside a list. So the line is also parsed as an item of a list.
 _EVENT = f"""
     SELECT value AS line, file AS server, CAST(0 AS BIGINT) AS id,
         e.corrupt IS NULL AND coalesce(size(items) = 1, FALSE) AND NOT {_AMBIGUOUS}

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from apflint.replay.omissions import Omissions
 
 _SERIES_LENGTH = 240
-"""Maximum number of intervals of a time series. It is a multiple of the number of cells of a sparkline."""
+"""Maximum number of intervals in a time series. The number is a multiple of the cells of a sparkline."""
 
 
 class DurationPercentiles(NamedTuple):
@@ -62,7 +62,10 @@ class Series(NamedTuple):
     requests: tuple[int, ...]
     rejected: tuple[int, ...]
     seats: tuple[int, ...]
-    """Maximum number of seats in use at the same time. With several API servers, the maximum over the servers."""
+    """Maximum number of seats in use at the same time.
+
+    With several API servers, the value is the maximum over the servers.
+    """
 
 
 class Intervals(NamedTuple):
@@ -91,14 +94,16 @@ class LevelTraffic(NamedTuple):
     rejected: int
     """Requests that API Priority and Fairness answered with 429."""
     waits: DurationPercentiles | None
-    """Logged times in the queue, or None if the level has no queues. The log has only times of requests longer than 500 ms."""
+    """Waits in the queue, or None if the level has no queues. The log has waits only for requests longer than 500 ms."""
     durations: DurationPercentiles | None
-    """Durations of executed requests, including their wait. Watches are not counted: a watch lasts as long as the client
-    watches."""
+    """Durations of executed requests, including their wait.
+
+    Watches are not counted, because clients choose how long they last.
+    """
     seat_microseconds: int
-    """Sum over executed requests, without watches, of seats x duration after the wait."""
+    """Sum over executed requests of seats x duration after the wait, in microseconds. Watches are not counted."""
     peaks: tuple[Peak, ...]
-    """The peak of each API server. Empty without durations."""
+    """The peak of each API server. Empty if no request has a duration."""
     user_count: int
     users: tuple[UserTraffic, ...]
     """The users with the most requests."""
@@ -119,12 +124,12 @@ class RequestGroup(NamedTuple):
 
 
 class Breakdown(NamedTuple):
-    """The groups with the most requests, by some dimensions."""
+    """The groups with the most requests, for the dimensions of `--by`."""
 
     dimensions: tuple[str, ...]
     groups: tuple[RequestGroup, ...]
     total: int
-    """Number of all groups."""
+    """Number of groups, including groups that are not shown."""
 
 
 class ReplayReport(NamedTuple):
@@ -134,9 +139,9 @@ class ReplayReport(NamedTuple):
     copies: int
     """Number of events that are copies of earlier events."""
     unanswered: int
-    """Number of requests that have only the event `RequestReceived`. Filters have no influence."""
+    """Number of requests that have only the event `RequestReceived`. Requests that filters exclude are counted, too."""
     unreadable_waits: int
-    """Number of requests whose queue wait is not a duration. Filters have no influence."""
+    """Number of requests whose queue wait is not a duration. Requests that filters exclude are counted, too."""
     servers: tuple[str, ...]
     """API servers with requests. If there is no request, all API servers."""
     extent: Extent
@@ -152,24 +157,27 @@ class ReplayReport(NamedTuple):
     without_groups: int
     """Number of classified requests whose groups the log does not contain."""
     backwards: int
-    """Number of requests that end before they were received, because the clock of the server changed."""
+    """Number of requests whose end is before their arrival, because the clock of the server changed."""
     watches: int
     """Number of classified watches."""
     has_counts: bool
     """Whether seats are estimated from object counts. If not, each request takes 1 seat."""
     uncounted: int
-    """Number of requests with an assumed 1 seat, because their seats depend on an unknown number or size of objects."""
+    """Number of requests that are assumed to take 1 seat, because their seats depend on an unknown number or size of objects."""
     omissions: Omissions
     """Stages and requests that the log does not contain."""
     limits: Limits
     intervals: Intervals | None
     """The intervals of all time series, or None without classified requests."""
     levels: tuple[LevelTraffic, ...]
-    """Priority levels with requests, in descending order of rejections, then of waits, then of requests."""
+    """Priority levels with requests, in descending order of rejections.
+
+    Equal levels are in descending order of waits, then of requests.
+    """
     breakdown: Breakdown | None
     engine: str
     has_own_objects: bool
-    """Whether the configuration contains objects that Kubernetes does not create."""
+    """Whether the configuration contains objects that are not built-in."""
     has_defaults: bool
     """Whether the built-in objects of the release were added to the configuration."""
     configuration: str = ""
@@ -270,7 +278,10 @@ def _query(database: Database, sql: str) -> list[Any]:
 
 
 def _find_intervals(database: Database) -> Intervals | None:
-    """Divide the time from the first to the last request. Watches may end much later, so only their start counts."""
+    """Divide the time from the first to the last request into intervals, or return None without classified requests.
+
+    The ends of watches are ignored, because watches may end much later.
+    """
     ((start, last, end),) = _query(
         database, "SELECT min(received), max(received), max(CASE WHEN busy IS NOT NULL THEN ended END) FROM apf"
     )
@@ -309,7 +320,7 @@ def _compute_levels(
                 sum(part.rejected for part in parts),
                 waits.get(number)
                 if limits.response == "Queue"
-                else None,  # the waits of other levels end in a rejection
+                else None,  # in other levels, a wait always ends in a rejection
                 durations.get(number),
                 sum(part.seat_microseconds for part in parts),
                 tuple(peak_seats for peak_seats, _ in peak.values()),
@@ -327,7 +338,7 @@ def _compute_levels(
 
 
 def _count_flow_schemas(parts: list[_TupleTotal]) -> tuple[tuple[str, int], ...]:
-    """Count requests by FlowSchema. The FlowSchemas with the most requests come first."""
+    """Count requests by FlowSchema. Return the FlowSchemas in descending order of requests."""
     counts: Counter[str] = Counter()
     for part in parts:
         counts[str(part.assignment.flow_schema)] += part.requests
@@ -335,7 +346,7 @@ def _count_flow_schemas(parts: list[_TupleTotal]) -> tuple[tuple[str, int], ...]
 
 
 def _count_users(parts: list[_TupleTotal]) -> tuple[UserTraffic, ...]:
-    """Add up the requests of each user. The users with the most requests come first."""
+    """Add up the requests of each user. Return the users in descending order of requests."""
     sums: dict[str, tuple[int, int, int]] = {}
     for part in parts:
         name = str(part.attributes.user)
@@ -363,7 +374,7 @@ def _count_over_time(
 ) -> tuple[dict[int, tuple[int, ...]], dict[int, tuple[int, ...]]]:
     """Return two mappings from level index to numbers in each interval: requests, and rejected requests."""
     series: dict[int, list[list[int]]] = {}
-    # The key is one number for level and interval, because SQLite groups by one column in half of the time.
+    # Level and interval are combined in one number, because SQLite takes half of the time to group by a single column.
     key = f"level * {intervals.number} + {_interval('received', intervals)}"
     for number, *counts in _query(database, f"SELECT {key} AS place, count(*), sum(rejected) FROM apf GROUP BY place"):
         level, position = divmod(int(number), intervals.number)
@@ -378,10 +389,10 @@ _CHANGES = """
     SELECT level, server, ended - busy AS time, seats AS change FROM apf WHERE busy IS NOT NULL
     UNION ALL SELECT level, server, ended, -seats FROM apf WHERE busy IS NOT NULL
 """
-# A row for each interval in which the seats in use change: the maximum seats in use, the first time of this maximum, and
-# the total change in the interval. If a request ends and another starts at the same time, the end comes first. One
-# running sum is enough for all levels, because it is 0 after all requests of a level. DuckDB adds the rows in the order
-# of the subquery: https://duckdb.org/docs/stable/sql/dialect/order_preservation
+# Each row is an interval in which the seats in use change: the maximum seats in use, the first time of this maximum,
+# and the total change in the interval. If a request ends when another starts, the end comes first. One running sum is
+# enough for all levels, because it is 0 after all requests of a level. DuckDB adds the rows in the order of the
+# subquery: https://duckdb.org/docs/stable/sql/dialect/order_preservation
 _PEAKS = f"""
     SELECT level, server, part, max(taken), arg_max(time, taken), sum(net) FROM (
         SELECT level, server, {{interval}} AS part, taken, min(time) AS time, sum(change) AS net FROM (
@@ -394,7 +405,7 @@ _STARTS = "SELECT level, server, ended - busy AS start, ended, seats FROM apf WH
 
 
 def _find_peaks(database: Database, intervals: Intervals) -> Iterable[Sequence[Any]]:
-    """Return the rows of `_PEAKS`, computed in Python if the database is SQLite, whose window functions are slower."""
+    """Return the rows of `_PEAKS`. For SQLite, they are computed in Python, because its window functions are slower."""
     if database.has_fast_windows:
         return _query(database, _PEAKS.format(interval=_interval("time", intervals)))
     sweeps: dict[tuple[int, int], _Sweep] = {}
@@ -408,12 +419,15 @@ def _find_peaks(database: Database, intervals: Intervals) -> Iterable[Sequence[A
 
 
 class _Sweep:
-    """Computes the seats in use at a priority level of one API server over time. Only running requests are in memory."""
+    """Computes the seats in use over time, at a priority level of one API server.
+
+    Only executing requests are in memory.
+    """
 
     def __init__(self, intervals: Intervals) -> None:
         self._intervals = intervals
         self._running: list[tuple[int, int]] = []
-        """Heap of running requests: pairs of end and seats."""
+        """Heap of executing requests, as pairs of end and seats."""
         self._in_use = 0
         self._part_end = intervals.start
         """End of the current interval."""
@@ -462,7 +476,7 @@ class _Sweep:
 
 
 def _compute_peaks(replay: Replay, intervals: Intervals) -> dict[int, dict[int, tuple[Peak, tuple[int, ...]]]]:
-    """Return the peak and the maximum of each interval, by index of the level and then by index of the API server."""
+    """Return the peak, and the maximum in each interval, by index of the level and then by index of the API server."""
     rows: dict[int, dict[int, dict[int, tuple[int, int, int]]]] = {}
     for level, server, position, *row in _find_peaks(replay.log.database, intervals):
         seats, time, net = map(int, row)
@@ -482,7 +496,7 @@ def _find_peak(server: str, changes: dict[int, tuple[int, int, int]]) -> Peak:
 
 
 def _follow(changes: dict[int, tuple[int, int, int]], number: int) -> tuple[int, ...]:
-    """Return the maximum seats in use in each interval. Seats in use at the start of an interval count."""
+    """Return the maximum seats in use in each interval, including seats that were in use at the start of the interval."""
     in_use, peaks = 0, []
     for position in range(number):
         seats, _, net = changes.get(position, (0, 0, 0))
@@ -492,9 +506,10 @@ def _follow(changes: dict[int, tuple[int, int, int]], number: int) -> tuple[int,
 
 
 def _distributions(database: Database, value: str, condition: str) -> dict[int, DurationPercentiles]:
-    """Return the percentiles of an SQL expression by the index of the level.
+    """Return the percentiles of the SQL expression `value`, by index of the level.
 
-    Without fast window functions, the function needs 8 bytes for each value, and 40 bytes for each value of one level.
+    Without fast window functions, the function needs 8 bytes of memory for each value, and 40 bytes for each value of
+    the largest level.
     """
     if database.has_fast_windows:
         return _query_distributions(database, value, condition)
@@ -511,7 +526,7 @@ def _describe(values: Iterable[int]) -> DurationPercentiles:
 
 
 def _query_distributions(database: Database, value: str, condition: str) -> dict[int, DurationPercentiles]:
-    """Return the percentiles. They are read by row number after sorting all values by level and value."""
+    """Return the percentiles of the SQL expression `value`, by index of the level. The database sorts the values."""
     counts = _query(database, f"SELECT level, count(*) FROM apf WHERE {condition} GROUP BY level ORDER BY level")
     places: dict[int, tuple[int, ...]] = {}
     start = 0
@@ -572,7 +587,8 @@ def stream_requests(log: Log) -> Iterator[RequestAnswer]:
     """Yield the requests of a log in the order of their ends."""
     sql = (
         f"SELECT audit_id, outcome, flow_schema, priority_level, {DISTINGUISHER}, seats, wait, rejected FROM logged"
-        # The order is explicit: databases sort NULL differently, and engines number the tuples differently.
+        # All columns are in ORDER BY, because databases sort NULL differently, and engines number the tuples
+        # differently.
         " ORDER BY coalesce(ended, received), received, coalesce(audit_id, ''), outcome, coalesce(flow_schema, ''),"
         f" {DISTINGUISHER}, seats, coalesce(wait, -1), rejected"
     )

@@ -1,11 +1,11 @@
 """The namespace of a request, extracted from its URI by Python and by SQL.
 
 `objectRef` is not enough: if the URI has no namespace, the server completes `objectRef` from the body of the request
-(`LogRequestObject` in staging/src/k8s.io/apiserver/pkg/audit/request.go). A ClusterRole whose body has `metadata.namespace` is
-created outside of any namespace, and API Priority and Fairness does not read bodies.
+(`LogRequestObject` in staging/src/k8s.io/apiserver/pkg/audit/request.go). But API Priority and Fairness does not read
+bodies. For example, a ClusterRole is created outside of any namespace, even if its body has `metadata.namespace`.
 
-Python and SQL evaluate the same patterns, so these have neither backslashes nor look-around. `parse_request_info` parses
-URIs that they do not cover, such as URIs with escaped segments.
+Python and SQL evaluate the same patterns, so the patterns have neither backslashes nor look-around.
+`parse_request_info` parses all other URIs, such as URIs with escaped segments.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SPECIAL = "^(|namespaces/|(watch|proxy)[/?]?)$"
 """Pattern for matches of `_RESOURCE` that may not be a resource without a namespace."""
 _MARK, _ESCAPE = "/namespaces/", "%"
 UNCERTAIN = _ESCAPE
-"""Result of the SQL expression if only Python can determine the namespace. No namespace contains this character."""
+"""Value of the SQL expression if only Python can determine the namespace. A namespace cannot contain this character."""
 _match_namespace = re.compile(_NAMESPACE).match
 _match_resource = re.compile(_RESOURCE).match
 _is_special = re.compile(_SPECIAL).match
@@ -54,8 +54,8 @@ def find_namespace(uri: str | None, reference: str | None) -> str:
 def find_version(uri: str) -> str | None:
     """Return the part of a URI before `/namespaces/NAMESPACE/`, such as `/api/v1`, or None.
 
-    The result is None if the URI does not begin with a version and a namespace. In all URIs that begin with the result and
-    `/namespaces/`, the next segment is the namespace.
+    Return None if the URI does not begin with a version and a namespace. If a URI begins with the result and
+    `/namespaces/`, the next segment is its namespace.
     """
     match = _match_namespace(uri)
     if match is None or match[4] != "/" or uri.find(_MARK) != match.start(3) - len(_MARK):
@@ -70,8 +70,8 @@ def make_sql(uri: str, reference: str) -> str:
 
     `uri` and `reference` are SQL expressions.
     """
-    # Each regular expression occurs only once, because databases evaluate every occurrence. IN is avoided for several
-    # values, because DuckDB would evaluate its operand for all rows.
+    # Each regular expression is written only once, because databases evaluate every occurrence. IN with several values
+    # is avoided, because DuckDB would evaluate its operand for all rows.
     namespace, resource = (f"regexp_extract({uri}, '{pattern}', 3)" for pattern in (_NAMESPACE, _RESOURCE))
     return (
         f"CASE WHEN coalesce({uri}, '') = '' THEN coalesce({reference}, '')"

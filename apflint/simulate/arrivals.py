@@ -1,7 +1,7 @@
 """Arrivals: when clients send requests that do not depend on earlier responses.
 
-The open loop of a client is a Poisson process: independent requests at a constant rate. Several clients with the same rate
-are one process with the sum of their rates, in which each request is from a random client.
+The open loop of a client is a Poisson process: independent requests at a constant rate. Several clients with the same
+rate are simulated as one process with the sum of their rates. Each request of this process comes from a random client.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Arrival(NamedTuple):
     instance: int
     """Index of the client among the clients with this name, from 0."""
     service: int
-    """Nanoseconds of execution if no deadline ends the request."""
+    """Nanoseconds of the execution, unless a deadline ends the request earlier."""
 
 
 class ArrivalSource(NamedTuple):
@@ -40,11 +40,11 @@ class ArrivalSource(NamedTuple):
     client: SimulatedClient
     arrivals: Iterator[Arrival]
     draw_service: Callable[[int], int]
-    """Returns the service time of a request with a number."""
+    """Function that returns the service time in nanoseconds for the number of a request."""
     differ: bool
     """Whether the instances of the client send different requests: another user or other arguments."""
     is_closed: bool
-    """Whether a client sends its next request some time after each response."""
+    """Whether the source is a closed loop: a client sends its next request some time after each response."""
     follow: Callable[[int, int], Arrival | None] | None = None
     """Function that returns the request that a client sends after a response, or None if it sends no more.
 
@@ -52,9 +52,10 @@ class ArrivalSource(NamedTuple):
 
 
 def list_sources(load: Load, seed: int) -> tuple[ArrivalSource, ...]:
-    """Return the loops and bursts of all clients, each with its arrivals in the order of time, from the start of the warm-up.
+    """Return the loops and bursts of all clients, each with its arrivals in ascending order of time.
 
-    A closed loop has only the first request of each client, because later ones depend on responses.
+    Times count from the start of the warm-up. A closed loop has only the first request of each client, because later
+    requests depend on responses.
     """
     sources: list[ArrivalSource] = []
     for client in load.clients:
@@ -79,7 +80,7 @@ def _make_service_draws(client: SimulatedClient, draws: Draws) -> Callable[[int]
 def _serve(
     source: int, requests: Iterator[tuple[int, int, int]], draw_service: Callable[[int], int]
 ) -> Iterator[Arrival]:
-    """Yield requests, given as time, number and instance, with their service times."""
+    """Yield arrivals for `requests`, which are tuples of time, number and instance."""
     for time, number, instance in requests:
         yield Arrival(time, source, number, instance, draw_service(number))
 

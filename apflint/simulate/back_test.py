@@ -1,4 +1,4 @@
-"""Back-test of a simulation: rejections and waits in the log, and in the simulation of the configuration that was in force.
+"""Back-test of a simulation: compares rejections and waits in the log with the simulation of the configuration that was in force.
 
 A difference above a tolerance means that the simulation lacks a fact about the server or its clients. Its predictions
 for other configurations are then unreliable.
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from apflint.simulate.statistics import LevelResult
 
 REJECTED_SHARE = 0.15
-"""Maximum difference of the rejections, as a proportion of the requests of the level."""
+"""Maximum permitted difference of the rejections, as a proportion of the requests of the level."""
 WAIT_FACTOR = 1.5
-"""Maximum ratio of the greater 99th percentile of the waits to the smaller one."""
+"""Maximum permitted ratio of the two 99th percentiles of the waits: the greater one divided by the smaller one."""
 WAIT_TOLERANCE = SECOND // 2
-"""Difference of the 99th percentiles in nanoseconds that is permitted even if their ratio exceeds `WAIT_FACTOR`."""
+"""Difference of the two 99th percentiles in nanoseconds that is always permitted, even if their ratio exceeds `WAIT_FACTOR`."""
 _MIN_DIFFERENT = 5
 """Difference in the number of rejections that is always permitted."""
 _MIN_REQUESTS = 20
-"""Minimum number of requests of a level for comparing its 99th percentile."""
+"""Minimum number of requests of a level for comparing the 99th percentiles of its waits."""
 _HIDDEN_WAIT = SECOND // 2
 """Maximum wait in nanoseconds that an audit log may omit."""
 _MANY_WATCHES = 0.05
-"""Minimum proportion of watches among the requests of a level for naming watches as a likely reason of a difference."""
+"""Minimum proportion of watches among the requests of a level, from which watches are a likely reason of a difference."""
 
 
 class LevelFigures(NamedTuple):
@@ -41,7 +41,8 @@ class LevelFigures(NamedTuple):
     wait_p99: int | None
     """99th percentile of the wait in nanoseconds, of requests that were not rejected on arrival.
 
-    None without such requests, and if the value is so short that an audit log may omit it."""
+    None if there are no such requests, or if an audit log may omit waits as short as this percentile.
+    """
 
 
 class LevelBackTest(NamedTuple):
@@ -106,7 +107,7 @@ class BackTest(NamedTuple):
 
 
 def are_alike(first: int, second: int) -> bool:
-    """Return whether two waits in nanoseconds differ by less than the tolerance."""
+    """Return whether the difference of two waits in nanoseconds is permitted."""
     low, high = sorted((first, second))
     return high - low <= WAIT_TOLERANCE or high <= WAIT_FACTOR * low
 
@@ -155,5 +156,5 @@ def _list_reasons(survey: LogSurvey, test: BackTest, *, has_counts: bool) -> Ite
         yield "Lists may take more seats: add the number of objects with --metrics or --objects."
     yield "The server may have other seats (--server-concurrency) or other objects (-f) than the simulation."
     if len(survey.servers) == 1:
-        yield "If the log is that of one of several API servers, clients may have sent other requests to the others."
-    yield "If the API server was restarted, or the log begins in an overload, the simulation does not know the state before."
+        yield "If the log is from one of several API servers, clients may have sent other requests to the other servers."
+    yield "If the API server was restarted, or the log begins in an overload, the simulation does not know the earlier state."

@@ -32,16 +32,16 @@ class Borrower(NamedTuple):
 
     @property
     def floor(self) -> int:
-        """`minCurrentCL`: seats that the level does not lend now, because it needed them in the latest period.
+        """`minCurrentCL`: seats that the level keeps in this adjustment, because it needed them in the latest period.
 
-        An exempt level keeps the seats that it needed, even above its nominal limit.
+        An exempt level keeps all seats that it needed, even above its nominal limit.
         """
         needed = self.high_watermark if self.is_exempt else min(self.nominal, self.high_watermark)
         return max(self.min, needed)
 
     @property
     def target(self) -> float:
-        """Seats that the level asks for. Not used for exempt levels."""
+        """Number of seats that the level requests in this adjustment. Not used for exempt levels."""
         return max(float(self.floor), self.smoothed)
 
 
@@ -49,8 +49,11 @@ class Adjustment(NamedTuple):
     """New current limits in seats, in the order of the levels."""
 
     case: Literal["minimums", "shared", "allocated", "error"]
-    """Rule by which seats are assigned: the minimum of each level, a fraction of each floor, or a fraction of each
-    target. `error` means no change."""
+    """Rule by which seats are assigned, or `error` if nothing changes.
+
+    A level gets its minimum (`minimums`), its minimum and a fraction of the difference to its floor (`shared`), or a
+    fraction of its target (`allocated`).
+    """
     limits: tuple[int, ...]
     fair_fraction: float = 0.0
     """Fraction of its target that each level gets within its bounds (`apiserver_flowcontrol_seat_fair_frac`)."""
@@ -61,7 +64,8 @@ class Adjustment(NamedTuple):
 def adjust_limits(levels: Sequence[Borrower], nominal_sum: int) -> Adjustment:
     """`updateBorrowingLocked`: compute the current limits. `nominal_sum` is the sum of the nominal limits in seats.
 
-    The new limits need not add up to this sum, because each limit is rounded. The limit of an exempt level has no effect.
+    The sum of the new limits may differ from `nominal_sum`, because each limit is rounded. The limit of an exempt level
+    has no effect.
     """
     limited = [level for level in levels if not level.is_exempt]
     remaining = nominal_sum - sum(level.floor for level in levels if level.is_exempt)
@@ -77,7 +81,8 @@ def adjust_limits(levels: Sequence[Borrower], nominal_sum: int) -> Adjustment:
         part = (remaining - min_sum) / (floor_sum - min_sum)
         shared = [level.min + round_half_away((level.floor - level.min) * part) for level in limited]
         return Adjustment("shared", merge(shared), share_fraction=part)
-    # As in the server, the sum is `nominal_sum` instead of `remaining`. So the seats of exempt requests are lent twice.
+    # The server passes `nominal_sum` here instead of `remaining`, so it lends the seats of exempt requests twice. The
+    # simulation does the same.
     items = [AllocationItem(float(level.floor), float(level.max), level.target) for level in limited]
     allocation = allocate(nominal_sum, items)
     if allocation is None:
@@ -86,5 +91,8 @@ def adjust_limits(levels: Sequence[Borrower], nominal_sum: int) -> Adjustment:
 
 
 def concurrency_denominator(current: int, server_concurrency: int) -> int:
-    """Return the number of seats to which the server's metrics relate the seats in use: the current limit, unless it is 0."""
+    """Return the denominator of the server's metrics of used seats.
+
+    The denominator is the current limit, or a tenth of all seats if the limit is 0.
+    """
     return current or max(1, round_half_away(server_concurrency / 10))

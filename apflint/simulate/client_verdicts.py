@@ -1,4 +1,4 @@
-"""Verdicts: a sentence for each client that notices rejections or waits, and one for all other clients."""
+"""Verdicts: a sentence for each client with noticeable rejections or waits, and a sentence for all other clients."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class ClientTotals(NamedTuple):
     unfinished: int
     waited: int
     waits: TimePercentiles | None
-    """Percentiles of the waits at the level with the longest waits, because percentiles of several levels cannot be combined."""
+    """Percentiles of the waits at the level with the longest waits. Percentiles of several levels cannot be combined."""
     first_rejection: int | None
     last_rejection: int | None
 
@@ -57,7 +57,7 @@ class ClientTotals(NamedTuple):
 
     @property
     def never_succeeded(self) -> int:
-        """Number of failed requests, without those whose next attempt would be after the end of the simulation."""
+        """Number of failed requests, except requests whose next attempt would be after the end of the simulation."""
         return self.failed - self.unfinished
 
     @property
@@ -68,7 +68,7 @@ class ClientTotals(NamedTuple):
 
 
 class ClientVerdicts(NamedTuple):
-    """What the simulation says about single clients, and about all others together."""
+    """The verdicts on clients with rejections or noticeable waits, and a sentence about all others."""
 
     clients: tuple[tuple[str, str], ...]
     """Name and verdict of each client with rejections, failures or noticeable waits, the worst first.
@@ -91,9 +91,9 @@ class ClientVerdicts(NamedTuple):
 
 
 def join_clients(result: SimulationResult, *, by_user: bool = False) -> list[ClientTotals]:
-    """Return the clients that sent requests, each with the numbers of all its levels.
+    """Return the clients that sent requests. Each has the totals of all its levels.
 
-    With `by_user`, return the users of an audit log instead, each with all verbs and resources.
+    With `by_user`, return one entry for each user of an audit log, with all verbs and resources.
     """
     rows: dict[str, list[ClientResult]] = {}
     for level in result.levels:

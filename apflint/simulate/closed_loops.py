@@ -13,11 +13,13 @@ from apflint.named_tuple import NamedTuple
 
 _MIN_REQUESTS = 20
 _MIN_PART = 2 / 3
-"""Minimum proportion of time in which at least `_NEARLY_ALL` of the workers of a closed loop have a request in flight."""
+"""Minimum proportion of time for a closed loop in which at least `_NEARLY_ALL` of its workers have a request in flight."""
 _NEARLY_ALL = 0.9
 _MAX_REJECTED = 0.05
-"""Maximum proportion of requests that are rejected on arrival. If more are, full queues and not the client limit the requests
-in flight."""
+"""Maximum proportion of a closed loop's requests that are rejected on arrival.
+
+If more requests are rejected, full queues limit the requests in flight, not the client.
+"""
 
 
 class ClosedLoop(NamedTuple):

@@ -30,7 +30,10 @@ class FailureCondition(NamedTuple):
     text: str
     name: str
     kind: Literal["client", "level"] | None = None
-    """Whether the name is that of a client or of a level. If None, it is a client if one has this name, or else a level."""
+    """Whether the name is that of a client or of a level.
+
+    If None, the name is that of a client if there is one, or else that of a level.
+    """
     wait: int | None = None
     """Longest permitted wait in nanoseconds, or None for the condition `rejected`, which permits no rejection."""
     is_p99: bool = False

@@ -1,10 +1,11 @@
-"""Picking: which queue dispatches next.
+"""Dispatch selection: which queue dispatches next.
 
 The server examines all queues after the queue that dispatched last. It picks the first queue whose oldest request has
-the least virtual finish time (`findDispatchQueueToBoundLocked` in `fairqueuing/queueset/queueset.go`). `Picker` returns
-the same queue without examining all queues, from a list of queues by virtual finish time. If a virtual finish time
-increases, the list needs no update: `pick` moves a queue that is listed too early. If a change may decrease the virtual
-finish time of a queue, call `note`.
+the least virtual finish time (`findDispatchQueueToBoundLocked` in `fairqueuing/queueset/queueset.go`). `Picker` finds
+the same queue without examining all queues: it keeps a list of queues by virtual finish time.
+
+A change that increases the virtual finish time of a queue needs no update, because `pick` moves a queue that is listed
+too early. After a change that may decrease the virtual finish time of a queue, call `note`.
 """
 
 from __future__ import annotations
@@ -22,15 +23,17 @@ if TYPE_CHECKING:
 
 
 class Picker:
-    """Finds the next queue, in a time that grows with the logarithm of the number of queues."""
+    """Finds the next queue. The time grows only with the logarithm of the number of queues."""
 
     def __init__(self, queues: Sequence[Queue]) -> None:
         self._queues = queues
         self._finishes: list[int] = []
         """Heap of the keys of `_listed`."""
         self._listed: dict[int, list[int]] = {}
-        """Indices of the queues that are listed under a virtual finish time, in ascending order. Entries may be
-        outdated."""
+        """Indices of queues in ascending order, by the virtual finish time under which the queues are listed.
+
+        Entries may be outdated.
+        """
 
     def note(self, queue: Queue) -> None:
         """List a queue with waiting requests, unless the queue is already listed under an equal or earlier time."""
@@ -48,7 +51,7 @@ class Picker:
             heappush(self._finishes, finish)
             return
         place = bisect_left(indices, queue.index)
-        if indices[place : place + 1] != [queue.index]:  # otherwise an outdated entry becomes valid again
+        if indices[place : place + 1] != [queue.index]:  # else an outdated entry becomes valid again
             indices.insert(place, queue.index)
 
     def pick(self, robin: int) -> Queue | None:

@@ -1,7 +1,7 @@
-"""The event loop: calls actions in the order of their times, in integer nanoseconds.
+"""The event loop: executes actions in the order of their times, which are integer nanoseconds.
 
-In a server, simultaneous events race. Here, they are ordered by kind and then by number, so that a run is
-deterministic.
+In a real server, the order of simultaneous events is random. Here, they are ordered by kind and then by number, so that
+every run has the same result.
 """
 
 from __future__ import annotations
@@ -19,19 +19,24 @@ T = TypeVar("T")
 KIND_BITS = 3
 
 Event = tuple[int, int, "Callable[[Any, int], None]", Any]
-"""An event: time, kind, number, action, and the first argument of the action. The second argument of the action is the
-time."""
+"""An event: time, kind, number, action, and the first argument of the action.
+
+The second argument of the action is the time.
+"""
 
 
 # Kinds of events, in the order in which simultaneous events happen.
 CONFIGURATION = 0
-"""A change of the configuration or an adjustment of the limits. Events of this kind have the number of the change."""
+"""A change of the configuration, or an adjustment of the limits.
+
+The number of such an event is the number of the change.
+"""
 SEAT_RELEASE = 1
 """A request releases its final seats."""
 FINISH = 2
 """A request finishes its execution."""
 _TIME_OUT = 3
-"""A request has waited too long."""
+"""The wait of a request reaches its limit."""
 _ARRIVAL = 4
 
 
@@ -41,8 +46,10 @@ class EventLoop:
     def __init__(self) -> None:
         self.events: list[Event] = []
         self._limited: dict[int, deque[SimulatedRequest]] = {}
-        """Requests that may be waiting, by wait limit, in order of arrival. The first request of each limit has an
-        event."""
+        """Requests by wait limit, in order of arrival.
+
+        Some may not wait any more. The first request of each limit has a pending event.
+        """
 
     def schedule(self, time: int, kind: int, number: int, action: Callable[[T, int], None], subject: T) -> None:
         """Schedule `action(subject, time)`."""
@@ -53,16 +60,16 @@ class EventLoop:
         self.schedule(request.arrival, _ARRIVAL, request.id, _start, request)
 
     def limit_wait(self, request: SimulatedRequest, wait_limit: int) -> None:
-        """Schedule the rejection of a request that arrives now and still waits at its wait limit.
+        """Reject a request when its wait reaches `wait_limit`. The request must arrive now.
 
-        Requests with the same limit reach it in order of arrival, so one event for all of them is enough.
+        Requests with the same limit reach it in order of arrival, so one pending event for all of them is enough.
         """
         requests = self._limited.get(wait_limit)
         if requests is None:
             self._limited[wait_limit] = deque((request,))
             self.schedule(request.arrival + wait_limit, _TIME_OUT, request.id, self._time_out, request)
             return
-        while len(requests) > 1 and requests[1].start is not None:  # the first request owns the pending event
+        while len(requests) > 1 and requests[1].start is not None:  # the pending event is that of the first request
             del requests[1]
         requests.append(request)
 

@@ -1,8 +1,8 @@
-"""Fairness between the flows of a level: the service of each flow, compared with max-min fair shares.
+"""Fairness between the flows of a level: compares the service of each flow with its max-min fair share.
 
-The fair share of a flow with little demand is its demand; the other flows get equal parts of the rest. The index of
-Jain, Chiu and Hawe ("A quantitative measure of fairness and discrimination", 1984) is 1 if every flow gets its share,
-and 1/n if one of n flows gets everything.
+The fair share of a flow with little demand is its demand. The other flows get equal parts of the rest. The index of
+Jain, Chiu and Hawe ("A quantitative measure of fairness and discrimination", 1984) is 1 if every flow gets its share.
+It is 1/n if one of n flows gets everything.
 """
 
 from __future__ import annotations

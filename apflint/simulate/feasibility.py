@@ -1,4 +1,4 @@
-"""Checks whether a load can be simulated: invalid or unclassified requests, and loads that are too large."""
+"""Checks whether a load can be simulated. Reports invalid or unclassified requests, and loads that are too large."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from apflint.simulate.routes import Routes
 
 _LONG_SERVICE = 0.999
-"""Quantile of the service time that is used as the duration of a slow request."""
+"""Quantile of the service time at which a request counts as slow, for the upper bound of requests in flight."""
 
 
 def find_problems(load: Load, routes: Routes) -> Iterator[tuple[Path, str]]:
     """Yield the problems that prevent a simulation, each as the path in the load and a message."""
     excess = list(find_excess(load))
     yield from excess
-    if excess:  # classifying too many clients would take too long
+    if excess:  # do not classify too many clients, which would take too long
         return
     for client in load.clients:
         for instance in range(client.instances if client.differ else 1):
@@ -43,7 +43,7 @@ def find_problems(load: Load, routes: Routes) -> Iterator[tuple[Path, str]]:
             except UserError as error:
                 yield (*client.path, "request"), str(error)
                 break
-            if route.deadline <= client.service.median:  # the parser rejects an explicit `timeout` that is too short
+            if route.deadline <= client.service.median:  # the parser checks only the client's `timeout`
                 message = "the parameter `timeout` of this request is not longer than the median service time"
                 yield (*client.path, "request"), f"{message}: most requests would never succeed"
                 break
@@ -108,7 +108,7 @@ def count_requests(client: SimulatedClient, duration: int) -> float:
 
 
 def count_in_flight(client: SimulatedClient, duration: int) -> float:
-    """Return an upper bound of the requests of a client that wait, execute or await their next attempt at one time."""
+    """Return an upper bound of the requests of a client that wait, execute or await their next attempt at the same time."""
     seconds = get_wait_limit(client.timeout) + min(client.timeout, client.service.at(_LONG_SERVICE))
     if (retries := client.retries) is not None:
         seconds += retries.max * (MAX_RETRY_AFTER * SECOND if retries.delay is None else retries.delay)

@@ -22,7 +22,7 @@ _PATHS = {
     **dict.fromkeys(("nominalConcurrencyShares", "lendablePercent", "borrowingLimitPercent"), ("limited",)),
     **dict.fromkeys(("queues", "handSize", "queueLengthLimit"), ("limited", "limitResponse", "queuing")),
 }
-"""Fields that can be changed, each with the path of the mapping in `spec` of a limited level that contains the field."""
+"""Fields that can be changed. Each has the path of the mapping that contains the field, in `spec` of a limited level."""
 _INTEGER = re.compile(r"-?[0-9]{1,10}", re.ASCII)
 
 
@@ -54,8 +54,8 @@ def parse_change(text: str) -> LevelFieldChange:
 def apply_changes(known: Effective, changes: Iterable[LevelFieldChange]) -> Effective:
     """Return the configuration with changed priority levels. Raises UserError for an unknown level.
 
-    The result is not validated. All changes of a level are made at once, because the level may be invalid between two
-    changes.
+    The result is not validated. All changes of a level are made at once, because a level with only some of its changes
+    may be invalid.
     """
     by_level: dict[str, list[LevelFieldChange]] = {}
     for change in changes:

@@ -1,4 +1,4 @@
-"""Histograms of times, with a size that does not grow with the number of counted times."""
+"""Histograms of times. Their size does not grow with the number of counted times."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from math import ceil
 from apflint.named_tuple import NamedTuple
 
 _PRECISION_BITS = 8
-"""Significant bits of a bucket, so that a percentile differs from the exact value by less than 1%."""
+"""Number of leading bits of a time that its bucket keeps.
+
+With 8 bits, a percentile differs from the exact value by less than 1%.
+"""
 
 
 class TimePercentiles(NamedTuple):
@@ -19,7 +22,7 @@ class TimePercentiles(NamedTuple):
     p90: int
     p99: int
     max: int
-    """The exact maximum. The percentiles above are up to 1% higher than the exact values."""
+    """The exact maximum. The percentiles are up to 1% higher than the exact values."""
 
 
 class Histogram:

@@ -1,8 +1,9 @@
-"""Imputes missing service times: they are drawn at random from the service times of similar requests.
+"""Imputes missing service times: draws them at random from the service times of similar requests.
 
-A rejected request has no service time. The logged duration of a request that took at most half a second may contain a wait in
-a queue, which the log does not show. Both get the service time of a similar request (`RequestKind`) that did not wait and
-arrived at nearly the same time. The times must be close, because service times change during an incident.
+Two kinds of requests need an imputed service time. A rejected request has no service time. The logged duration of a
+request that took at most half a second may contain a wait in a queue, which the log does not show. Both get the service
+time of a similar request (`RequestKind`) that did not wait and arrived at nearly the same time. The requests must be
+close in time, because service times change during an incident.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from apflint.replay.events import AttributeTuple
 
 _NEIGHBORS = 50
-"""Maximum number of earlier requests, and of later requests, from which a service time is drawn."""
+"""Maximum number of earlier requests, and maximum number of later requests, from which a service time is drawn."""
 _MAX_SAMPLES = 20_000
 """Maximum number of samples of one kind. If there are more, every second sample is dropped."""
 
@@ -77,7 +78,10 @@ class ServiceTimes:
         self._exact: dict[RequestKind, _Samples] = {}
         self._rough: dict[RequestKind, _Samples] = {}
         self._merged: dict[tuple[RequestKind, bool], _Samples] = {}
-        """Cached samples of kinds that are more general than those in `_exact` and `_rough`. Few requests need them."""
+        """Cache of the samples of kinds that are more general than those in `_exact` and `_rough`.
+
+        Only few requests need such kinds.
+        """
 
     def add(self, attributes: int, received: int, time: int, *, is_exact: bool) -> None:
         """Add the service time of a request. `attributes` is the index of its attribute tuple.
@@ -94,7 +98,8 @@ class ServiceTimes:
     def list_times(self, attributes: int) -> tuple[int, ...]:
         """Return service times of requests with the level, user, verb and resource of an attribute tuple, in ascending order.
 
-        The times are those of requests that did not wait, if there are any. Of many requests, only some are kept.
+        The times are those of requests that did not wait, unless all waited. If there are more than `_MAX_SAMPLES`,
+        only some are returned.
         """
         kind = self._kinds[attributes][0]
         found = self._exact.get(kind) or self._rough.get(kind)
@@ -116,11 +121,11 @@ class ServiceTimes:
         return None
 
     def _find(self, kind: RequestKind, *, is_exact: bool) -> _Samples | None:
-        """Return the samples of a kind, or None if it has none."""
+        """Return the samples of a kind, or None if the kind has no samples."""
         samples = self._exact if is_exact else self._rough
         if kind in samples:
             return samples[kind]
-        if kind.user or kind.resource:  # only the most specific kind has a user or a resource
+        if kind.user or kind.resource:  # a kind with a user or a resource is the most specific kind
             return None
         found = self._merged.get((kind, is_exact))
         if found is None:

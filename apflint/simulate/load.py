@@ -19,10 +19,11 @@ SECOND = 1_000_000_000
 REQUEST_TIMEOUT = 60 * SECOND
 """Default value of kube-apiserver's flag `--request-timeout`. The server ends every request after this time."""
 DEFAULT_WARMUP = 30 * SECOND
-"""Default of the warm-up in nanoseconds.
+"""Default length of the warm-up in nanoseconds.
 
-At the start, the levels of an idle server lend their seats. After about three adjustments of the limits, which are 10
-seconds apart, the limits are those of a server in use."""
+At the start, the levels of an idle server lend their seats. After about three adjustments of the limits, the limits are
+those of a server in use. Adjustments are 10 seconds apart.
+"""
 DEFAULT_OBJECT_BYTES = 1_000
 """Average size of an object in bytes if the load states only the number of objects."""
 NUMBER = "{n}"
@@ -36,7 +37,7 @@ class ServiceTime(NamedTuple):
 
     median: int
     sigma: float = 0.0
-    """Standard deviation of the logarithm of a log-normal distribution. If 0, every request takes the median."""
+    """Standard deviation of the logarithm of a log-normal distribution. If 0, every request takes the median time."""
     samples: tuple[int, ...] = ()
     """Observed times in ascending order, which are equally likely. Empty for the other distributions."""
 
@@ -55,7 +56,10 @@ def log_normal(p50: int, p99: int) -> ServiceTime:
 
 
 class Burst(NamedTuple):
-    """Requests that the clients send at one time, or evenly during some time, in addition to their other requests."""
+    """Requests that the clients send at one time, or evenly during some time.
+
+    They are sent in addition to other requests.
+    """
 
     at: int
     requests: int
@@ -83,14 +87,16 @@ class SimulatedClient(NamedTuple):
     instances: int = 1
     """Number of clients."""
     rate: float = 0.0
-    """Requests per second of each client, independent of earlier responses (open loop). 0 if the client has no open
-    loop."""
+    """Requests per second of each client, independent of earlier responses (open loop).
+
+    0 if the client has no open loop.
+    """
     think: int | None = None
     """Time from a response to the next request of the client (closed loop), or None if the client has no closed loop."""
     bursts: tuple[Burst, ...] = ()
     retries: Retries | None = None
     timeout: int = REQUEST_TIMEOUT
-    """Time after which client and server give up one attempt. Clients also send it as the parameter `timeout`."""
+    """Time after which client and server end an attempt. Clients also send this time as the parameter `timeout`."""
 
     @property
     def is_silent(self) -> bool:
@@ -132,7 +138,10 @@ class Load(NamedTuple):
     """The load of a simulation."""
 
     duration: int
-    """Time after the warm-up, in which clients send requests that count. Times of bursts and of results count from its start."""
+    """Time after the warm-up in which clients send requests that are counted.
+
+    Times of bursts and results count from the start of this time.
+    """
     clients: tuple[SimulatedClient, ...]
     servers: int = 1
     """Number of API servers. Each has its own seats, and each client is connected to one of them."""
@@ -140,7 +149,7 @@ class Load(NamedTuple):
     watchers: Mapping[ResourceKey, int] = {}
     """Number of watches of each resource on one API server."""
     warmup: int = 0
-    """Time before `duration`, in which clients send requests that do not count, so that the servers are not idle at the start."""
+    """Time before `duration`, in which requests are sent but not counted, so that the servers are not idle at the start."""
 
     @property
     def end(self) -> int:
@@ -150,8 +159,9 @@ class Load(NamedTuple):
     def scale(self, scaling: Scaling) -> Load:
         """Return the load with other numbers of requests.
 
-        Open-loop clients send more requests, bursts have more requests, and there are more closed-loop clients. A client
-        that is left out stays in the load without requests, so that the others stay connected to their servers.
+        Open-loop clients send more requests, bursts have more requests, and there are more closed-loop clients. A
+        client that is left out stays in the load but sends no requests. So the other clients stay connected to their
+        servers.
         """
         return self._replace(clients=tuple(_scale(client, scaling.find_factor(client.name)) for client in self.clients))
 

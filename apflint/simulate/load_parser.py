@@ -54,7 +54,7 @@ class ParsedLoad(NamedTuple):
     source: Source
     load: Load | None
     fields: Fields | None
-    """The values of the file, with which callers report further mistakes. None if the file is not a mapping."""
+    """The values of the file, with which callers can report further mistakes. None if the file is not a mapping."""
     mistakes: tuple[Mistake, ...]
 
 
@@ -75,14 +75,17 @@ def parse_rate(text: str) -> float | None:
 
 
 class _LoadFields:
-    """Reader of values that only load files have, such as durations and rates."""
+    """Reads durations, rates and service times, which only load files have."""
 
     def __init__(self, fields: Fields) -> None:
         self.fields = fields
         self.duration_of_load = 0
 
     def duration(self, path: Path, *, minimum: int = _MILLISECOND) -> int | None:
-        """Return the duration at `path` in nanoseconds, or None if absent or reported."""
+        """Return the duration at `path` in nanoseconds, or None if the value is absent or invalid.
+
+        Report an invalid value.
+        """
         fields = self.fields
         if not fields.has(path):
             return None
@@ -98,7 +101,10 @@ class _LoadFields:
         return None
 
     def rate(self, path: Path) -> float:
-        """Return the rate at `path` in requests per second, or 0 if absent or reported."""
+        """Return the rate at `path` in requests per second, or 0 if the value is absent or invalid.
+
+        Report an invalid value.
+        """
         fields = self.fields
         if not fields.has(path):
             return 0.0

@@ -1,8 +1,8 @@
-"""Writes the load of an audit log as a load file to edit: a client for each user, verb and resource.
+"""Writes the load of an audit log as a load file that users can edit. It has a client for each user, verb and resource.
 
-The load has each request of the log, including rejected ones, at about its arrival time. A retry is a separate request.
-The sorted service times of a client are divided into parts of equal size. The file has the average of each part, so that
-the sum of all service times stays the same.
+The load has each request of the log, including rejected requests, at about its arrival time. A retry is a separate
+request. The sorted service times of a client are divided into parts of equal size. The file has the average of each
+part, so that the sum of all service times stays the same.
 """
 
 from __future__ import annotations
@@ -36,22 +36,27 @@ if TYPE_CHECKING:
 _SECOND = 1_000_000
 """Microseconds, the unit of times in logs, in a second."""
 _MAX_BURSTS = 300
-"""Maximum number of bursts of a client. In a longer log, a burst has the requests of more than a second."""
+"""Maximum number of bursts of a client. In a long log, a burst contains the requests of more than a second."""
 _MAX_TIMES = 12
 """Maximum number of service times of a client."""
 _PERIOD = 5 * _SECOND
-"""Length in microseconds of the parts of a log whose average service times are compared."""
+"""Length in microseconds of the consecutive parts of a log whose average service times are compared."""
 _CHANGE = 2.5
-"""Minimum ratio of the average service times of two consecutive parts for splitting the requests into two clients."""
+"""Minimum ratio of the average service times of two consecutive parts.
+
+From this ratio on, the requests are split into two clients.
+"""
 _MIN_EXECUTED = 5
-"""Minimum number of executed requests in a part for comparing its service times."""
+"""Minimum number of executed requests in a part. Service times of parts with fewer requests are not compared."""
 _MIN_STEADY = 20
-"""Minimum number of requests for describing a client by a rate instead of bursts."""
+"""Minimum number of requests of a client with a rate. Clients with fewer requests have bursts."""
 _STEADY = (0.5, 1.5)
-"""Minimum and maximum ratio of the variance to the mean of the number of requests per interval, for describing requests as a
-Poisson process, for which the ratio is 1."""
+"""Range of the ratio of variance to mean, of the number of requests per interval, in which requests count as a Poisson process.
+
+For an exact Poisson process, the ratio is 1.
+"""
 _OBJECT_NAME = "name"
-"""Name of the object in requests that need one. API Priority and Fairness does not read names."""
+"""Name of the object, for requests that need a name. API Priority and Fairness does not read names."""
 _ROWS = """
     SELECT tuple, coalesce(namespace, ''), received, busy, rejected FROM apf
     WHERE rejected = 1 OR busy IS NOT NULL ORDER BY tuple, coalesce(namespace, ''), received, rejected, busy
@@ -145,9 +150,9 @@ def _group_requests(replay: Replay) -> Iterator[_Requests]:
 
 
 def _split(requests: Sequence[tuple[int, int | None]]) -> Iterator[list[tuple[int, int | None]]]:
-    """Split requests at the times at which their service time changes by the factor `_CHANGE`, as in an incident.
+    """Split requests where their service time changes by the factor `_CHANGE`, as in an incident.
 
-    A request is a pair of arrival and service time, which is None for a rejected request.
+    A request is a pair of its arrival and its service time, which is None for a rejected request.
     """
     part: list[tuple[int, int | None]] = []
     for _, group in groupby(requests, lambda request: request[0] // _PERIOD):
@@ -161,13 +166,13 @@ def _split(requests: Sequence[tuple[int, int | None]]) -> Iterator[list[tuple[in
 
 
 def _average_time(requests: Sequence[tuple[int, int | None]]) -> float:
-    """Return the average service time of requests, or 0 if too few have one."""
+    """Return the average service time of requests, or 0 if fewer than `_MIN_EXECUTED` have a service time."""
     times = [busy for _, busy in requests if busy is not None]
     return sum(times) / len(times) if len(times) >= _MIN_EXECUTED else 0.0
 
 
 def _describe_client(replay: Replay, requests: _Requests, names: Counter[str]) -> list[str] | None:
-    """Return the first lines of a client, or None if its request cannot be expressed in words."""
+    """Return the first lines of a client, or None if a load file cannot express its request."""
     attributes = replay.log.tuples[requests.attributes]
     arguments = _find_arguments(attributes, requests.namespace)
     if arguments is None:
@@ -218,7 +223,7 @@ def _average_parts(times: Sequence[int]) -> list[int]:
 
 
 def _describe_arrivals(arrivals: Sequence[int], duration: int, servers: int) -> list[str]:
-    """Return the lines for the rate of requests that arrive steadily, or else for bursts.
+    """Return the lines for a rate if requests arrive steadily, or else the lines for bursts.
 
     `arrivals` are in microseconds since the start of the load.
     """
@@ -228,8 +233,8 @@ def _describe_arrivals(arrivals: Sequence[int], duration: int, servers: int) -> 
     lines = ["    bursts:"]
     for _, group in groupby(arrivals, lambda at: at // width):
         times = list(group)
-        # The simulation spreads the requests of a burst evenly, and sends the first at the start. With this time, the last
-        # request arrives at its logged time.
+        # The simulation spreads the requests of a burst evenly, and sends the first request at the start. With this
+        # duration, it sends the last request at its logged time.
         over = (times[-1] - times[0]) * len(times) // max(1, len(times) - 1)
         over = min(over, duration - times[0])
         spread = f", over: {_format_time(over)}" if over >= _SECOND // 1000 else ""
@@ -262,7 +267,7 @@ def _describe_objects(counts: ObjectCounts) -> Iterator[str]:
     if known:
         yield "objects:"
     for name, total in known.items():
-        # The server assumes a size if it could not measure the objects.
+        # The server assumes this size if it could not measure the objects.
         yield f"  {json.dumps(name)}: {{count: {total.number}, size: {total.size or UNKNOWN_OBJECT_BYTES}}}"
 
 

@@ -1,7 +1,7 @@
-"""Survey of an audit log: the facts that its simulations need, under the configuration that was in force.
+"""Survey of an audit log: the facts about the log that its simulations need, under the configuration that was in force.
 
-A simulation first reads all requests of the log to make the survey. Then it reads the requests again for each configuration,
-to send them to the simulated servers.
+First, all requests of the log are read to make the survey. Then the requests are read again for the simulation of each
+configuration.
 """
 
 from __future__ import annotations
@@ -40,7 +40,10 @@ _WAIT_STEP = 100_000
 _MIN_TIME_OUTS = 10
 _MIN_SHARE_OF_TIME_OUTS = 0.9
 _MIN_RETRIES_PART = 0.01
-"""Minimum proportion of retries among the requests of a level. With fewer, it does not matter how retries are simulated."""
+"""Minimum proportion of retries among the requests of a level.
+
+If there are fewer, the simulation of retries hardly affects the result.
+"""
 
 
 class LoggedLevel(NamedTuple):
@@ -81,11 +84,14 @@ class LogSurvey(NamedTuple):
     limits: Mapping[str, LevelLimits]
     """Limits of the priority levels of the configuration that was in force, by name."""
     marks: bytes | bytearray
-    """The marks of each request, one byte per request in the order of arrival: a sum of `_EXACT`, `_WATCH` and `_RETRY`."""
+    """The marks of each request, in the order of arrival.
+
+    The byte of a request is a sum of `_EXACT`, `_WATCH` and `_RETRY`.
+    """
     services: ServiceTimes
     loops: tuple[ClosedLoop, ...]
     growths: tuple[ServiceGrowth, ...]
-    """Requests whose service times grow with their number."""
+    """Kinds of requests whose service times grow with the number of requests that execute at once."""
     retrying_users: frozenset[str]
     """Users who send rejected requests again."""
     levels: tuple[LoggedLevel, ...]
@@ -112,7 +118,7 @@ class LogSurvey(NamedTuple):
 
     @property
     def has_retries(self) -> bool:
-        """Whether a level has so many retries that it matters how the simulation treats retries."""
+        """Whether a level has so many retries that their simulation affects the result."""
         return any(level.retries > _MIN_RETRIES_PART * level.requests for level in self.levels)
 
 
@@ -139,7 +145,11 @@ class Occupancy:
 
 
 _EXACT, _WATCH, _RETRY = 1, 2, 4
-"""Marks of a request, as bits: the logged service time contains no wait; the request is a watch; it looks like a retry."""
+"""Marks of a request, as bits.
+
+`_EXACT`: the logged service time contains no wait. `_WATCH`: the request is a watch. `_RETRY`: the request looks like a
+retry.
+"""
 
 
 class _RequestMarker:
@@ -161,7 +171,8 @@ class _RequestMarker:
         level = self._limits[name]
         if not level.is_exempt and request.ended is not None:
             seats = self._occupancy.add(request.server, name, request.received, request.ended, assignment.seats)
-            # The current limit of a level is never below its min limit, so a request within the min limit never waits.
+            # The current limit of a level is never below its min limit. So a request does not wait if all requests fit
+            # into the min limit.
             if request.wait is None and seats > max(1, level.min):
                 return marks
         return marks | _EXACT
@@ -221,7 +232,7 @@ class _LevelTally:
 
 
 def survey_log(replay: Replay, seed: int) -> LogSurvey:
-    """Return the survey of a log. `replay` has the configuration that was in force. `seed` is that of the random numbers."""
+    """Return the survey of a log. `replay` has the configuration that was in force. `seed` starts the random numbers."""
     tuples, assignments = tuple(replay.log.tuples), tuple(replay.assignments)
     limits = {level.name: level for level in replay.known.limits.levels}
     marker, marked, services = _RequestMarker(assignments, limits), bytearray(), ServiceTimes(tuples, assignments)
@@ -306,8 +317,8 @@ def _list_clients(
 def _find_wait_limit(time_outs: Counter[int]) -> int:
     """Return the maximum wait in nanoseconds of requests without a timeout.
 
-    `time_outs` counts the waits of rejected requests in units of `_WAIT_STEP`. If most waits are
-    equal, they are the limit of the server: a quarter of its flag `--request-timeout`. Otherwise, clients left the queue at
+    `time_outs` counts the waits of rejected requests in units of `_WAIT_STEP`. If most of these waits are equal, the
+    result is this wait: a quarter of the server's flag `--request-timeout`. Otherwise, clients left the queue at
     different times, and the result is the default limit.
     """
     default = round(DEFAULT_WAIT_SECONDS * SECOND)

@@ -1,8 +1,9 @@
-"""Loads from audit logs: the requests of a log arrive again, at the times at which the server received them.
+"""Loads from audit logs: requests arrive at the times at which the logged server received them.
 
-Rejected requests are part of the load. If clients retried rejected requests, the log has all attempts. A simulation can send
-each attempt at its logged time. Or it can send only the first attempt, and retry if the simulated server rejects it. A client
-that sends a request only after a response (`closed_loops`) always waits for the response of the simulated server.
+Rejected requests are part of the load. If clients retried rejected requests, the log has all attempts. A simulation can
+send each attempt at its logged time. Or it can send only the first attempt, and retry if the simulated server rejects
+it. A client that sends a request only after a response (`closed_loops`) always waits for the response of the simulated
+server.
 """
 
 from __future__ import annotations
@@ -45,9 +46,9 @@ _MAX_NAMES = 5
 _OPEN, _RETRYING, _CLOSED = range(3)
 """Indices of the sources of a load: requests at logged times, clients with retries, and closed loops."""
 _LEFT_EARLY = 0.95
-"""Fraction of the wait limit. If a request was rejected after a shorter wait, its client left the queue."""
+"""Fraction of the wait limit. If a request was rejected after a shorter wait, the client ended the wait."""
 _WAIT_STEP = 100_000_000
-"""Wait limits of clients that left a queue are rounded to this number of nanoseconds, so that requests can share routes."""
+"""Unit in nanoseconds to which wait limits of clients that left a queue are rounded, so that requests can share routes."""
 
 
 class LoggedLoad(NamedTuple):
@@ -75,7 +76,7 @@ class _Sender(NamedTuple):
     left_after: int | None
     """Wait in nanoseconds after which the client left the queue, or None if it did not leave."""
     is_early: bool
-    """Whether the requests are counted separately, because they arrived early."""
+    """Whether the requests arrived in the time `early`. If so, they are counted separately."""
 
 
 class LoggedRoutes:
@@ -123,16 +124,16 @@ class LoggedRoutes:
         return min(self._wait_limit, round(read_deadline(f"timeout={timeout}").wait_seconds * SECOND))
 
     def find_user(self, instance: int) -> tuple[str, int]:
-        """Return the user of requests, and the index of their API server."""
+        """Return the user of the requests of a client, and the index of the API server of the client."""
         sender = self._senders[instance]
         return self._tuples[sender.attributes].user or "", sender.server
 
     def find_attributes(self, instance: int) -> int:
-        """Return the index of the attribute tuple of requests."""
+        """Return the index of the attribute tuple of the requests of a client."""
         return self._senders[instance].attributes
 
     def is_early(self, instance: int) -> bool:
-        """Return whether requests arrived in the time `early` of the load."""
+        """Return whether the requests of a client arrived in the time `early` of the load."""
         return self._senders[instance].is_early
 
     def find_server(self, _client: SimulatedClient, instance: int) -> int:
@@ -166,7 +167,7 @@ class LoggedRoutes:
 
 
 class _ClosedLoops:
-    """Requests of closed loops: the first request of each worker, and the requests that follow responses."""
+    """Requests of closed loops: the first request of each worker, and the requests that are sent after responses."""
 
     def __init__(self, survey: LogSurvey, routes: LoggedRoutes, duration: int, scaling: Scaling) -> None:
         servers = {server: index for index, server in enumerate(survey.servers)}
@@ -178,10 +179,13 @@ class _ClosedLoops:
         self._duration = duration
         self._ends: dict[tuple[str, int], list[int]] = {key: [] for key in self._workers}
         self._following: dict[tuple[str, int], deque[tuple[int, Arrival]]] = {key: deque() for key in self._workers}
-        """Requests that follow a response, by user and server: pairs of the time between response and request, and the request."""
+        """Requests that are sent after a response, by user and server, as pairs.
+
+        The first item is the time between response and request.
+        """
 
     def add(self, request: LoggedArrival, arrival: Arrival) -> bool:
-        """Add a request in the order of arrival. Return whether it follows a response of its client."""
+        """Add a request, in the order of arrival. Return whether the client sends the request after a response."""
         key = self._routes.find_user(arrival.instance)
         ends = self._ends[key]
         follows = len(ends) == self._workers[key]
@@ -215,17 +219,17 @@ def build_logged_load(
 ) -> LoggedLoad:
     """Return the load of a log under the configuration of `replay`.
 
-    `survey` is the survey of the same log, under the configuration that was in force. The factors of `scaling` are the average
-    number of times that a request is sent. With `merges`, only first attempts are sent at their logged times, and clients retry if
-    the simulated server rejects them. The first `warmup` nanoseconds of the log do not count. Requests that arrived in the time
-    `early` have separate routes.
+    `survey` is the survey of the same log, under the configuration that was in force. The factors of `scaling` are the
+    average number of times that a request is sent. With `merges`, only first attempts are sent at their logged times,
+    and clients retry if the simulated server rejects an attempt. Requests in the first `warmup` nanoseconds of the log
+    are not counted. Requests that arrived in the time `early`, in microseconds since 1970, have separate routes.
     """
     duration = max(to_nanoseconds(survey.end - survey.start + 1), _MIN_DURATION)
     routes = LoggedRoutes(replay, survey, early)
     loops = _ClosedLoops(survey, routes, duration, scaling)
     sending = _Sending(survey, routes, loops, scaling, survey.retrying_users if merges else frozenset())
     arrivals = sending.list_arrivals(list_sent_requests(survey, stream_requests(replay)))
-    if survey.loops:  # a simulation may need a later request of a closed loop before its logged time
+    if survey.loops:  # a closed loop may send a later request before its logged time
         arrivals = iter(list(arrivals))
     clients = [
         SimulatedClient(name, (), RequestArguments(""), ServiceTime(0)) for name in ("log", "retrying", "closed")
@@ -234,7 +238,7 @@ def build_logged_load(
     sources = tuple(
         ArrivalSource(
             client,
-            arrivals if index == _OPEN else iter(()),  # all sources read the log in its order
+            arrivals if index == _OPEN else iter(()),  # the log is read only once, for all sources
             lambda _: 0,
             differ=True,
             is_closed=False,
@@ -295,7 +299,7 @@ def _list_notes(survey: LogSurvey) -> Iterator[str]:
     if survey.loops:
         names = [f"{loop.user} ({loop.workers} in flight)" for loop in survey.loops]
         yield (
-            f"Clients that send the next request only after a response follow the simulated server:"
+            f"Some clients send their next request only after a response of the simulated server:"
             f" {join_some(names, _MAX_NAMES)}."
         )
     if survey.unknown:
@@ -304,7 +308,7 @@ def _list_notes(survey: LogSurvey) -> Iterator[str]:
         )
     yield (
         "The log does not show how other clients would react: if responses are slower, many clients send fewer requests."
-        " Service times stay those of the log, also if a webhook, etcd or the server becomes faster or slower."
+        " The simulation uses the service times of the log, even if a webhook, etcd or the server becomes faster or slower."
     )
 
 
@@ -318,6 +322,6 @@ def _list_assumptions(replay: Replay) -> Iterator[str]:
 
 
 def list_names(attributes: AttributeTuple) -> tuple[str, str, str]:
-    """Return the names of the client that sends requests: user, verb and resource, user and verb, and only the user."""
+    """Return the names of the client of requests: user with verb and resource, user with verb, and only the user."""
     user, verb, resource = find_kind(attributes)
     return f"{user} {verb} {resource}", f"{user} {verb}", user

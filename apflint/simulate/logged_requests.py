@@ -15,16 +15,17 @@ if TYPE_CHECKING:
 MICROSECONDS = 1_000_000
 """Number of microseconds in a second. Logs have times in microseconds."""
 HIDDEN_WAIT = 500_000
-"""Longest duration of a request, in microseconds, for which the log does not show the wait in a queue.
+"""Maximum duration of a request, in microseconds, for which the log may omit the wait in a queue.
 
 Source: `writeLatencyToAnnotation` in staging/src/k8s.io/apiserver/pkg/endpoints/filters/audit.go.
 """
 MIN_TIMED_OUT_WAIT = 20_000
-"""Shortest duration of a rejected request, in microseconds, that counts as a wait in a queue.
+"""Minimum duration of a rejected request, in microseconds, from which the duration counts as a wait in a queue.
 
-Recorded on 1.36.2: rejections on arrival take about 1 ms."""
+Recorded on 1.36.2: rejections on arrival take about 1 ms.
+"""
 
-# Sorted by all columns, so that the result does not depend on the order of the lines in the log.
+# Sort by all columns, so that the result does not depend on the order of the lines in the log.
 _REQUESTS = """
     SELECT tuple, coalesce(namespace, ''), server, received, ended, busy, wait, rejected, uri, timeout FROM apf{condition}
     ORDER BY received, tuple, ended, busy, wait, code, namespace, server, timeout, uri
@@ -41,9 +42,10 @@ class LoggedArrival(NamedTuple):
     received: int
     ended: int | None
     busy: int | None
-    """Duration of the execution, or None if the log does not show the execution.
+    """Duration of the execution, or None if the log does not show it.
 
-    The logged wait in a queue is subtracted. A wait that the log does not show is still included."""
+    A logged wait in a queue is subtracted. A wait that the log does not show is still included.
+    """
     wait: int | None
     """Time in the queue, or None if the log does not show it."""
     rejected: int
@@ -68,7 +70,7 @@ class LoggedArrival(NamedTuple):
 
 
 def stream_requests(replay: Replay) -> Iterator[LoggedArrival]:
-    """Yield the requests in the order of their arrival, those of `replay.period` if it has one."""
+    """Yield the requests of the log, or of `replay.period` if it is not None, in the order of their arrival."""
     condition = "" if replay.period is None else " WHERE received >= {} AND received < {}".format(*replay.period)
     rows: Any = replay.log.database.stream(_REQUESTS.format(condition=condition))
     return map(LoggedArrival._make, rows)

@@ -1,7 +1,8 @@
 """Finds retries in an audit log: further attempts of rejected requests.
 
 A client that honors the header Retry-After sends the same request again after the time in the header. The log has both
-attempts, but not the header. So the header is computed from the logged rejections of the level, as the server does.
+attempts, but not the header. So the time is computed from the logged rejections of the level, in the same way as in the
+server.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ MAX_LOGGED_RETRIES = 10
 """Maximum number of retries of client-go for one request. Source: `maxRetries` in staging/src/k8s.io/client-go/rest/request.go."""
 _EARLY = MICROSECONDS // 20
 _LATE, _LATE_PART = MICROSECONDS // 4, 10
-"""Maximum delay of a retry after the time in the header: `_LATE` microseconds plus the time divided by `_LATE_PART`."""
+"""Maximum delay of a retry after the time in the header, in microseconds: `_LATE` plus the time divided by `_LATE_PART`."""
 
 
 class RetryFinder:
@@ -33,9 +34,10 @@ class RetryFinder:
         self._assignments = assignments
         self._trackers: dict[tuple[int, str], RejectionTracker] = {}
         self._rejections: list[tuple[int, int, int, int | None]] = []
-        """Rejections that end after the arrival of the latest request.
+        """Rejections that end after the arrival of the latest request, as a heap.
 
-        A heap of tuples: end, index of the server, index of the attribute tuple, hash of the URI."""
+        The items are tuples: end, index of the server, index of the attribute tuple, hash of the URI.
+        """
         self._expected: dict[tuple[int, int], deque[tuple[int, int]]] = {}
         """Periods in which retries are expected, as pairs of start and end, by attribute tuple and hash of the URI."""
 

@@ -32,20 +32,25 @@ if TYPE_CHECKING:
     from apflint.simulate.simulation import SimulationResult
 
 _PHASES = tuple(part * ADJUSTMENT_PERIOD // 8 for part in range(8))
-"""Times of the first adjustment of limits, in nanoseconds after the start, that the simulation tries."""
-_MAX_TRIED_REQUESTS = 70_000
-"""Number of simulated requests after which no further item of `_PHASES` is tried.
+"""Times at which the simulation may adjust limits for the first time, in nanoseconds after the start.
 
-So a large log takes little longer than one simulation. In a large log, the first seconds hardly matter."""
+The back-test tries them.
+"""
+_MAX_TRIED_REQUESTS = 70_000
+"""Number of simulated requests after which the back-test tries no further item of `_PHASES`.
+
+So a large log takes little longer than one simulation. In a large log, the time of the first adjustment hardly matters.
+"""
 
 
 class LogAssumptions(NamedTuple):
     """The assumptions of a simulation about facts that the log does not show."""
 
     merges: bool = False
-    """Whether requests that look like retries are retries: the simulated client then sends them only after a rejection.
+    """Whether requests that look like retries are simulated as retries: the client sends them only after a rejection.
 
-    If false, each of these requests is sent at its logged time."""
+    If false, each of these requests is sent at its logged time.
+    """
     phase: int = 0
     """Time of the first adjustment of limits, in nanoseconds after the start: an item of `_PHASES`."""
 
@@ -56,7 +61,7 @@ class LoggedRun(NamedTuple):
     result: SimulationResult
     """The simulation with the assumptions that reproduce the log best."""
     other: SimulationResult | None
-    """The simulation with the opposite value of `LogAssumptions.merges`, or None if the value does not matter."""
+    """The simulation with the opposite value of `LogAssumptions.merges`, or None if the value makes no difference."""
     unpredictable: tuple[str, ...]
     """Sentences about requests whose waits and rejections the simulation cannot predict."""
 
@@ -80,9 +85,9 @@ def simulate_log(
 ) -> LogSimulation:
     """Simulate a log under each configuration. The first replay has the configuration that was in force.
 
-    A replay is only used until the next replay is requested. The back-test simulates the whole log, without `scaling` and
-    `warmup`. Raises UserError
-    if the log has no request that can be simulated, for an unknown client, and if the log is not longer than the warm-up.
+    Each replay is used only until the next replay is requested. The back-test simulates the whole log, without
+    `scaling` and `warmup`. Raises UserError if the log has no request that can be simulated, if a client is unknown, or
+    if the log is not longer than the warm-up.
     """
     runs: list[LoggedRun] = []
     survey: LogSurvey | None = None
@@ -110,7 +115,8 @@ def _join(results: list[SimulationResult], unpredictable: tuple[str, ...]) -> Lo
 def list_unpredictable(survey: LogSurvey, replay: Replay) -> Iterator[str]:
     """Yield sentences about requests whose wait the simulation of `replay` cannot predict.
 
-    These are requests whose service times grow with their number, if the configuration gives them other seats.
+    The service times of such requests grow with the number of requests that execute at once, and the configuration
+    gives them other seats.
     """
     limits = {level.name: level for level in replay.known.limits.levels}
     if survey.assignments == tuple(replay.assignments) and survey.limits == limits:
@@ -134,13 +140,16 @@ def list_unpredictable(survey: LogSurvey, replay: Replay) -> Iterator[str]:
 
 
 def _find_seats(assignment: Assignment, limits: Mapping[str, LevelLimits]) -> tuple[object, ...]:
-    """Return a key that is equal for assignments that let the same number of requests execute at once."""
+    """Return a key for the seats of an assignment. With equal keys, the same number of requests can execute at once."""
     level = limits.get(assignment.priority_level or "")
     return (assignment.seats, *(() if level is None else (level.name, level.nominal, level.min, level.max)))
 
 
 def count_by_client(replay: Replay) -> Counter[str]:
-    """Return the number of requests in a log by name of the client. A client has several names (see `list_names`)."""
+    """Return the number of requests in a log by name of the client.
+
+    Each client is counted under several names (see `list_names`).
+    """
     counts: Counter[str] = Counter()
     rows: Any = replay.log.database.query("SELECT tuple, count(*) FROM apf GROUP BY tuple")
     for place, number in rows:
@@ -178,7 +187,7 @@ def test_log(
 ) -> tuple[BackTest, list[LogAssumptions], list[SimulationResult]]:
     """Simulate a log under the configuration that was in force.
 
-    Return the best back-test, and one or two pairs of assumptions and their results. The pair with the best back-test is first.
+    Return the best back-test, one or two assumptions, and their results. The first assumptions have the best back-test.
     """
     tried: list[tuple[BackTest, LogAssumptions, SimulationResult]] = []
 

@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     from apflint.simulate.request import SimulatedRequest
 
 NOT_LISTED = 1 << 64
-"""`Queue.listed_finish` of a queue that the picker does not list: greater than every reading of the progress meter."""
+"""Value of `Queue.listed_finish` for a queue that the picker does not list.
+
+It is greater than all readings of the progress meter.
+"""
 
 
 class Queue:
@@ -33,13 +36,16 @@ class Queue:
         self.index = index
         self.waiting: deque[SimulatedRequest] = deque()
         self.next_dispatch_r = 0
-        """Reading of the progress meter at which the next request starts in virtual time."""
+        """Value of the progress meter at which the next request starts in virtual time."""
         self.executing = 0
         """Number of executing requests. Requests that only hold their final seats are not counted."""
         self.seats_in_use = 0
         self.work_waiting = 0
         self.listed_finish = NOT_LISTED
-        """Virtual finish time under which `dispatch_selection.Picker` lists the queue: at most the actual one."""
+        """Virtual finish time under which `dispatch_selection.Picker` lists the queue.
+
+        It is never greater than the actual time.
+        """
         self.is_removed = False
 
     @property

@@ -1,7 +1,7 @@
 """Queue assignment by shuffle sharding.
 
-Shuffle sharding chooses a few queues for each flow (deals its hand), and a request joins the least loaded queue of the
-hand.
+Shuffle sharding chooses a few queues for each flow, which are called its hand. A request joins the least loaded queue
+of the hand.
 
 Sources: KEP-1040 "Queue assignment", `shuffleShardLocked` in `fairqueuing/queueset/queueset.go`.
 """
@@ -25,17 +25,19 @@ class Dealer:
     """Chooses the queue of a request, and remembers the hands of flows."""
 
     def __init__(self, queues: Sequence[Queue], count: int, hand_size: int) -> None:
-        """Use the first `count` of `queues`. While a level loses queues, the list has more."""
+        """Use the first `count` of `queues`. The list has more queues while a level removes queues."""
         self._queues = queues
         self._count = count
         self._hand_size = hand_size
         self._hands: dict[int, tuple[Queue, ...]] = {}
 
     def choose_queue(self, flow_hash: int, enqueues: int) -> Queue:
-        """`shuffleShardLocked`: return the queue of the hand with the least work waiting. Executing requests do not count.
+        """`shuffleShardLocked`: return the queue of the hand with the least waiting work.
 
-        Of equal queues, the first wins. The start of the search moves on with every request (`enqueues`), so that
-        overlapping hands do not prefer the same queue.
+        Executing requests are not counted.
+
+        If several queues have the least work, return the first. The start of the search moves on with every request
+        (`enqueues`), so that overlapping hands do not prefer the same queue.
         """
         hand = self._hands.get(flow_hash) or self._deal(flow_hash)
         size = self._hand_size
@@ -49,7 +51,7 @@ class Dealer:
         return best
 
     def _deal(self, flow_hash: int) -> tuple[Queue, ...]:
-        """Return the hand of a flow, repeated once, so that a slice is the hand rotated to any start."""
+        """Return the hand of a flow twice in a row, so that a slice of the result is the hand rotated to any start."""
         if len(self._hands) >= _MAX_REMEMBERED_HANDS:
             self._hands.clear()
         hand = tuple(self._queues[index] for index in deal(flow_hash, self._count, self._hand_size))

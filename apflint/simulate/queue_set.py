@@ -1,10 +1,10 @@
 """The queue set of a priority level: fair queuing of its requests in virtual time.
 
-The module translates `fairqueuing/queueset/queueset.go` of k8s.io/apiserver for one thread: a call happens at one instant, and
-the time of the call is an argument. The methods have the names of the functions there, except for underscores and the suffix
-`Locked`, so that this module, KEP-1040 "Dispatching" and the Go file can be read side by side. `doc.go` beside the Go file
-explains virtual time. The result of every call equals recordings of Kubernetes 1.36.2, including the server's defects:
-see `_dispatch` and `_remove_queue_if_empty`.
+The module translates `fairqueuing/queueset/queueset.go` of k8s.io/apiserver to a single thread: a call takes no time,
+and the time of the call is an argument. The methods have the names of the Go functions, except for underscores and the
+suffix `Locked`. So this module, KEP-1040 "Dispatching" and the Go file can be read side by side. `doc.go` in the
+directory of the Go file explains virtual time. The result of every call equals recordings of Kubernetes 1.36.2,
+including the server's defects: see `_dispatch` and `_remove_queue_if_empty`.
 """
 
 from __future__ import annotations
@@ -36,8 +36,10 @@ class Queuing(NamedTuple):
     """How a level queues requests (`QueuingConfig`)."""
 
     queues: int
-    """Number of queues (`DesiredNumQueues`). If 0, requests never wait. If negative, requests execute even above the
-    limit."""
+    """Number of queues (`DesiredNumQueues`).
+
+    If 0, requests never wait. If negative, requests execute at once, even above the limit.
+    """
     queue_length_limit: int = 0
     hand_size: int = 0
 
@@ -65,28 +67,32 @@ class QueueSet:
         self.robin_index = 0
         """Index of the queue that dispatched last."""
         self.enqueues = 0
-        """Number of requests for which a queue was chosen, including requests that the queue rejected."""
+        """Number of requests for which a queue was chosen, including requests that were rejected because this queue was full."""
         self.waiting = 0
         self.executing = 0
         self.seats_in_use = 0
         self.peak_seats = 0
-        """Maximum of the seats in use until now. The server does not record it."""
+        """Maximum of the seats in use until now. The real server does not record this number."""
         self.seats_waiting = 0
-        """Maximum seats of all waiting requests, except for the error that `_dispatch` describes."""
+        """Sum of the maximum seats of the waiting requests, except for the error that `_dispatch` describes."""
         self.dispatched = 0
         self.rejected = 0
         self.cancelled = 0
         self._active_queues = 0
         """Number of queues with waiting or executing requests."""
         self._seats_requested = 0
-        """Sum over the queues of the seats in use and of the maximum seats of waiting requests."""
+        """Sum over all queues of the seats in use and of the maximum seats of waiting requests."""
         self.seat_demand = Integrator(now)
         self._dealer: Dealer | None = None
         self._picker = Picker(self.queues)
         self._finish = self.finish_request
         self.wake: Callable[[int], None] | None = None
-        """Function to call with the arrival time of a request before the request is added, if the server rests (see
-        `SimulatedServer`). None if the server does not rest."""
+        """Function to call before a request is added, if the server rests (see `SimulatedServer`).
+
+        None if the server does not rest.
+
+        The argument is the arrival time of the request.
+        """
         self.set_configuration(queuing, concurrency_limit, now)
 
     @property
@@ -101,8 +107,8 @@ class QueueSet:
     def set_configuration(self, queuing: Queuing, concurrency_limit: int, now: int) -> None:
         """`setConfiguration`: change the queues or the limit. Executing requests keep their seats.
 
-        Superfluous queues remain until they are empty: see `_remove_queue_if_empty`. Waiting requests are dispatched
-        even if the level no longer has queues.
+        If the number of queues decreases, the additional queues remain until they are empty: see
+        `_remove_queue_if_empty`. Waiting requests are dispatched even if the level no longer has queues.
         """
         self._sync_time(now)
         self.queues += (Queue(index) for index in range(len(self.queues), queuing.queues))
@@ -115,7 +121,7 @@ class QueueSet:
         self._dispatch_as_much_as_possible(now)
 
     def start_request(self, request: SimulatedRequest, now: int) -> None:
-        """`StartRequest`: reject, enqueue or dispatch a request that arrives."""
+        """`StartRequest`: reject, enqueue or dispatch an arriving request."""
         if self.wake is not None:
             self.wake(now)
         self._sync_time(now)
@@ -131,7 +137,8 @@ class QueueSet:
         self.enqueues += 1
         request.queue = queue
         request.queue_index = queue.index
-        # A queue may exceed its length limit while any seat is free, for example before the turn of a wide request.
+        # A queue may exceed its length limit while a seat is free. For example, the oldest request may need more seats
+        # than are free.
         is_full = self.seats_in_use >= self.concurrency_limit
         if is_full and len(queue.waiting) >= self.queuing.queue_length_limit:
             self._reject(request, "queue-full", now)
@@ -151,8 +158,8 @@ class QueueSet:
     def time_out(self, request: SimulatedRequest, now: int) -> None:
         """Case `decisionCancel` of `wait`: reject a request that has waited too long.
 
-        The server does not dispatch now. Requests that the rejected request blocked, because it needs many seats, wait until
-        the next arrival, end of an execution or adjustment.
+        As in the server, no request is dispatched now. If the rejected request blocked others because it needs many
+        seats, these wait until the next arrival, end of an execution, or adjustment.
         """
         self._sync_time(now)
         queue = request.queue
@@ -173,8 +180,8 @@ class QueueSet:
     def virtual_time_ratio(self) -> float:
         """`getVirtualTimeRatio`: the rate of virtual time, in seats for each active queue.
 
-        A queue is active if it has waiting or executing requests. The final seats of a request that has finished its
-        execution count, even if its queue is not active.
+        A queue is active if it has waiting or executing requests. The ratio includes the final seats of requests that
+        finished their execution, even if their queue is not active.
         """
         if not self._active_queues:
             return 0.0
@@ -183,7 +190,7 @@ class QueueSet:
     def _sync_time(self, now: int) -> None:
         """`syncTime`: advance the progress meter.
 
-        Every call starts with an advance, as in the server, because every advance is rounded.
+        Every call of the queue set first advances the meter, as in the server, because every advance is rounded.
         """
         elapsed = now - self._last_time
         self._last_time = now
@@ -233,18 +240,19 @@ class QueueSet:
         """`dispatch`: dispatch the oldest request of the next queue. Return whether the request fits in the free seats.
 
         If the request does not fit, no other request is dispatched instead. If final seats exceed the limit, they are
-        reduced to the limit and held for longer. Here the function reproduces a defect of the server: `seats_waiting` was
-        increased by the original seats, but is decreased by the reduced seats. The difference stays in the seat demand of the
+        reduced to the limit and held for longer. This reproduces a defect of the server: `seats_waiting` was increased
+        by the original seats, but is decreased by the reduced seats. The difference stays in the seat demand of the
         level until the server restarts.
         """
         queue = self._picker.pick(self.robin_index)
         if queue is None:
-            raise ServerCrashError("the queue of a waiting request was removed")  # nil dereference in findDispatchQueue
+            # The server dereferences nil in findDispatchQueueToBoundLocked.
+            raise ServerCrashError("the queue of a waiting request was removed")
         request = queue.waiting[0]
         estimate = request.estimate
         limit = self.concurrency_limit
         if self.seats_in_use + estimate.max_seats > limit and not self._can_accommodate_seats(estimate.max_seats):
-            self.robin_index %= len(self.queues)  # the server has examined all queues once
+            self.robin_index %= len(self.queues)  # the server examined all queues once, and wraps the index
             return False
         queue.waiting.popleft()
         queue.work_waiting -= estimate.total_work
@@ -271,7 +279,7 @@ class QueueSet:
         return True
 
     def _execute(self, request: SimulatedRequest, now: int) -> None:
-        """End of `dispatch` and of `dispatchSansQueue`."""
+        """Execute a request: the last part of `dispatch` and of `dispatchSansQueue`."""
         request.start = now
         request.dispatch_number = self.dispatched
         self.dispatched += 1
@@ -282,7 +290,10 @@ class QueueSet:
         heappush(self._events, (when, request.id, self._finish, request))
 
     def _can_accommodate_seats(self, seats: int) -> bool:
-        """`canAccommodateSeats`: return whether a request fits. A request wider than the limit waits for an idle level."""
+        """`canAccommodateSeats`: return whether a request fits.
+
+        A request with more seats than the limit waits until the level is idle.
+        """
         if self.queuing.queues < 0:
             return True
         if seats > self.concurrency_limit:
@@ -296,7 +307,8 @@ class QueueSet:
         estimate, queue = request.estimate, request.queue
         if queue is not None:
             queue.executing -= 1
-            # The dispatch charged the queue for the estimated time. Charge it for the actual time.
+            # At dispatch, the queue was charged for the estimated time. Charge the queue for the difference to the
+            # actual time.
             excess = request.service - ESTIMATED_SERVICE_NANOSECONDS
             queue.next_dispatch_r += seats_times_duration(estimate.initial_seats, excess)
             if excess < 0 or not queue.waiting:  # otherwise the bound of the next dispatch has not changed
@@ -312,7 +324,7 @@ class QueueSet:
         self._on_end(request)
 
     def release_seats(self, request: SimulatedRequest, now: int) -> None:
-        """Event of `finishRequest`: release the seats at the end of the additional latency."""
+        """Event that `finishRequest` schedules: release the seats at the end of the additional latency."""
         self._sync_time(now)
         self._release_seats(request, now)
         self._dispatch_as_much_as_possible(now)
@@ -329,12 +341,12 @@ class QueueSet:
                 self._remove_queue_if_empty(queue)
 
     def _bound_next_dispatch(self, queue: Queue) -> None:
-        """`boundNextDispatch`: no request starts before its arrival in virtual time.
+        """`boundNextDispatch`: ensure that no request starts before its arrival in virtual time.
 
         Without this bound, a queue that uses less than its share would save up the rest (anti-windup). The server also
         calls this function after it rejects a request, which has no effect.
 
-        Also report changes of the queue to the picker.
+        Also notifies the picker that the queue has changed.
         """
         if queue.waiting:
             arrival_r = queue.waiting[0].arrival_r
@@ -346,11 +358,11 @@ class QueueSet:
             self._active_queues -= 1
 
     def _remove_queue_if_empty(self, queue: Queue) -> None:
-        """`removeQueueIfEmpty`: remove a superfluous queue if it has no waiting and no executing requests.
+        """`removeQueueIfEmpty`: remove an additional queue if it has no waiting and no executing requests.
 
-        This function reproduces a defect of the server: if several requests of the queue still hold final seats, each
-        release removes the queue with that index. From the second release on, the index belongs to another queue, whose
-        waiting requests are lost.
+        This function reproduces a defect of the server. If several requests of the queue still hold final seats, each
+        release removes the queue with the index of this queue. From the second release on, another queue has this
+        index, and its waiting requests are lost.
         """
         if queue.waiting or queue.executing:
             return

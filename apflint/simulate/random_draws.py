@@ -1,7 +1,7 @@
 """Random numbers of a simulation.
 
 Each number depends only on the seed, the client and the number of the request. So a request has the same arrival and
-service time in every configuration: differences between two runs are effects of the configurations.
+service time in every configuration. All differences between two runs are effects of the configurations.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _GAMMA = 0x9E3779B97F4A7C15
 
 
 class Draws:
-    """An endless series of random numbers between 0 and 1, exclusive. Each number is computed from its index."""
+    """An endless series of random numbers between 0 and 1, without 0 and 1. Each number is computed from its index."""
 
     __slots__ = ("_start",)
 

@@ -1,8 +1,8 @@
 """Searches for the largest rate of a client at which no client is rejected or waits longer than a limit.
 
-The simulation is deterministic, so the search is, too. If the rate of a client increases, waits of other clients may even
-become shorter, although this is rare. So the result is a rate that works just below a rate that does not, but greater rates
-may work as well.
+The simulation is deterministic, so the search is deterministic, too. In rare cases, a greater rate of one client
+shortens the waits of other clients. So the search finds a rate that works, just below a rate that does not work. Even
+greater rates may work again.
 """
 
 from __future__ import annotations
@@ -22,11 +22,14 @@ if TYPE_CHECKING:
     from apflint.simulate.simulation import SimulationResult
 
 DEFAULT_MAX_WAIT = SECOND
-"""Default of the longest permitted wait of a client, in nanoseconds."""
+"""Default limit of the wait of a client, in nanoseconds."""
 MAX_FACTOR, MIN_FACTOR = 1024.0, 1 / 1024
 """Greatest and smallest factor that the search tries. A factor is relative to the rate in the load."""
 _PRECISION = 1.02
-"""The search ends if the factor that does not work, divided by the factor that works, is at most this number."""
+"""Precision of the result.
+
+The search ends when the ratio of the factor that does not work to the factor that works is at most this number.
+"""
 
 
 class Trial(NamedTuple):
@@ -37,7 +40,7 @@ class Trial(NamedTuple):
     failures: tuple[str, ...]
     """Sentences about clients that are rejected or wait too long. Empty if the rate works."""
     is_possible: bool = True
-    """Whether the load can be simulated. Loads with too many requests cannot."""
+    """Whether the load can be simulated. A load with too many requests cannot be simulated."""
 
     @property
     def works(self) -> bool:
@@ -53,15 +56,15 @@ class RateSearch(NamedTuple):
     best: Trial | None
     """The trial with the largest factor that works, or None if no trial works."""
     above: Trial | None
-    """The trial with the next factor, which does not work, or None if the search ended at `MAX_FACTOR`."""
+    """The trial with the next larger factor, which does not work, or None if the search ended at `MAX_FACTOR`."""
 
 
 def search_rate(simulate: Callable[[float], SimulationResult | None], max_wait: int) -> RateSearch:
     """Search for the largest factor of a client's rate that works.
 
-    `simulate` returns the result with a factor, or None if the load cannot be simulated. First the factor doubles, or
-    halves if the rate of the load does not work, until the bounds of the answer are known. If nothing works without the
-    client, the search ends. Then the interval is bisected: about 20 simulations at most.
+    `simulate` returns the result for a factor, or None if the load cannot be simulated. First the factor is doubled, or
+    halved if the rate in the load does not work, until the bounds of the answer are known. The search ends if the load
+    does not work even without the client. Then the interval is bisected. The search needs at most about 20 simulations.
     """
     trials: dict[float, Trial] = {}
 
@@ -73,7 +76,7 @@ def search_rate(simulate: Callable[[float], SimulationResult | None], max_wait: 
 
     low, high = _find_bounds(attempt)
     while low is not None and low and high is not None:
-        middle = float(f"{sqrt(low * high):.3g}")  # users can repeat the simulation, because the factor has few digits
+        middle = float(f"{sqrt(low * high):.3g}")  # few digits, so that users can repeat the simulation
         if not low < middle < high or high / low <= _PRECISION:
             break
         low, high = (middle, high) if attempt(middle) else (low, middle)

@@ -1,4 +1,4 @@
-"""A request in the simulation, and the work that the server expects of the request.
+"""A request in the simulation, and the server's estimate of its work.
 
 Source: `request` and `completedWorkEstimate` in `fairqueuing/queueset/types.go`.
 """
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from apflint.simulate.queue_set import QueueSet
 
 ESTIMATED_SERVICE_NANOSECONDS = 3_000_000
-"""Time that the server expects every request to execute: a constant, called G in KEP-1040 (`estimatedServiceDuration`)."""
+"""Execution time that the server assumes for every request, in nanoseconds (`estimatedServiceDuration`).
+
+KEP-1040 calls it G.
+"""
 
 Outcome = Literal["executed", "queue-full", "concurrency-limit", "time-out"]
 """`executed`, or the reason of the rejection as in `apiserver_flowcontrol_rejected_requests_total`."""
@@ -28,9 +31,9 @@ class WorkEstimate(NamedTuple):
     initial_seats: int
     final_seats: int
     additional_latency: int
-    """Nanoseconds after the execution for which the request holds its seats."""
+    """Time in nanoseconds after the execution during which the request still holds seats."""
     max_seats: int
-    """Seats that the request holds during both phases: the maximum of initial and final seats."""
+    """Seats that the request holds during and after the execution: the maximum of its initial and final seats."""
     total_work: int
     final_work: int
 
@@ -43,7 +46,10 @@ def complete_work_estimate(seats: Seats) -> WorkEstimate:
 
 
 class SimulatedRequest:
-    """A request. The first seven attributes are the input, and the others the result. All times are integer nanoseconds."""
+    """A request.
+
+    The first seven attributes are input, and the other attributes are results. All times are integer nanoseconds.
+    """
 
     __slots__ = (
         "arrival",
@@ -65,12 +71,15 @@ class SimulatedRequest:
     )
 
     arrival_r: int
-    """Reading of the progress meter R at arrival."""
+    """Value of the progress meter R at arrival."""
     start_r: int
     """Virtual start of the execution: `next_dispatch_r` of the queue at dispatch. 0 if the request did not need a
     queue."""
     dispatch_queue: int
-    """Index of the queue at dispatch, or -1. Differs from `queue_index` only after the level lost queues."""
+    """Index of the queue at dispatch, or -1 without a queue.
+
+    It differs from `queue_index` only if the level has lost queues since arrival.
+    """
     dispatch_number: int
     """Position in the order in which the level dispatches its requests, from 0."""
     end: int
@@ -95,7 +104,10 @@ class SimulatedRequest:
         self.wait_limit = wait_limit
         self.queue: Queue | None = None
         self.queue_index = -1
-        """Index of the queue chosen at arrival, even if the queue rejected the request. -1 if the level has no queues."""
+        """Index of the queue chosen at arrival, even if the request was rejected because this queue was full.
+
+        -1 if the level has no queues.
+        """
         self.start: int | None = None
         """Time of the dispatch, or None if the request was not dispatched."""
         self.outcome: Outcome | None = None

@@ -1,6 +1,7 @@
-"""Retry-After: the number of seconds that the server tells rejected clients of a level to wait.
+"""Retry-After: the number of seconds after which rejected clients of a level should try again.
 
-Source: `dropped_requests_tracker.go`. The value doubles while rejections are frequent, and decreases by 1 second otherwise.
+Source: `dropped_requests_tracker.go`. The value doubles while rejections are frequent, and decreases by 1 second
+otherwise.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ MAX_RETRY_AFTER = 32
 
 
 class RejectionTracker:
-    """The rejections of one level in the current and in earlier seconds (`droppedRequestsStats`)."""
+    """The rejections of one level by second (`droppedRequestsStats`)."""
 
     __slots__ = ("_count", "_doubled", "_history", "_second", "retry_after")
 
     def __init__(self) -> None:
         self._history: deque[tuple[int, int]] = deque()
-        """Earlier seconds with rejections: pairs of the second and the number of its rejections."""
+        """Earlier seconds with rejections, as pairs of the second and its number of rejections."""
         self._second = self._doubled = -MAX_RETRY_AFTER
         self._count = 0
         self.retry_after = 1

@@ -1,6 +1,6 @@
 """Routes: the FlowSchema, priority level, flow and seats that a configuration gives to the requests of each client.
 
-The classifier is that of `apflint explain`, and the seats are those that the work estimator of the server computes.
+The classifier is the same as in `apflint explain`. The seats are computed as in the work estimator of the server.
 """
 
 from __future__ import annotations
@@ -47,11 +47,14 @@ class Route(NamedTuple):
     estimate: WorkEstimate
     wait_limit: int
     deadline: int
-    """Time after which client and server give up an attempt."""
+    """Time in nanoseconds after which client and server end an attempt."""
     user: str = ""
-    """The user, if the client has only the requests of one user with one verb and resource."""
+    """The user, if all requests of the client have the same user, verb and resource. Otherwise, an empty string."""
     resource: str = ""
-    """The resource or path of such a client."""
+    """The resource or path, if all requests of the client have the same user, verb and resource.
+
+    Otherwise, an empty string.
+    """
 
 
 class Routes:
@@ -63,7 +66,10 @@ class Routes:
         self._estimates: dict[Seats, WorkEstimate] = {}
         self._routes: dict[tuple[str, int], Route] = {}
         self._first_instances: dict[str, int] = {}
-        """Number of clients in the load that precede a name. Clients are connected to servers in turn by this number."""
+        """Number of clients that precede the first client with a name.
+
+        Client number n is connected to server n modulo the number of servers.
+        """
         total = 0
         for client in load.clients:
             self._first_instances[client.name] = total
@@ -121,7 +127,7 @@ def _find_seats(request: Request, level: LevelLimits, load: Load, release: Relea
 
 
 def find_uncounted_lists(load: Load) -> Iterator[ResourceKey]:
-    """Yield each resource that clients list or watch if the load does not state the number of its objects."""
+    """Yield each resource that clients list or watch, but whose number of objects is not in the load."""
     seen: set[ResourceKey] = set()
     for client in load.clients:
         if client.is_silent:

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 MIN_SCALE, MAX_SCALE = 0.001, 1_000_000
 _MAX_SUGGESTED = 2_000
-"""Maximum number of names of clients that are compared with an unknown name. A log may have many users."""
+"""Maximum number of client names that are compared with an unknown name. A log may have many users."""
 
 
 class Scaling(NamedTuple):
     """Factors by which the number of requests is multiplied."""
 
     general: float = 1.0
-    """Factor of the clients that are not in `own`."""
+    """Factor of all clients that are not in `own`."""
     own: tuple[tuple[str, float], ...] = ()
     """Names of clients and their factors. A client with the factor 0 is left out."""
 
@@ -52,7 +52,7 @@ NEUTRAL = Scaling()
 def check_name(option: str, name: str, known: Collection[str], what: str = "client") -> None:
     """Raise UserError, with a suggestion, if `name` is not in `known`, the names in the load.
 
-    The message names `option`, the option that contains the name, and `what` the name refers to.
+    The message names `option`, the option that contains the name. `what` is the noun for the name, such as `client`.
     """
     if name not in known:
         compared = known if len(known) <= _MAX_SUGGESTED else ()

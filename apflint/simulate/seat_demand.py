@@ -1,7 +1,8 @@
 """Seat demand: the seats that the waiting and executing requests of a level need, as borrowing observes them.
 
-Sources: `fairqueuing/integrator.go` and `seatDemandStats` in `apf_controller.go`. Times are integers. Sums are
-floating-point numbers, added in the order of the server, because the deviation amplifies rounding errors.
+Sources: `fairqueuing/integrator.go` and `seatDemandStats` in `apf_controller.go`. Times are integer nanoseconds. Sums
+are floating-point numbers. They are added in the same order as in the server, because the deviation amplifies rounding
+errors.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from apflint.named_tuple import NamedTuple
 from apflint.simulate.seat_seconds import round_half_away
 
 _KEPT, _ADDED = 0.977, 0.023
-"""Weights of the former smoothed demand and of the new demand (`seatDemandSmoothingCoefficient`). The former demand has
-half of its weight after 5 minutes."""
+"""Weights of the former smoothed demand and of the new demand (`seatDemandSmoothingCoefficient`).
+
+The influence of a demand halves in 5 minutes.
+"""
 
 
 class IntegratorResults(NamedTuple):
@@ -60,7 +63,7 @@ class Integrator:
             self._max = x
 
     def reset(self, now: int) -> IntegratorResults:
-        """Return the results of the period, and start the next period with the present value."""
+        """Return the results of the period, and start the next period. The variable keeps its present value."""
         self.set(self._x, now)
         average = deviation = nan
         if self._seconds > 0:
@@ -80,7 +83,7 @@ class SeatDemandStats(NamedTuple):
     deviation: float = 0.0
     high_watermark: int = 0
     smoothed: float = 0.0
-    """Smoothed demand in seats: increases immediately, and decreases slowly."""
+    """Smoothed demand in seats. It increases immediately, and decreases slowly."""
 
     def update(self, observed: IntegratorResults) -> SeatDemandStats:
         """`update`: return the demand after another period. A period of 0 seconds changes only the high watermark."""
@@ -95,7 +98,7 @@ class SeatDemandStats(NamedTuple):
     def decay(self, periods: int, seconds: float) -> SeatDemandStats:
         """Return the demand after a number of periods of `seconds` without demand.
 
-        Repeats `update`, because a power of the coefficient is rounded differently.
+        Calls `update` for each period, because a power of the coefficient would be rounded differently.
         """
         demand, nothing = self, observe_nothing(seconds)
         for _ in range(periods):

@@ -1,8 +1,9 @@
 """Fixed-point arithmetic of work: integers in units of 1e-8 seat-seconds.
 
-Source: `util/flowcontrol/request/seat_seconds.go`. The server multiplies and divides in floating point and rounds each
-product to an integer, so the operations here have the same order. The server's integers have 64 bits and wrap. Python's
-integers do not wrap, which makes no difference before 1e11 seat-seconds of virtual time (`advanceEpoch` in `queueset.go`).
+Source: `util/flowcontrol/request/seat_seconds.go`. The server multiplies and divides in floating point, and rounds each
+product to an integer. So the operations here have the same order. The server's integers have 64 bits and overflow, but
+Python's integers do not. This makes no difference before 1e11 seat-seconds of virtual time (`advanceEpoch` in
+`queueset.go`).
 """
 
 from __future__ import annotations

@@ -24,14 +24,19 @@ if TYPE_CHECKING:
 MAX_QUEUE_WAIT = 60_000_000_000
 """Maximum time in nanoseconds that a request may wait in a queue (`maxQueueWait` of the filter)."""
 _LAST_BEFORE_ALL = -1
-"""Event number of the first server's adjustment. Configuration changes at the same time count from 0, so they come later."""
+"""Event number of the first server's adjustment.
+
+At equal times, it precedes configuration changes, whose numbers start at 0.
+"""
 
 
 def get_wait_limit(timeout: int) -> int:
-    """Return how long a request may wait in a queue: a quarter of its timeout, at most 1 minute. Times in nanoseconds.
+    """Return how long a request may wait in a queue: a quarter of its timeout, and at most 1 minute.
 
-    `timeout` is the parameter `timeout` of the request or `--request-timeout` of the server, 60 s by default. The
-    timeout begins when the server receives the request. Source: `getRequestWaitContext` in
+    Times are in nanoseconds.
+
+    `timeout` is the parameter `timeout` of the request, or else the server's flag `--request-timeout`, 60 s by default.
+    The timeout begins when the server receives the request. Source: `getRequestWaitContext` in
     `pkg/server/filters/priority-and-fairness.go`.
     """
     return min(timeout // 4, MAX_QUEUE_WAIT)
@@ -56,13 +61,14 @@ class Level:
 
 
 class SimulatedServer:
-    """One API server. `on_end` gets each request when it finishes its execution or is rejected.
+    """One API server. Calls `on_end` for each request that finishes its execution or is rejected.
 
-    Several servers can share an event loop. Simultaneous adjustments happen in the order of `number`, which starts at 0.
+    Several servers can share an event loop. Simultaneous adjustments happen in the order of `number`, which starts at
+    0.
 
-    A server rests while it has no request and its adjustments would change no limit: no adjustments are scheduled, so that
-    the simulation of idle time costs nothing. The next request ends the rest. The server then first computes the adjustments
-    that it has skipped. The results are exactly those of a server that never rests.
+    A server rests while it has no request and its adjustments would not change a limit. No adjustments are scheduled
+    during this time, so that the simulation of an idle server takes no time. The next request ends the rest. The server
+    then first computes the adjustments that it skipped. The results are exactly the same as without a rest.
     """
 
     def __init__(
@@ -72,7 +78,7 @@ class SimulatedServer:
         self.loop = EventLoop() if loop is None else loop
         self.levels = {level.name: Level(level, self.loop, on_end) for level in limits.levels}
         self.nominal_sum = limits.nominal_sum
-        self.adjust(0)  # the server adjusts the limits whenever it reads the configuration
+        self.adjust(0)  # as in the server, which adjusts the limits whenever it reads the configuration
 
     def adjust(self, now: int) -> Adjustment:
         """`updateBorrowingLocked`: adjust the limits of all levels to their seat demand since the latest adjustment."""
@@ -108,10 +114,10 @@ class SimulatedServer:
             self._schedule_adjustment(now + ADJUSTMENT_PERIOD, until)
 
     def can_rest(self) -> bool:
-        """Return whether, right after an adjustment, every further one would set the same limits until a request arrives.
+        """Return whether, right after an adjustment, all further adjustments would set the same limits until a request arrives.
 
-        If a level has no demand in the latest period and in later periods, its floor stays the same, and its smoothed demand does
-        not increase. So a target that equals the floor stays the same, too.
+        If a level has no demand in the latest period and in later periods, its floor stays the same, and its smoothed
+        demand does not increase. So a target that equals the floor also stays the same.
         """
         for level in self.levels.values():
             demand = level.demand

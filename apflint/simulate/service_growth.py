@@ -19,13 +19,16 @@ if TYPE_CHECKING:
 
 _MAX_SAMPLES = 50_000
 _MIN_CONCURRENCY = 4
-"""Minimum number of requests of a kind that execute at once. Kinds that never reach this number are ignored."""
+"""Minimum number of requests of a kind that execute at once. Kinds with a lower maximum are ignored."""
 _FEW, _MANY = 0.3, 0.7
-"""Fractions of the maximum number of requests at once: up to the first, requests are few, and from the second on, many."""
+"""Fractions of the maximum number of requests at once.
+
+Up to the first fraction, the number counts as few, and from the second on, as many.
+"""
 _MIN_FEW, _MIN_MANY = 5, 20
-"""Minimum number of samples with few requests at once, and with many."""
+"""Minimum number of samples with few requests at once, and minimum number of samples with many."""
 _MIN_FACTOR, _MIN_MICROSECONDS = 2, 50_000
-"""Minimum ratio of the median with many requests to the median with few, and minimum difference in microseconds."""
+"""Minimum ratio, and minimum difference in microseconds, of the median with many requests to the median with few."""
 
 
 class ServiceGrowth(NamedTuple):
@@ -34,10 +37,10 @@ class ServiceGrowth(NamedTuple):
     kind: tuple[str, str, str]
     """User, verb, and resource or path."""
     few: int
-    """Greatest number of requests at once that counts as few (see `_FEW`)."""
+    """Maximum number of requests at once that counts as few (see `_FEW`)."""
     many: int
     median_of_few: int
-    """Median of the service times of requests that began to execute while at most `few` requests of the kind executed."""
+    """Median service time of requests that began to execute while at most `few` requests of the kind executed."""
     median_of_many: int
 
 
@@ -65,7 +68,7 @@ class GrowthFinder:
 
 def _find_growth(kind: tuple[str, str, str], starts: array[int], ends: array[int]) -> ServiceGrowth | None:
     ordered_starts, ordered_ends = sorted(starts), sorted(ends)
-    # Count the executions at the start of each request, including its own.
+    # For each request, count the requests that execute when it starts, including itself.
     numbers = [bisect_left(ordered_starts, start + 1) - bisect_left(ordered_ends, start + 1) for start in starts]
     most = max(numbers)
     few, many = int(_FEW * most), ceil(_MANY * most)

@@ -56,7 +56,7 @@ class RoutedClient(NamedTuple):
 
 
 class Call(NamedTuple):
-    """A request of a client from the first attempt to the last. Retries are further attempts of the same call."""
+    """A request of a client, with all its attempts. Retries are further attempts of the same call."""
 
     source: ArrivalSource
     number: int
@@ -65,7 +65,7 @@ class Call(NamedTuple):
     arrival: int
     """Time of the first attempt in nanoseconds."""
     service: int
-    """Execution time in nanoseconds if no deadline ends the request."""
+    """Execution time in nanoseconds, unless a deadline ends the request earlier."""
     target: RoutedClient
 
 
@@ -96,13 +96,13 @@ class SimulationResult(NamedTuple):
     limits: Limits
     seed: int
     levels: tuple[LevelResult, ...]
-    """Sorted by name."""
+    """Results of the priority levels, sorted by name."""
     notes: tuple[str, ...] = ()
     """Sentences about the load that belong to the report."""
     configuration: str = ""
     """Description of the configuration, for the report."""
     assumptions: tuple[str, ...] = ()
-    """Sentences about assumptions that could reverse the result."""
+    """Sentences about assumptions. If an assumption is wrong, the result may be the opposite."""
     load_name: str = ""
     """Description of the load and its changes."""
 
@@ -128,14 +128,14 @@ class Simulation:
         self._servers = tuple(SimulatedServer(limits, self._end, self._loop, number) for number in range(load.servers))
         self._sources = sources
         self._begin = load.warmup
-        """Time from which requests count."""
+        """Time in nanoseconds from which requests are counted."""
         self._statistics = Statistics(load, limits, self._servers)
         self._trackers: dict[QueueSet, RejectionTracker] = {
             level.queue_set: RejectionTracker() for server in self._servers for level in server.levels.values()
         }
         self._targets: dict[tuple[str, int], RoutedClient] = {}
         self._further = 0
-        """Number of retries, and of requests of closed-loop clients after the first request."""
+        """Number of requests that were sent after a response: retries, and all but the first requests of closed-loop clients."""
 
     def run(self, show: Callable[[int], None]) -> SimulationResult:
         """Run until all requests have their responses."""
@@ -291,9 +291,9 @@ def simulate(
 ) -> SimulationResult:
     """Run a simulation and return its result. `routes` and `limits` must be from the same configuration.
 
-    The servers adjust their limits every 10 seconds, for the first time at `first_adjustment` in nanoseconds.
+    The servers adjust their limits every 10 seconds. The first adjustment is at the time `first_adjustment` in nanoseconds.
 
-    Calls `show` with the time of the simulation at intervals, to show the progress. Raises UserError if clients send
-    too many requests because of responses.
+    Calls `show` with the simulated time at intervals, so that it can show the progress. Raises UserError if clients
+    send too many retries and other requests after responses.
     """
     return Simulation(load, limits, routes, sources, seed, first_adjustment).run(show)

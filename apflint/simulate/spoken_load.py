@@ -1,4 +1,7 @@
-"""Loads that command-line options describe without a load file: one client sends one request at a rate."""
+"""Loads that command-line options describe without a load file.
+
+Such a load has one client, which sends one request at a rate.
+"""
 
 from __future__ import annotations
 

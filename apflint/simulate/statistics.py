@@ -19,13 +19,19 @@ if TYPE_CHECKING:
     from apflint.simulate.server import SimulatedServer
 
 SLOTS = 120
-"""Number of slots: equal parts of the duration, for values over time."""
+"""Number of slots. Slots are equal parts of the duration, for which values over time are recorded."""
 _ELEPHANT_FACTOR = 2
-"""A flow is an elephant if its demand exceeds this many equal shares of the seats that all flows of its level demand."""
+"""Factor for calling a flow an elephant.
+
+Its demand exceeds the average demand of the flows of its level by more than this factor.
+"""
 
 
 class ClientResult(NamedTuple):
-    """The requests of a client at one priority level. A client with different requests can have results at several levels."""
+    """The requests of a client at one priority level.
+
+    A client that sends different requests can have results at several levels.
+    """
 
     name: str
     level: str
@@ -38,17 +44,17 @@ class ClientResult(NamedTuple):
     rejected: dict[str, int]
     """Attempts that the server answered with status 429, by reason."""
     expired: int
-    """Attempts that the deadline ended during the execution."""
+    """Number of attempts that the deadline ended during the execution."""
     failed: int
     """Requests that never succeeded, after all attempts."""
     unfinished: int
-    """Failed requests whose next attempt would be after the end of the simulation."""
+    """Number of failed requests whose next attempt would be after the end of the simulation."""
     waited: int
-    """Attempts that waited in a queue: not dispatched or rejected on arrival."""
+    """Number of attempts that waited in a queue. Attempts that were dispatched or rejected on arrival did not wait."""
     waits: TimePercentiles | None
-    """Time in the queue of attempts. Attempts that were rejected on arrival are not counted."""
+    """Percentiles of the time in the queue. Attempts that were rejected on arrival are not counted."""
     latencies: TimePercentiles | None
-    """Time from the first attempt to the response of successful requests."""
+    """Percentiles of the time from the first attempt to the response, for successful requests."""
     first_rejection: int | None
     last_rejection: int | None
     user: str | None = None
@@ -74,19 +80,22 @@ class FlowResult(NamedTuple):
 
 
 class LevelSample(NamedTuple):
-    """A level at the end of a slot, and its seats during the slot. All numbers are sums over all API servers."""
+    """The state of a level at the end of a slot, and its seats during the slot.
+
+    All numbers are sums over all API servers.
+    """
 
     seats: float
     """Average seats in use during the slot."""
     limit: int
     """Current limit in seats."""
     lent: int
-    """Seats lent: the sum of nominal limit minus current limit over all servers that lend."""
+    """Number of lent seats: the sum of nominal limit minus current limit, over all servers that lend."""
     waiting: int
     rejected: int
     """Rejections during the slot."""
     queues: dict[int, tuple[int, int]]
-    """Queues with waiting requests, each with the number of waiting requests and the index of the flow with most of them.
+    """Queues with waiting requests: the number of waiting requests, and the index of the flow with most of these requests.
 
     Queues are numbered consecutively over all API servers.
     """
@@ -113,11 +122,11 @@ class LevelResult(NamedTuple):
     peak: int
     """Maximum of the seats in use at any API server."""
     borrowed: float
-    """Average number of seats in use above the nominal limit. API servers that lend are not subtracted."""
+    """Average number of seats in use above the nominal limit. Seats that other API servers lend are not subtracted."""
     lent: float
-    """Average number of seats by which current limits were below the nominal limit."""
+    """Average number of seats by which the current limits were below the nominal limits."""
     fairness: float | None
-    """Index of Jain: see `fairness`. None for fewer than 2 flows."""
+    """Fairness index of Jain (see the module `fairness`), or None for fewer than 2 flows."""
     samples: tuple[LevelSample, ...]
 
     @property
@@ -262,7 +271,7 @@ class Statistics:
                 first += queue_set.queuing.queues
             tally.samples.append(
                 LevelSample(
-                    0.0,  # placeholder: `summarize` sets seats and rejections, because requests are counted when they finish
+                    0.0,  # placeholders that `summarize` replaces, because requests are counted when they finish
                     sum(queue_set.concurrency_limit for queue_set in queue_sets),
                     sum(max(0, tally.limits.nominal - queue_set.concurrency_limit) for queue_set in queue_sets),
                     sum(queue_set.waiting for queue_set in queue_sets),
@@ -317,7 +326,7 @@ class Statistics:
 
 
 def _summarize_flows(tallies: Collection[FlowTally]) -> tuple[FlowResult, ...]:
-    """Return the results of flows. A flow that sent requests only in the warm-up has 0 attempts."""
+    """Return the results of flows. Flows that sent requests only in the warm-up have 0 attempts."""
     demands = [tally.demand for tally in tallies if tally.attempts]
     demand, counted = sum(demands), len(demands)
     return tuple(

@@ -78,7 +78,7 @@ def describe_period(start: int, end: int) -> str:
 
 
 def format_share(part: int, total: int) -> str:
-    """Return `part / total` as a percentage. The result is 0% or 100% only if this value is exact."""
+    """Return `part / total` as a percentage. The result is 0% or 100% only if the exact value is 0% or 100%."""
     percent = 100 * part / total
     if 0 < percent < 1:
         return "under 1%"

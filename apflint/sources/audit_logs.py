@@ -29,14 +29,16 @@ _LOG_NAME = re.compile(r"\.(log|json|jsonl|ndjson|txt)([.-][0-9T:.-]+)?(\.gz|\.z
 _ROTATION = re.compile(
     r"(-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3})?\.(log|json|jsonl|ndjson|txt)([.-][0-9T:.-]+)?(\.gz|\.zst)?$"
 )
-"""End of a file name that log rotation adds. kube-apiserver rotates `audit.log` to `audit-2026-11-22T05-49-20.098.log`.
+"""Suffix that log rotation adds to a file name.
+
+kube-apiserver rotates `audit.log` to `audit-2026-11-22T05-49-20.098.log`.
 
 Source: `backupName` in gopkg.in/natefinch/lumberjack.v2. logrotate appends numbers or dates.
 """
 _GZIP, _ZSTANDARD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://")
 _COMPRESSED_PIECE_BYTES = 1024
-"""Number of compressed bytes that are decompressed at once. Zstandard may expand 4 of them to 128 KiB."""
+"""Number of compressed bytes that are decompressed at once. In Zstandard, 4 bytes may expand to 128 KiB."""
 _BEGINNING_BYTES = 64 * 1024
 _TEXT_PIECE_BYTES = 512 * 1024
 """Size of the blocks of decompressed text in bytes. An engine needs memory for all lines of a block."""
@@ -50,7 +52,10 @@ class AuditLogFile(NamedTuple):
     path: str
     """The path to open, or `-` for standard input."""
     inode: tuple[int, int] | None = None
-    """Device and inode, to find the file if it is rotated before it is read. None for streams."""
+    """Device and inode, with which a file is found again if log rotation renames it before it is read.
+
+    None for streams.
+    """
     size: int = 0
     """Size in bytes, 0 for streams."""
     beginning: bytes = b""
@@ -70,9 +75,9 @@ class Block(NamedTuple):
     data: bytes
     """The lines. The last line may have no newline."""
     problem: str = ""
-    """Empty, or a clause that says why a line is skipped, or why the file ends here."""
+    """Clause that explains why a line is skipped, or why the file ends here. Empty if there is no problem."""
     is_file_problem: bool = False
-    """Whether the rest of the file is lost, not only one line."""
+    """Whether the rest of the file cannot be read. If false, only one line is skipped."""
 
 
 def find_audit_logs(paths: Iterable[str], *, allow_urls: bool = False) -> list[AuditLogFile]:
@@ -175,7 +180,7 @@ def locate(file: AuditLogFile) -> str:
     if _find_inode(file.path) == file.inode:
         return file.path
     directory = os.path.dirname(file.path) or "."
-    try:  # on demand, because a list of the directory for each file would take quadratic time
+    try:  # only if needed, because listing the directory for each file would take quadratic time
         candidates = sorted(entry.path for entry in os.scandir(directory))
     except OSError as error:
         raise UserError(describe_failure(directory, error)) from None
@@ -245,7 +250,7 @@ def read_text(file: AuditLogFile, max_bytes: int) -> bytes | None:
 
 
 def _decompress(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield decompressed pieces. The first bytes determine the compression, not the file name.
+    """Yield decompressed pieces. The first bytes, not the file name, determine the compression.
 
     Raises UserError if the compressed data is damaged or incomplete, after yielding the pieces before the damage.
     """

@@ -128,8 +128,8 @@ def name_origins(report: Report, directories: tuple[str, ...]) -> Report:
     """Return the report with findings about built objects moved to the source files of these objects.
 
     A finding moves only if the source file has the same value at the field of the finding. Otherwise, a patch or a
-    transformer has set the value: the finding stays in the built text, and a note names the source file. These findings
-    have no fixes, because a fix would edit the built text.
+    transformer has set the value. The finding then stays in the built text, has a note that names the source file, and
+    has no fix, because a fix would edit the built text.
     """
     by_name = {name_rendered(directory): directory for directory in directories}
     sources = dict(report.sources)
@@ -178,17 +178,17 @@ class _OriginFinder:
         self._list_files = cache(lambda directory: [*list_objects_files(directory, self._read_kustomization)])
 
     def find(self, document: Document, directory: str, origin: Origin | None) -> tuple[str, Document | None] | None:
-        """Return the path of the source file of a built object, and the object in the file, or None if it is unknown.
+        """Return the path of the source file of a built object, and the object in this file.
 
-        Return None if the source file is unknown, too. Files outside of the project are not read, because an untrusted annotation
-        or link may name them.
+        The object is None if the file does not show which one it is. Return None instead of a pair if the source file
+        is unknown. Files outside of the project are not read, because an untrusted annotation or link may name them.
         """
         projects = find_projects(directory)
         if origin is not None:
             name = os.path.normpath(os.path.join(directory, origin.path))
             documents = self._read(name) if is_below(os.path.realpath(name), projects) else ()
             candidates = [other for other in documents if other.kind == document.kind]
-            if len(candidates) > 1:  # a kustomization may rename an object, so a single candidate needs no equal name
+            if len(candidates) > 1:  # a single candidate may have another name, because a kustomization can rename it
                 candidates = [other for other in candidates if other.name == document.name]
             return name, candidates[0] if len(candidates) == 1 else None
         found = {

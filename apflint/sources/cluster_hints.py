@@ -28,7 +28,10 @@ _CHANGES = (
     "replacements",
     "transformers",
 )
-"""Fields of a kustomization that add APF objects, or change their names or specs. Labels and annotations do not matter."""
+"""Fields of a kustomization that add APF objects, or change their names or specs.
+
+Fields for labels and annotations are omitted.
+"""
 
 
 def read_layout(root: str, exclude: Patterns) -> tuple[RepositoryLayout, tuple[ReadError, ...]]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SUFFIXES = (".yaml", ".yml", ".json")
 """Suffixes of files to read in directories. A file that the user names may have any name."""
 
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # this is the mark of UTF-8, and the marks of UTF-16 are not valid UTF-8
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # only the mark of UTF-8, because the marks of UTF-16 are not valid UTF-8
 INSTALLED_DIRECTORY = "node_modules"
 """Name of directories that are not searched."""
 HIDDEN, INSTALLED = "hidden directory", "directory of installed packages"
@@ -50,7 +50,7 @@ class InputFile(NamedTuple):
     content: str | bytes
     """The text of a file in UTF-8, or the bytes of a file in another encoding.
 
-    The loaded file keeps the same text, so that a large file is in memory only once.
+    The loaded file refers to the same string, so that a large file is in memory only once.
     """
     may_hold_apf: bool
     """Whether the file may contain APF objects. A file without APF objects is not parsed."""
@@ -206,7 +206,7 @@ def _list_entries(directory: _Directory, excluded: PathMatcher | None) -> tuple[
             reason = _UPPER_CASE
         elif not entry.is_symlink():
             entries.append((directory.real + name, FoundFile(path, path)))
-        elif not (os.path.isdir(path) or name.startswith(".#")):  # Emacs creates a dangling link `.#FILE` to lock FILE
+        elif not (os.path.isdir(path) or name.startswith(".#")):  # Emacs locks FILE with a dangling link `.#FILE`
             entries.append((os.path.realpath(path), FoundFile(path, path)))
         if reason and name != ".git":
             skipped.append(SkippedDocuments(path, reason))

@@ -43,7 +43,7 @@ class EffectiveConfiguration(NamedTuple):
     cluster: str = ""
     """Name of the cluster in the settings, or an empty string."""
     notes: tuple[str, ...] = ()
-    """Sentences about manifests that are not used, and about rejected manifests that are used nevertheless."""
+    """Sentences about manifests that are not used, and about rejected manifests that are still used."""
     objects: int = 0
     """Number of objects in manifests, without those of a running cluster."""
 
@@ -205,9 +205,9 @@ def _suggest_kustomization(paths: Iterable[str]) -> str:
 
 
 def _remove_replaced(context: Sequence[Loaded], members: Sequence[Loaded], release: Release) -> list[Loaded]:
-    """Return the context without the objects that `members` define, too. As in `check`, the members win.
+    """Return the context without the objects that `members` also define. As in `check`, `members` take precedence.
 
-    An object that the API server cannot decode does not replace another.
+    An object that the API server cannot decode does not replace another object.
     """
     if not context:
         return []

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from apflint.sources.discovery import FoundFile
 
 _CHUNK_BYTES = 512 * 1024  # fits into the cache of a processor
-_OVERLAP_BYTES = 64  # more than the longest sign, so that a sign on the border of two chunks is found
+_OVERLAP_BYTES = 64  # longer than the longest sign, so that a sign on the border of two chunks is found
 
 _SIGNS = (b"flowcontrol", b"FlowSchema", b"PriorityLevelConfiguration")
 """Signs: a file with an APF object contains at least one of these strings, unless it escapes letters."""

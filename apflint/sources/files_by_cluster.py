@@ -48,9 +48,10 @@ class _Found(NamedTuple):
 def read_clusters(request: InputRequest, read: SourceFiles) -> Inputs:
     """Return the clusters that contain the files in `read`, together with the other files of these clusters.
 
-    Unless the user named a cluster, the files that belong to no cluster are a configuration, too. Editors and `fix` do not
-    render, so they treat the files of a rendered cluster as files that belong to no cluster. If a path of a cluster is missing
-    or has no manifests, raises UserError, with the name of the cluster, or in an editor returns an error in the result.
+    Unless the user named a cluster, the files that belong to no cluster form another configuration. Editors and `fix`
+    do not render, so they treat the files of a rendered cluster as files that belong to no cluster. Raises UserError,
+    with the name of the cluster, if a path of a cluster is missing or has no manifests. In an editor, the result
+    contains this error instead.
     """
     names, settings = request.parsed.clusters, request.settings
     finder = _Finder(request)
@@ -204,7 +205,7 @@ class _Finder:
         elif not members and not cluster.is_rendered:
             paths = join_some(cluster.paths, _MAX_PATHS)
             problem = f"cluster {quote(cluster.name)}: there is no file named *.yaml, *.yml or *.json in {paths}."
-        # A file that is both a manifest and context counts as context, as in a project without clusters.
+        # A file that is both a manifest and context is used as context, as in a project without clusters.
         rendered_files = frozenset[str]()
         if cluster.is_rendered:
             from apflint.sources.built_clusters import list_rendered_files

@@ -28,15 +28,18 @@ if TYPE_CHECKING:
     from apflint.settings.patterns import Patterns
 
 _COMMAND = ("git", "--no-pager", "--no-optional-locks", "-c", "core.fsmonitor=false")
-# GIT_ALLOW_PROTOCOL overrides the settings of a repository, and the empty list allows no protocol. So even old releases of
-# git that do not support GIT_NO_LAZY_FETCH cannot fetch missing objects.
+# GIT_ALLOW_PROTOCOL overrides the settings of a repository, and an empty list allows no protocol. So git cannot fetch
+# missing objects, even if an old release of git does not support GIT_NO_LAZY_FETCH.
 _ENVIRONMENT = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
 _MAX_MESSAGE_CHARACTERS = 300
 _REPLY_BYTES = 128  # more than a header in the output of `git cat-file --batch`
 _LINK, _SUBMODULE = "120000", "160000"
 """File modes of symbolic links and submodules in git. The content of a symbolic link is its target."""
 _LINK_PROBLEMS = (b"dangling", b"loop", b"notdir", b"symlink")
-"""Problems with symbolic links that `git cat-file --follow-symlinks` prints with a size: a path of this size follows."""
+"""Problems with symbolic links that `git cat-file --follow-symlinks` prints with a size.
+
+The output then continues with a path of this size.
+"""
 _MAX_TARGET_BYTES = 4096  # PATH_MAX on Linux
 _MAX_LINKS = 40  # maximum of Linux for one path, see path_resolution(7)
 
@@ -63,10 +66,10 @@ def read_revision(name: str, paths: Sequence[str], exclude: Patterns) -> SourceF
     Names of files have the form `git:main:manifests/apf.yaml`, with a path relative to the current directory. Kustomize
     patches are skipped.
 
-    PATH is relative to the current directory, and by default the current directory. Instead of PATH, `paths` may have several
-    files and directories, which need not exist. Symbolic links are followed only within the revision. Submodules are not
-    read. Raises UserError if git is missing, fails or takes too long, if the revision or PATH does not exist, and if files
-    are missing in a partial clone.
+    PATH is relative to the current directory. Its default is the current directory. Without PATH, `paths` selects files
+    and directories, which need not exist. Symbolic links are followed only within the revision. Submodules are not
+    read. Raises UserError if git is missing, fails or takes too long, if the revision or PATH does not exist, and if
+    files are missing in a partial clone.
     """
     revision, _, path = name.removeprefix(GIT_PREFIX).partition(":")
     _check_name(name, revision, path, paths)
@@ -345,7 +348,7 @@ class _Git:
             directory = posixpath.dirname(entry.path)
             for listed in list_patch_files(data.decode("utf-8", "replace")):
                 patch = posixpath.normpath(posixpath.join(directory, listed))
-                if patch.startswith(f"{directory}/" if directory else ""):  # `Patches` has the same condition
+                if patch.startswith(f"{directory}/" if directory else ""):  # the same condition as in `Patches`
                     patches.add(patch)
         return patches
 

@@ -23,8 +23,11 @@ if TYPE_CHECKING:
     from apflint.sources.kubectl import KubectlOptions, LiveConfiguration
 
     Purpose = Literal["analyze", "check", "fix", "migrate", "edit"]
-    """Purpose of a run. For `analyze`, paths are added to a cluster. For all others, paths select the files to report on or to
-    edit. `edit` is a check in an editor: it starts no programs, and reports problems of clusters instead of exiting.
+    """Purpose of a run.
+
+    For `analyze`, paths are added to a cluster. For all other purposes, paths select the files to report on or to edit.
+
+    `edit` is a check in an editor: it starts no programs, and reports problems of clusters instead of exiting.
     """
 
 _COMMAND_LINE = "command line"
@@ -46,7 +49,10 @@ class InputRequest(NamedTuple):
     may_render: bool = False
     """Whether settings may start programs that render manifests, and kustomize may access the network."""
     uses_project: bool = True
-    """Whether a run without source arguments reads the project. If not, it reads a new cluster without manifests."""
+    """Whether a run without source arguments reads the project.
+
+    Otherwise, such a run reads a new cluster without manifests.
+    """
     is_single: bool = True
     """Whether an analysis needs exactly one configuration."""
     ignored: frozenset[str] = frozenset()
@@ -120,7 +126,10 @@ class InputRequest(NamedTuple):
 
     @property
     def context(self) -> tuple[str, ...]:
-        """Paths of manifests whose objects are known to the checks but not reported. Empty for a complete running cluster."""
+        """Paths of manifests whose objects are known to the checks, but without findings.
+
+        Empty for a complete running cluster.
+        """
         words = self.parsed
         return self.settings.context if self._is_given("context") or words.has_manifests or not words.is_live else ()
 
@@ -135,7 +144,7 @@ class InputRequest(NamedTuple):
         )
 
     def assume(self, kubernetes: Release | None = None, server_concurrency: int | None = None) -> InputRequest:
-        """Return the input request with this release and these seats, as if the user had set the options."""
+        """Return the input request with this release and server concurrency limit, as if the user had set the options."""
         values: dict[str, Any] = {"kubernetes": kubernetes, "server_concurrency": server_concurrency}
         values = {field: value for field, value in values.items() if value is not None}
         origins = {**self.settings.origins, **dict.fromkeys(values, _COMMAND_LINE)}

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from apflint.sources.source_arguments import Words
 
     Track = Callable[[Sequence[FoundFile]], Iterable[FoundFile]]
-    """Function that returns the given files, perhaps fewer. It may show the progress."""
+    """Function that returns the given files, or only some of them. It may show the progress."""
 
 
 def read_inputs(request: InputRequest, track: Track = iter) -> Inputs:
@@ -48,7 +48,10 @@ def read_inputs(request: InputRequest, track: Track = iter) -> Inputs:
 
 
 def _read_sources(request: InputRequest, words: Words, *files: SourceFiles) -> SourceFiles:
-    """Return the sources in `words`, then `files`. This order matters: the last definition of an object is effective."""
+    """Return the sources in `words`, followed by `files`.
+
+    The order matters, because the last definition of an object is effective.
+    """
     return join_sources(
         (
             *(_read_built(request, word) for word in words.built),
@@ -110,7 +113,7 @@ def _read_manifests(request: InputRequest, track: Track) -> Inputs:
     for file in read.files:
         if file.name in files and request.purpose == "fix":
             raise UserError(f'"{file.name}" names both standard input and a file. Fix one after the other')
-        if file.name not in files or file.path == "-":  # standard input has the newer text of a file with the same name
+        if file.name not in files or file.path == "-":  # the text of standard input is newer than that of the file
             files[file.name] = file
     settings = request.settings if words.release is None else request.settings._replace(kubernetes=words.release)
     further = {file.name: file for file in context.files}

@@ -31,7 +31,7 @@ _RESOURCES = {"flowschemas": "FlowSchema", "prioritylevelconfigurations": "Prior
 
 
 class KubectlOptions(NamedTuple):
-    """Options that select the cluster. For None, kubectl uses its own default."""
+    """Options that select the cluster. If an option is None, kubectl uses its default."""
 
     kubeconfig: str | None = None
     context: str | None = None
@@ -42,8 +42,8 @@ class KubectlOptions(NamedTuple):
     def arguments(self) -> tuple[str, ...]:
         """The options of kubectl for this cluster.
 
-        Certificates of API servers are valid for the name of the service `kubernetes`, because pods use it, but not always
-        for the address.
+        If the address is that of one API server, its certificate is verified for the name of the service `kubernetes`.
+        Pods use this name, so the certificate is always valid for it, but not always for the address.
         """
         given = (
             ("--kubeconfig", self.kubeconfig),
@@ -134,7 +134,7 @@ def _read_objects(
         if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
             raise _unexpected(path)
         managers[kind, metadata["name"]] = tuple(_list_managers(metadata.get("managedFields")))
-        # Add the kind, which items of a list do not have. Remove managedFields, as kubectl does.
+        # Add the kind, because items of a list have no kind. Remove managedFields, as kubectl does.
         shown = {key: value for key, value in metadata.items() if key != "managedFields"}
         value = {**item, "apiVersion": f"{GROUP}/{version}", "kind": kind, "metadata": shown}
         try:
@@ -187,13 +187,16 @@ class _LiveObjectDumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type:
 
 
 def _represent(dumper: Any, text: str) -> Any:
-    """Represent a string. Quote it if PyYAML or go-yaml would parse another type: for example, they differ for `1e3`."""
+    """Represent a string.
+
+    Quote it if PyYAML or go-yaml would parse it as another type. For example, they differ for `1e3`.
+    """
     clean = text.encode("utf-8", "replace").decode()  # lone surrogates become `?`
     is_plain = resolve_plain(text) == text and dumper.resolve(yaml.ScalarNode, text, (True, False)) in _STRING_TAGS
     return dumper.represent_scalar(_STRING_TAGS[0], clean, style="|" if "\n" in text else None if is_plain else '"')
 
 
-# Tags of plain text that PyYAML writes correctly. It gives `*` the second tag, and quotes `*` itself.
+# Tags of plain strings that PyYAML writes correctly. PyYAML gives `*` the second tag, and quotes `*`.
 _STRING_TAGS = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:yaml")
 _LiveObjectDumper.add_representer(str, _represent)
 

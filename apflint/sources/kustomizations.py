@@ -38,7 +38,7 @@ _REFERENCE = b"priorityLevelConfiguration"
 _MAX_NAME_LENGTH = 253
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _REPOSITORY = re.compile(r"(?i)github\.com[:/]|[^/]*@")
-"""Pattern for references that kustomize clones from a git repository even if a directory has this name."""
+"""Pattern for references that kustomize clones from a git repository, even if a directory has the same name."""
 
 
 class Kustomization(NamedTuple):
@@ -190,13 +190,13 @@ def _search(kustomization: Kustomization, projects: Collection[str]) -> Iterator
 def _is_local(
     kustomization: Kustomization, entry: str, projects: Collection[str], *, may_be_directory: bool = False
 ) -> bool:
-    """Return whether an entry names a file or directory in the project, or nothing at all."""
+    """Return whether an entry names a file or directory in the project, or something that does not exist."""
     if _SCHEME.match(entry) or "\0" in entry:
         return False
     path = kustomization.resolve(entry)
     if may_be_directory and not os.path.isfile(path) and _REPOSITORY.match(entry):
         return False
-    # A link, even in the middle of a path, may leave the project.
+    # Resolve links, because a link in any part of the path may leave the project.
     return is_below(os.path.realpath(path), projects) or not os.path.lexists(path)
 
 
@@ -237,7 +237,10 @@ def _is_built_in(plugin: Mapping[str, object]) -> bool:
 
 
 def _list_paths(value: object) -> Iterator[str]:
-    """Yield the strings in a value that name files. Go ignores the case of keys, and `files` may have the form `key=path`."""
+    """Yield the strings in a value that name files.
+
+    Go ignores the case of keys. Items of `files` may have the form `key=path`.
+    """
     if isinstance(value, list):
         for item in value:
             yield from _list_paths(item)
@@ -288,7 +291,7 @@ def list_objects_files(
 
 
 def _rename(listed: ListedFile, kustomization: Kustomization) -> ListedFile:
-    """Return the file with the namePrefix and nameSuffix of a kustomization around those that were added before."""
+    """Return the file with the namePrefix and nameSuffix of another kustomization added outside of the earlier ones."""
     prefix, suffix = (kustomization.affix(name) for name in ("namePrefix", "nameSuffix"))
     return ListedFile(
         listed.path,
@@ -301,9 +304,9 @@ def _rename(listed: ListedFile, kustomization: Kustomization) -> ListedFile:
 def breaks_references(directory: str) -> bool:
     """Return whether kustomize renames priority levels without the references to them.
 
-    A `nameReference`, a replacement, a patch or a transformer that changes the references contains the name of the
-    field. So all files that the kustomization references are searched for this name. Bases count, too: kustomize
-    applies their `configurations` to all objects.
+    If a `nameReference`, a replacement, a patch or a transformer changes the references, it contains the name of the
+    field. So all files that the kustomization references are searched for this name. Bases are searched, too, because
+    kustomize applies their `configurations` to all objects.
     """
     pending, seen = [directory], {os.path.normpath(directory)}
     while pending:

@@ -42,7 +42,7 @@ class Reading:
         self.has_dumps = has_dumps
 
     def parse(self, notes: list[str], name: str | None = None, *, has_dumps: bool = True) -> tuple[Part, ...]:
-        """Return the metrics and, with `has_dumps`, the dumps. Append sentences about missing ones to `notes`.
+        """Return the metrics and, with `has_dumps`, the dumps. Append sentences about missing parts to `notes`.
 
         The names of the parts have the form `live:10.0.0.1:6443/metrics`, or `live:metrics` if the server has no name. The
         default is the address of the server. Raises UserError if neither metrics nor dumps can be read.

@@ -1,9 +1,9 @@
 """Reads the metrics and dumps of all API servers of a cluster that kubectl can reach.
 
-Each server is read at its own address, which the service `kubernetes` contains, with the credentials of the user. A server
-whose address cannot be reached may still answer through the load balancer in the kubeconfig. The load balancer chooses the
-server, so it is read several times. Reading through `pods/proxy` is no alternative: the API server then does not forward
-the credentials of the user, so that metrics are forbidden.
+Each server is read at its own address, which the service `kubernetes` contains, with the credentials of the user. A
+server whose address cannot be reached may still answer through the load balancer in the kubeconfig. The load balancer
+chooses the server, so it is read several times. Reading through `pods/proxy` does not work, because the API server does
+not forward the credentials of the user, so metrics are forbidden.
 """
 
 from __future__ import annotations
@@ -48,7 +48,10 @@ class LiveServers(NamedTuple):
     objects: Effective | None
     """The objects of the cluster, or None if they cannot be read."""
     coverage: tuple[str, ...] = ()
-    """Sentences about the API servers that were read, and about each that was not, with the reason. Empty if all were read."""
+    """Sentences about the API servers that were read, and about the API servers that were not read, with the reason.
+
+    Empty if all were read.
+    """
     notes: tuple[str, ...] = ()
     """Sentences about missing metrics, dumps and objects."""
 
@@ -78,7 +81,7 @@ _Parse: TypeAlias = "Callable[[list[str]], tuple[Part, ...]]"
 
 
 class _Answer(NamedTuple):
-    """The metrics and dumps that a server returned in one round. A round reads each server once."""
+    """The metrics and dumps that a server returned in one round. In a round, each server is read once."""
 
     parts: tuple[Part, ...]
     started: float | None
@@ -92,8 +95,8 @@ class _Answer(NamedTuple):
 def read_live_servers(kubectl: KubectlOptions, request: InputRequest, seconds: float | None = None) -> LiveServers:
     """Return the metrics and dumps of all API servers that kubectl reaches, and the objects of the cluster.
 
-    If `seconds` is set, read the metrics, wait for this time, and read everything else, so that there are rates. Raises
-    UserError if neither metrics nor dumps can be read.
+    If `seconds` is set, first read only the metrics, wait for this time, and then read everything. Two readings of the
+    metrics are needed for rates. Raises UserError if neither metrics nor dumps can be read.
     """
     routes = find_routes(kubectl)
     notes: list[str] = []

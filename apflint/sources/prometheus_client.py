@@ -1,8 +1,8 @@
 """Queries Prometheus, Thanos and Mimir over their HTTP API (https://prometheus.io/docs/prometheus/latest/querying/api/).
 
-Queries use GET, because the proxies of Kubernetes and OpenShift require only the permission `get` for it, but `create` for
-POST. Redirects are not followed, because they lead to login pages, and because headers with credentials must not reach
-another host. The errors that this module raises do not contain credentials.
+Queries use GET, because the proxies of Kubernetes and OpenShift require only the permission `get`. For POST, they
+require `create`. Redirects are not followed, because they lead to login pages, and because headers with credentials
+must not reach another host. The errors that this module raises do not contain credentials.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _REDACTED = "***"
 
 
 class Connection(NamedTuple):
-    """How to reach Prometheus."""
+    """Address and credentials of a Prometheus server."""
 
     url: str
     """Address without credentials. The path of the API is this address plus `/api/v1/`."""

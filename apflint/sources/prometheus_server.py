@@ -54,9 +54,10 @@ _ETCD = tuple(
 )
 _LEVEL_LABEL = "priority_level"
 _ABSENT_IS_ZERO = (metric_names.REJECTED, metric_names.WAITING, metric_names.WAITS)
-"""Counters and gauges that servers create with their first event.
+"""Counters and gauges whose series servers create with the first event.
 
-If Prometheus drops one of them, this looks as if there were no events."""
+If Prometheus drops such a series, this looks as if there were no events.
+"""
 
 Key = tuple[str, str]
 """Cluster and address of a server."""
@@ -93,7 +94,7 @@ class PrometheusRequest(NamedTuple):
 
 
 class ClusterReading(NamedTuple):
-    """The data that was read about one cluster, without the metrics."""
+    """What was read about a cluster, without the metrics themselves."""
 
     cluster: str
     """Value of the cluster label, or ""."""
@@ -107,7 +108,7 @@ class ClusterReading(NamedTuple):
     load: ClusterLoad
     """The load at the end of the interval."""
     gaps: tuple[str, ...]
-    """Sentences about servers and metrics that Prometheus does not have."""
+    """Sentences about servers and metrics that are absent from Prometheus."""
 
 
 class PrometheusReading(NamedTuple):
@@ -120,7 +121,7 @@ class PrometheusReading(NamedTuple):
     clusters: tuple[ClusterReading, ...]
     servers: tuple[Server, ...]
     scrape_seconds: float
-    """Time between two scrapes in seconds. With several clusters, the longest."""
+    """Time between two scrapes in seconds. With several clusters, the longest of their times."""
     warnings: tuple[str, ...]
     """Warnings of Prometheus, such as those about partial responses."""
     queries: int
@@ -178,7 +179,8 @@ class _PeriodReader:
     def read_cluster(self, cluster: str) -> tuple[ClusterReading, list[Server]]:
         """Return the servers of a cluster in its worst interval.
 
-        This is the worst interval for which the diagnosis finds a cause or, without such an interval, the worst of all.
+        This is the worst interval for which the diagnosis finds a cause. Without such an interval, it is the worst of
+        all intervals.
         """
         self._gaps = []
         keys = [(cluster, instance) for instance in self.instances[cluster]]
@@ -328,8 +330,8 @@ class _PeriodReader:
         rejected = self._select(f"{PREFIX}rejected_requests_total", "")
         waiting, executing = (f"{PREFIX}current_{name}_requests" for name in ("inqueue", "executing"))
         limited = f'{_LEVEL_LABEL}!="exempt"'
-        # A plain selector would return the last value of a server for five minutes after the server has ended. A function over
-        # time does not.
+        # A plain selector would return the last value of a server for five minutes after the server has ended. These
+        # functions do not.
         function = "last_over_time" if step <= self._seconds else "max_over_time"
         expressions = {
             "rejected": f"rate({rejected}[{span}])",
@@ -398,7 +400,10 @@ class _PeriodReader:
         return {key: moments for key, moments in found.items() if moments}
 
     def _read_server(self, key: Key, start: float, end: float) -> Iterator[Server]:
-        """Yield the server with its snapshots at both times. If it restarted in between, yield two servers, as for files."""
+        """Yield the server with its snapshots at both times.
+
+        If the server restarted in between, yield two servers, as for files.
+        """
         last, first = self._read_snapshot(key, end), self._read_snapshot(key, start)
         if last is None:
             self._gaps.append(
@@ -438,7 +443,8 @@ class _PeriodReader:
             return None
         labels = {name: value for name, value in target.labels.items() if _LEVEL.fullmatch(name)}
         matchers = ", ".join(f"{name}={quote(value)}" for name, value in sorted(labels.items()))
-        # The diagnosis adds up the metrics of etcd over all types of objects. Sums by Prometheus have a hundredth of the series.
+        # The diagnosis adds up the metrics of etcd over all types of objects. If Prometheus adds them up, the answer
+        # has only a hundredth of the series.
         summed = (
             f'label_replace(sum without (type) ({name}{{{matchers}}}), "{ETCD_LABEL}", "{name}", "", "")'
             for name in _ETCD
@@ -501,7 +507,7 @@ def _is_interval(first: Snapshot, last: Snapshot) -> bool:
 
 
 def _describe_absent(servers: Sequence[Server]) -> Iterator[str]:
-    """Yield a sentence about metrics that no server has, and that therefore count as 0."""
+    """Yield a sentence about metrics that no server has. Their values are assumed to be 0."""
     snapshots = [shot for server in servers for shot in server.snapshots]
     names = [
         quantity.metrics[0].name
@@ -531,7 +537,7 @@ def show_time(seconds: float) -> str:
 
 
 def describe_instances(reading: ClusterReading) -> str:
-    """Return the servers of a cluster in words."""
+    """Return a phrase that lists the servers of a cluster."""
     names = join_some(reading.instances, _MAX_NAMED)
     return (
         f"{count_noun(len(reading.instances), 'API server')}{_of(reading.cluster)} (job {quote(reading.job)}): {names}"

@@ -25,7 +25,7 @@ def confirm_findings(
     is kept only if `check_again` also reports it. `check_again` checks the same files, with the other files of the git
     repository as context. The other files are read only if the report has such findings.
 
-    Findings in manifests of a cluster in the settings are kept: the run has read all files of the cluster.
+    Findings in manifests of a cluster in the settings are kept, because the run has read all files of such a cluster.
 
     Without a git repository, the report is returned unchanged. If the repository has more than `MAX_PROJECT_FILES`
     files, all findings that depend on other objects are removed.

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 _SLICES = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices?labelSelector=kubernetes.io%2Fservice-name%3Dkubernetes"
 _ENDPOINTS = "/api/v1/namespaces/default/endpoints/kubernetes"
-"""Path of the Endpoints object. Used for releases before 1.21, and for users who must not read EndpointSlices."""
+"""Path of the Endpoints object.
+
+Used for releases before 1.21, and for users who are not allowed to read EndpointSlices.
+"""
 _MAX_PORT = 65_535
 
 

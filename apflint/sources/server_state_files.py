@@ -62,7 +62,7 @@ def _decode(data: bytes) -> str:
 def _read_start(path: str) -> bytes:
     """Return the decompressed start of a file, even if the file is incomplete.
 
-    An incomplete file causes an error later, instead of being ignored here.
+    So an incomplete file is not ignored here, and causes an error later.
     """
     try:
         data = next(read_pieces(path), b"")[:_START_BYTES]
@@ -107,4 +107,4 @@ def _read_at_most(path: str, limit: int) -> bytes:
     if not data.startswith(_GZIP):
         return data[:limit]
     with gzip.GzipFile(fileobj=io.BytesIO(data)) as compressed:
-        return compressed.read(limit)  # decompression may increase the size without limit
+        return compressed.read(limit)  # limited, because a compressed file may expand without bound

@@ -40,7 +40,7 @@ _REVISION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/~^@-]{0,99}")
 
 
 class Words(NamedTuple):
-    """Parsed source arguments, by kind. Each kind has the order of the arguments."""
+    """Parsed source arguments by kind. The arguments of a kind keep their order."""
 
     paths: tuple[str, ...] = ()
     """Files, directories and `-`."""

@@ -106,7 +106,7 @@ def test_log_without_incident(project: Path, capsys: pytest.CaptureFixture[str])
 
 def test_metrics_of_a_healthy_server(capsys: pytest.CaptureFixture[str]) -> None:
     found = read_json(capsys, *SINGLE_FLOW, *find_metrics("healthy-busy"), status=1)
-    assert found["reason"] == "the metrics show no overload: nothing waits or is rejected that should not"
+    assert found["reason"] == "the metrics show no overload: no request waits or is rejected unexpectedly"
 
 
 def test_metrics_of_another_cause(capsys: pytest.CaptureFixture[str]) -> None:

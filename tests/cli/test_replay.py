@@ -536,7 +536,7 @@ def test_interrupted_reading_gives_a_partial_result(
         (["x", "--each", "--format", "html"], "--each and --format html cannot be combined"),
         (["x", "--each", "--format", "markdown"], "--each and --format markdown cannot be combined"),
         (["x", "--by", "user,verb,user"], "--by: user occurs twice"),
-        (["x", "--by", ","], '--by: "," names no dimension'),
+        (["x", "--by", ","], '--by: "," contains no dimension'),
         (["x", "--since", at(1), "--until", at(1)], "--since must be before --until"),
         (["x", "--since", "1h", "--until", "2h"], "--since must be before --until"),
         (["x", "--since", "yesterday"], '--since: "yesterday" is not a time such as 2026-'),

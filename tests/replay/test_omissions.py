@@ -57,7 +57,7 @@ EVERYTHING = [
         (
             lambda event: event.pop("annotations", None) is not event,
             {"authorizationDecisions": True},
-            "No event has the annotation authorization.k8s.io/decision, so REJECTED counts all responses 429",
+            "No event has the annotation authorization.k8s.io/decision, so REJECTED counts all responses with status 429",
         ),
     ],
 )

@@ -1,4 +1,7 @@
-"""Causes of waits and rejections: from the metrics and dumps of API servers to a verdict and causes, worst first."""
+"""Causes of waits and rejections.
+
+The package concludes a verdict and the causes from metrics and dumps of API servers.
+"""
 
 from apflint.doctor.causes.conclusion import Conclusion, OverloadCause
 from apflint.doctor.causes.find_causes import conclude

@@ -1,4 +1,4 @@
-"""Causes by the number of seats: a level that is too small, or a server that is full."""
+"""Causes that depend on the number of seats: a level that is too small, or a server that is full."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from apflint.doctor.causes.overloaded_levels import Overload
 
 MIN_IDLE_SHARE = 0.3
-"""Minimum proportion of idle seats of a server that is enough to enlarge a level."""
+"""Minimum proportion of idle seats of a server. With fewer idle seats, a level cannot be enlarged."""
 _DUMP_ACTION = Action(
     "save a dump of requests, which shows the clients, and pass it with the metrics",
     "kubectl get --raw '/debug/api_priority_and_fairness/dump_requests?includeRequestDetails=1'",
@@ -31,7 +31,7 @@ _DUMP_ACTION = Action(
 
 
 def find_capacity(server: ServerLoad, overload: Overload) -> list[OverloadCause]:
-    """Return the cause that the level has too few seats, or that the server has. If both are possible, return both causes."""
+    """Return the cause: the level or the server has too few seats. If both are possible, return both causes."""
     level = overload.load
     if _is_single_flow_possible(level):
         return [_suspect_single_flow(server, overload), _small_level(server, overload, is_second=True)]
@@ -49,7 +49,7 @@ def idle_share(server: ServerLoad) -> float | None:
 
 
 def _is_single_flow_possible(level: LevelLoad) -> bool:
-    """Return whether all requests of a level wait equally long and none is rejected, as in one flow of several users."""
+    """Return whether all requests of a level wait equally long and none is rejected, as if several users shared one flow."""
     short = short_wait_share(level)
     return (
         not level.rows

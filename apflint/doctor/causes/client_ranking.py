@@ -1,4 +1,4 @@
-"""The clients that send the requests of a level, as far as the dump of requests and the metrics show them."""
+"""The clients that send the requests of a level, as far as the metrics and the dump of requests show them."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 """Verbs of requests that admission webhooks see."""
 _VERBS = {"POST": "create", "PUT": "update", "APPLY": "patch", "DELETECOLLECTION": "deletecollection"}
-"""Verbs in metrics that differ from the verbs of requests, each with the verb of the request. All others differ in case only."""
+"""Verbs in metrics whose names differ from the verbs of requests. All other verbs differ only in letter case."""
 _MIN_SHARE = 0.2
 """Minimum proportion of requests with the same verb or resource for naming this verb or resource."""
 _MAX_NAMED = 3
 
 
 class Client(NamedTuple):
-    """A user or a FlowSchema, and its requests in the dump. Values that the files do not show are None."""
+    """A user or a FlowSchema, and its requests in the dump. Values are None if the files do not show them."""
 
     user: str | None
     schema: str | None
@@ -36,7 +36,7 @@ class Client(NamedTuple):
 
     @property
     def seats(self) -> int:
-        """Seats that the requests have or wait for."""
+        """Number of seats that the requests have or wait for."""
         return count_seats(self.rows)
 
     def add_to(self, cause: OverloadCause) -> OverloadCause:
@@ -50,12 +50,15 @@ class Client(NamedTuple):
 
 
 def user_of(row: RequestRow) -> str | None:
-    """Return the user of a request. Without includeRequestDetails=1, return the distinguisher of its flow, or None."""
+    """Return the user of a request.
+
+    If the dump lacks includeRequestDetails=1, return the distinguisher of the flow, or None.
+    """
     return row.user if row.user is not None else row.distinguisher or None
 
 
 def rank_clients(rows: Iterable[RequestRow]) -> tuple[Client, ...]:
-    """Return the users of requests, the one with the most seats first."""
+    """Return the users of requests, in descending order of seats."""
     groups: dict[str | None, list[RequestRow]] = {}
     for row in rows:
         groups.setdefault(user_of(row), []).append(row)
@@ -93,7 +96,8 @@ def find_client(server: ServerLoad, level: LevelLoad, rows: Sequence[RequestRow]
 def describe_rejected(server: ServerLoad, level: LevelLoad) -> Client:
     """Return the FlowSchema of a level, and the verb and resource of its rejected requests, as far as the metrics show them.
 
-    The metrics with verb and resource have no level. So their rejections count only if no other level rejected requests.
+    Metrics with verb and resource do not contain the level. So their rejections are used only if no other level
+    rejected requests.
     """
     schema = level.state.rejections[0].schema if level.state.rejections else next(iter(level.schemas), None)
     if server.rejecting - {level.name}:
@@ -114,7 +118,7 @@ def _frequent(counts: Counter[str]) -> str | None:
 
 
 def name_shares(clients: Sequence[Client]) -> str | None:
-    """Return the shares of clients in the seats of the dump, such as `a 80% and b 20%`, or None without clients."""
+    """Return the proportions of clients in the seats of the dump, such as `a 80% and b 20%`, or None without clients."""
     total = sum(client.seats for client in clients)
     named = [client for client in clients if client.user is not None]
     if not total or not named:

@@ -1,4 +1,4 @@
-"""Causes by clients that share a level: one flow of several users, one client that floods the level, and short timeouts."""
+"""Causes by clients that share a level: several users in one flow, a client that floods the level, and short timeouts."""
 
 from __future__ import annotations
 
@@ -28,31 +28,34 @@ if TYPE_CHECKING:
     from apflint.doctor.causes.overloaded_levels import Overload
 
 MIN_USER_SHARE = 0.5
-"""Minimum proportion of seats in a shared flow that one user has, if this user is the cause of the wait of others."""
+"""Minimum proportion of the seats of a shared flow from which a user is the cause of the waits of the other users."""
 MIN_FLOW_SHARE = 0.7
-"""Minimum proportion of the waiting seats of a level that one flow has, if this flow alone fills the level."""
+"""Minimum proportion of the waiting seats of a level from which a flow alone fills the level."""
 SHORT_WAIT = 0.2
-"""Maximum ratio of the wait of other flows to the mean wait, if fair queuing protects the other flows."""
+"""Maximum ratio of a short wait to the mean wait. If other flows have short waits, fair queuing protects them."""
 MIN_SHORT_WAITS = 0.02
-"""Minimum proportion of requests with a short wait. It shows, without a dump, that some flows hardly wait."""
+"""Minimum proportion of requests with a short wait. Without a dump, it shows that some flows hardly wait."""
 MIN_SHORT_OF_FLOOD = 0.05
-"""Minimum like `MIN_SHORT_WAITS`, but for a queue that was empty at the start of the counted time."""
+"""Like `MIN_SHORT_WAITS`, but for a queue that was empty at the start of the counted time."""
 MIN_WIDE = 1.5
-"""Minimum mean seats of requests of one kind, such as the lists of one client."""
+"""Minimum mean number of seats for calling the requests of one kind wide, such as the lists of one client."""
 MIN_FLOOD_SHARE, MIN_FLOOD_RATIO = 1 / 3, 6.0
-"""Minimum ratios that show a flood: offered load to the seats of the server, and arrived requests to executed requests."""
+"""Minimum ratios for a flood: of the offered load to the seats of the server, and of arrived requests to executed requests."""
 TIMEOUT_PROPORTION = 4
 """A request waits for at most a quarter of its timeout (`requestWaitLimit`: `getRequestWaitContext` in queueset.go)."""
 MIN_IMPATIENT, IMPATIENT_RATIO, IMPATIENT_CHANCE = 3, 0.9, 0.1
-"""Thresholds for a user whose requests time out: minimum number of waiting requests, maximum ratio of their waits to the
-longest wait, and maximum probability that all of these requests just arrived later."""
+"""Thresholds for users whose requests time out.
+
+They are the minimum number of waiting requests, the maximum ratio of their waits to the longest wait, and the maximum
+probability that all of these requests have just arrived.
+"""
 DEFAULT_WAIT_LIMIT_SECONDS = 15.0
 SHORT_LIMIT_SECONDS = 5.0
-"""Maximum wait limit of a request with a short timeout."""
+"""Maximum wait limit, in seconds, of requests with a short timeout."""
 MIN_TIMEOUT_REASON = 0.8
-"""Minimum proportion of time-outs among the rejected requests, if short timeouts are the cause."""
+"""Minimum proportion of time-outs among the rejected requests for the cause to be short timeouts."""
 MAX_TIMED_OUT = 0.5
-"""Maximum proportion of requests that time out, if the level serves the other requests."""
+"""Maximum proportion of requests that time out. If it is exceeded, the level does not serve the other requests."""
 
 
 _UNKNOWN_REJECTIONS = "Without metrics, rejections are unknown. If no request is rejected, fair queuing protects the other clients: see the cause noisy-but-fair."
@@ -68,11 +71,11 @@ class Domination(NamedTuple):
     is_alone: bool
     """Whether no other user has requests at the level in the dump, and no other FlowSchema sends requests there."""
     others_wait: float
-    """Longest wait of the requests of others in the dump, in seconds."""
+    """Longest wait in seconds of requests of other flows in the dump."""
 
 
 def find_single_flow(server: ServerLoad, overload: Overload) -> OverloadCause | None:
-    """Return the cause that all users of a FlowSchema share one flow and one user delays the others, or None."""
+    """Return the cause that a FlowSchema has only one flow, in which one user delays all others, or None."""
     level = overload.load
     for flow in level.flows:
         clients = rank_clients(flow.rows)
@@ -182,9 +185,10 @@ def find_client_timeouts(server: ServerLoad, overload: Overload) -> OverloadCaus
 
 
 def find_impatient(level: LevelLoad, rejected: Client) -> tuple[Client, ...]:
-    """Return the users whose requests seem to time out: none has waited for as long as the requests of other users.
+    """Return the users whose requests seem to time out: none of their requests has waited as long as the requests of other users.
 
-    In addition, the requests of such a user have verbs that were rejected, or probably did not just arrive later.
+    In addition, one of two conditions must be met. The requests of the user have verbs that were rejected, or it is
+    unlikely that all of them have just arrived.
     """
     longest = longest_wait(level)
     if not longest:
@@ -209,10 +213,10 @@ def _describe_impatient(clients: tuple[Client, ...]) -> Iterator[str]:
 
 
 def find_wait_limit(level: LevelLoad) -> float | None:
-    """Return an upper bound in seconds of the wait of requests that timed out, or None if it is unknown or long.
+    """Return an upper bound in seconds of the waits that ended in a time-out, or None if it is unknown or long.
 
-    If fewer requests waited for longer than a bucket bound than timed out, the requests that timed out waited for less than
-    this bound.
+    The result is a bucket bound of the histogram. Far fewer requests waited longer than this bound than timed out. So
+    most time-outs waited less.
     """
     reasons = level.reasons()
     timed_out = reasons["time-out"] + reasons["cancelled"]
@@ -245,7 +249,8 @@ def find_domination(level: LevelLoad) -> Domination | None:
 def short_wait_share(level: LevelLoad) -> float | None:
     """Return the proportion of requests that waited for less than a fifth of the mean wait, or None if unknown.
 
-    If the queue was empty at the start of the counted time, its first requests waited for a short time, too: about as many as wait now.
+    If the queue was empty at the start of the counted time, its first requests also waited for a short time. Their
+    number is about the number of requests that wait now.
     """
     waits, mean = level.state.waits, level.wait.mean
     if waits is None or not waits.requests or mean is None:
@@ -256,7 +261,7 @@ def short_wait_share(level: LevelLoad) -> float | None:
 
 
 def find_own_wait(server: ServerLoad, overload: Overload) -> OverloadCause | None:
-    """Return the cause that a client waits for its own requests, because it is alone at a level that cannot borrow, or None."""
+    """Return the cause that a client waits only for its own requests, at a level that cannot borrow, or None."""
     level, domination = overload.load, find_domination(overload.load)
     if (
         domination is None
@@ -274,7 +279,10 @@ def find_own_wait(server: ServerLoad, overload: Overload) -> OverloadCause | Non
 
 
 def find_flood(server: ServerLoad, overload: Overload) -> OverloadCause | None:
-    """Return the cause that one client floods a level, and whether fair queuing or the level limits the harm, or None."""
+    """Return the cause that one client floods a level, or None.
+
+    The cause depends on whether fair queuing or the level limits the harm.
+    """
     level = overload.load
     domination = find_domination(level)
     if domination is not None:
@@ -292,9 +300,10 @@ def find_flood(server: ServerLoad, overload: Overload) -> OverloadCause | None:
 
 
 def _flood_of_metrics(server: ServerLoad, overload: Overload) -> OverloadCause | None:
-    """Return the cause that a client floods a level, or None, without a dump.
+    """Return the cause that a client floods a level, found without a dump, or None.
 
-    Full queues although many requests hardly wait show a flood. An offered load far above the seats shows one, too.
+    There are two signs of a flood: queues overflow although many requests hardly wait, or the offered load is far above
+    the seats.
     """
     level = overload.load
     reasons, short = level.reasons(), short_wait_share(level)
@@ -314,7 +323,10 @@ def _flood_of_metrics(server: ServerLoad, overload: Overload) -> OverloadCause |
 
 
 def _serves_others(level: LevelLoad) -> bool:
-    """Return whether queues overflow while other requests wait for a short time: then the queues of other flows are not full."""
+    """Return whether queues overflow while other requests wait only for a short time.
+
+    The queues of other flows are not full then.
+    """
     waits, mean = level.state.waits, level.wait.mean
     if waits is None or not waits.requests or mean is None:
         return False
@@ -323,7 +335,7 @@ def _serves_others(level: LevelLoad) -> bool:
 
 
 def is_flood(server: ServerLoad, level: LevelLoad) -> bool:
-    """Return whether the offered load is that of a flood: much of the server, or many times what the level executes."""
+    """Return whether the offered load is a flood: much of the server, or many times what the level executes."""
     offered, total = offered_seats(server, level), server.total
     if offered is not None and total and offered >= MIN_FLOOD_SHARE * total:
         return True

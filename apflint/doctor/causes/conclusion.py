@@ -34,7 +34,7 @@ CauseId = Literal[
 
 
 class Action(NamedTuple):
-    """An instruction, and a command that shows its effect or the reason for it."""
+    """An instruction, with a command that shows its effect or its reason."""
 
     text: str
     """The instruction, without a final period."""
@@ -48,11 +48,11 @@ class OverloadCause(NamedTuple):
     message: str
     """What happens, in one or two sentences."""
     is_apf: bool
-    """Whether APF objects, or the FlowSchema and level of a request, are the cause."""
+    """Whether APF objects are the cause, or the FlowSchema and level that a request gets."""
     severity: Literal["warning", "info"] = "warning"
     """`info` if no action is needed."""
     levels: tuple[str, ...] = ()
-    """Affected levels, the worst first."""
+    """Affected levels, in descending order of severity."""
     schema: str | None = None
     user: str | None = None
     verb: str | None = None
@@ -60,12 +60,12 @@ class OverloadCause(NamedTuple):
     since: str | None = None
     """How long the level has been overloaded, as a clause of a sentence, or None if unknown."""
     evidence: tuple[str, ...] = ()
-    """Sentences with figures, units and what they are compared with."""
+    """Sentences with figures, their units, and values for comparison."""
     actions: tuple[Action, ...] = ()
     would_not_help: tuple[str, ...] = ()
-    """Sentences about changes that look right but do not help."""
+    """Sentences about changes that seem useful but do not help."""
     unsure: str | None = None
-    """Another possible explanation of the figures, and data that would rule it out. None if the cause is certain."""
+    """Another possible explanation of the figures, and the data that would exclude it. None if the cause is certain."""
     server: str = ""
     """File of the last snapshot of the server."""
 

@@ -1,4 +1,4 @@
-"""Sentences about the load of a level, with figures, units, and what they are compared with."""
+"""Sentences about the load of a level, with figures, units, and values for comparison."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from apflint.doctor.dumps import RequestRow
 
 _MIN_ROWS = 2
-"""Minimum number of requests in a dump whose shares are shown."""
+"""Minimum number of requests in a dump. The proportions of clients in a smaller dump are not shown."""
 
 
 def seconds_text(seconds: float) -> str:
@@ -33,7 +33,8 @@ def seats_text(seats: float) -> str:
 def offered_seats(server: ServerLoad, level: LevelLoad) -> float | None:
     """Return the offered load in seats: arriving requests per second x execution seconds x seats, or None if unknown.
 
-    Unlike the demand that the server reports, it does not grow with the queue, and it includes rejected requests.
+    Unlike the demand that the server reports, the offered load includes rejected requests, and does not grow with the
+    queue.
     """
     rate, service = server.rate(level.arrived), level.service_seconds
     if rate is None or service is None:
@@ -42,7 +43,7 @@ def offered_seats(server: ServerLoad, level: LevelLoad) -> float | None:
 
 
 def describe_span(server: ServerLoad) -> str:
-    """Return the time in which requests were counted, in words."""
+    """Return a phrase for the time in which requests were counted."""
     if server.seconds is None:
         return "between the snapshots" if not server.is_since_start else "since the start of the server"
     span = f"{server.seconds:.0f} s"
@@ -94,7 +95,7 @@ def describe_service(level: LevelLoad) -> Iterator[str]:
 
 
 def is_as_fast_as_before(level: LevelLoad) -> bool:
-    """Return whether the execution time of a level is known not to have grown."""
+    """Return whether the files show that the execution time of a level has not grown."""
     now, before = level.executions.mean, level.earlier_executions
     return now is not None and before.mean is not None and before.number >= MIN_BASELINE and now <= 2 * before.mean
 

@@ -35,12 +35,15 @@ _BEFORE_SPREAD: tuple[Callable[[ServerLoad, Overload], OverloadCause | None], ..
     find_starved_leases,
     find_single_flow,
 )
-"""Finders of the causes that show in the figures of one server and level, the most specific causes first."""
+"""Functions that find a cause in the figures of one server and level, the most specific causes first."""
 _AFTER_SPREAD: tuple[Callable[[ServerLoad, Overload], OverloadCause | None], ...] = (find_flood, find_client_timeouts)
 
 
 def conclude(states: Sequence[ServerState], moment: str = "now") -> Conclusion:
-    """Return the verdict about all servers, and the causes, worst first. `moment` is the time of the last snapshots in words."""
+    """Return the verdict about all servers, and the causes, worst first.
+
+    `moment` is a phrase for the time of the last snapshots.
+    """
     servers = [measure(state) for state in states]
     causes: list[OverloadCause] = []
     replaced = [found for server in servers if (found := find_predecessor(server, servers)) is not None]
@@ -66,7 +69,10 @@ def conclude(states: Sequence[ServerState], moment: str = "now") -> Conclusion:
 
 
 def _merge_webhooks(causes: list[OverloadCause]) -> list[OverloadCause]:
-    """Merge the causes `slow-webhook` of a server into one cause for all of their levels, at the place of the first one."""
+    """Merge the causes `slow-webhook` of a server into one cause for all affected levels.
+
+    It replaces the first of these causes.
+    """
     slow = [cause for cause in causes if cause.cause == "slow-webhook"]
     if len(slow) < 2:
         return causes
@@ -92,7 +98,7 @@ def _named(causes: Sequence[OverloadCause], server: ServerLoad) -> frozenset[str
 def _find_causes(
     server: ServerLoad, servers: Sequence[ServerLoad], predecessor: ServerLoad | None
 ) -> Iterator[OverloadCause]:
-    """Yield the causes of the overload of a server, those of the whole server first."""
+    """Yield the causes of the overload of a server. The causes that affect the whole server come first."""
     overloads = find_overloads(server)
     restart = find_restart(server, overloads, predecessor)
     if restart is not None:
@@ -121,7 +127,10 @@ def _complete(cause: OverloadCause, server: ServerLoad, overloads: Sequence[Over
 
 
 def _explain(server: ServerLoad, overload: Overload, others: Sequence[ServerLoad]) -> list[OverloadCause]:
-    """Return the causes of the overload of a level: one, or two that the figures cannot tell apart."""
+    """Return the causes of the overload of a level.
+
+    There are two causes if the figures do not show which one is correct.
+    """
     for find in _BEFORE_SPREAD:
         if (cause := find(server, overload)) is not None:
             return [cause]

@@ -1,7 +1,9 @@
-"""The measurements from which the causes of waits and rejections are concluded, read once from metrics and dumps.
+"""The measurements from which the causes of waits and rejections are concluded.
 
-Rates and service times are those between the last two snapshots. With one snapshot, they count since the start of the
-server (`ServerLoad.is_since_start`).
+They are read once from metrics and dumps.
+
+Rates and service times apply to the time between the last two snapshots. With one snapshot, they apply to the time
+since the start of the server (`ServerLoad.is_since_start`).
 """
 
 from __future__ import annotations
@@ -31,11 +33,11 @@ _Key = TypeVar("_Key")
 MIN_INTERVAL_SECONDS = 4.0
 """Minimum time between two snapshots for computing rates. Scrapes are usually 5 to 60 s apart."""
 MIN_BASELINE_AGE_SECONDS = 60.0
-"""Minimum age of a server that is compared with its baseline. In its first minute, a server is compared with nothing but itself."""
+"""Minimum age in seconds of a server that is compared with its baseline. A younger server has hardly any earlier load."""
 MIN_BASELINE = 20
-"""Minimum number of earlier observations with which a mean is compared."""
+"""Minimum number of earlier observations. With fewer, a mean is not compared with the earlier mean."""
 MIN_EXECUTIONS = 10
-"""Minimum number of executions of a level for comparing its mean execution time with other levels."""
+"""Minimum number of executions of a level. With fewer, its mean execution time is not compared with other levels."""
 LEASES = "leases"
 """Resource that leader election and the heartbeats of nodes update."""
 _LIST_OPERATIONS = ("list", "listWithCount")
@@ -48,7 +50,7 @@ class Sum(NamedTuple):
     number: float = 0
     total: float = 0
     span: str = "since the start"
-    """Time in which the observations were made, if they are the earlier ones of a comparison."""
+    """Phrase for the time in which the observations were made. Only used for the earlier observations of a comparison."""
 
     @property
     def mean(self) -> float | None:
@@ -80,7 +82,7 @@ class FlowLoad(NamedTuple):
 
 
 class LevelLoad(NamedTuple):
-    """The load of a priority level. Values that the files do not show are None."""
+    """The load of a priority level. Values are None if the files do not show them."""
 
     state: LevelState
     """Limits, seats and queues at the last snapshot, and the requests since the earlier snapshot."""
@@ -88,9 +90,12 @@ class LevelLoad(NamedTuple):
     executions: Sum
     """Executions in seconds, without watches. A request is counted when it ends."""
     watches: Sum
-    """Executions of watches in seconds, which end when the initial events are sent."""
+    """Executions of watches in seconds. The execution of a watch ends when its initial events are sent."""
     earlier_executions: Sum
-    """The executions in the baseline or, if they are too few, from the start of the server to the earlier snapshot."""
+    """The executions in the baseline.
+
+    If there are too few, the executions from the start of the server to the earlier snapshot.
+    """
     earlier_watches: Sum
     wait: Sum
     """Waits of requests in a queue, including those that timed out."""
@@ -98,7 +103,7 @@ class LevelLoad(NamedTuple):
     """Seats of requests as estimated on arrival, including rejected requests."""
     demand_deviation: float | None
     was_waiting: int | None
-    """Waiting requests at the earlier snapshot."""
+    """Number of waiting requests at the earlier snapshot."""
     schemas: tuple[str, ...]
     """FlowSchemas whose requests arrived at the level, the FlowSchema with the most requests first."""
     flows: tuple[FlowLoad, ...]
@@ -162,7 +167,7 @@ class ServerLoad(NamedTuple):
     """The load of an API server."""
 
     state: ServerState
-    """State of the server. Its counters count during the time of the rates."""
+    """State of the server. Its counters apply to the same time as the rates."""
     seconds: float | None
     """Time in seconds in which requests were counted, or None if unknown."""
     age: float | None
@@ -215,7 +220,7 @@ class ServerLoad(NamedTuple):
         return self.by_name.get(name)
 
     def rate(self, count: float | None) -> float | None:
-        """Return a count per second of the counted time, or None if unknown."""
+        """Convert a count to a rate per second, or return None if the count or the time is unknown."""
         return count / self.seconds if count is not None and self.seconds else None
 
     def held_seats(self, seconds: float) -> float | None:
@@ -281,7 +286,10 @@ def list_means(levels: Iterable[LevelLoad]) -> list[float]:
 
 
 def _choose_window(snapshots: tuple[Snapshot, ...]) -> tuple[Snapshot, ...]:
-    """Return the last snapshot and, if there is any, the newest earlier snapshot that is old enough for rates."""
+    """Return the last snapshot, preceded by an earlier snapshot if there is one.
+
+    The earlier snapshot is the newest one that is old enough for rates, or else the oldest one.
+    """
     last = snapshots[-1]
     age = last.metrics.age_seconds if last.metrics is not None else None
     for shot in reversed(snapshots[:-1]):
@@ -292,14 +300,17 @@ def _choose_window(snapshots: tuple[Snapshot, ...]) -> tuple[Snapshot, ...]:
 
 
 def intervals(state: ServerState) -> list[ServerState]:
-    """Return the state between each snapshot and the next. The first state counts since the start of the server."""
+    """Return the states between consecutive snapshots. The first state counts from the start of the server."""
     shots = state.server.snapshots
     pairs = [(shots[0],), *pairwise(shots)]
     return [compute_state(state.server._replace(snapshots=pair), state.release) for pair in pairs]
 
 
 class _Reader:
-    """Reads counters of the last snapshot minus those of an earlier snapshot. `key` chooses the samples that are added up."""
+    """Reads the increase of counters between an earlier snapshot and the last one.
+
+    `key` chooses the samples that are added up.
+    """
 
     def __init__(self, metrics: Metrics | None, earlier: Metrics | None) -> None:
         self.metrics, self.earlier = metrics, earlier
@@ -384,7 +395,7 @@ def _read_baseline(server: Server) -> _Reader | None:
 
 
 def _choose_earlier(since_start: Sum, baseline: Sum | None) -> Sum:
-    """Return what a mean is compared with: the baseline, unless it has too few observations."""
+    """Return the observations for comparison: the baseline, unless it has too few observations."""
     if baseline is None or baseline.number < MIN_BASELINE:
         return since_start
     return baseline._replace(span="in the baseline")
@@ -431,7 +442,10 @@ def _group_flows(rows: Iterable[RequestRow]) -> dict[str, tuple[FlowLoad, ...]]:
 
 
 def count_seats(rows: Iterable[RequestRow]) -> int:
-    """Return the seats that requests have or wait for, without final seats: a write holds these for only a few milliseconds."""
+    """Return the number of seats that requests have or wait for, without final seats.
+
+    Writes hold their final seats for only a few milliseconds.
+    """
     return sum(row.initial_seats for row in rows)
 
 

@@ -1,8 +1,8 @@
-"""The priority levels that delay or reject requests now, and how long they have done so.
+"""The priority levels that delay or reject requests now, and the time since when they have done so.
 
-A level that was idle has few seats, because idle levels share the remainder equally. The first requests of a burst wait for
-the next adjustment of the limits, within 10 seconds (`updateBorrowing` in apf_controller.go). So a level is overloaded only
-if an adjustment has not helped, or cannot help.
+An idle level has few seats, because idle levels share the remaining seats equally. So the first requests of a burst
+wait for the next adjustment of the limits, within 10 seconds (`updateBorrowing` in apf_controller.go). Therefore, a
+level is overloaded only if an adjustment has not helped, or cannot help.
 """
 
 from __future__ import annotations
@@ -13,26 +13,34 @@ if TYPE_CHECKING:
     from apflint.doctor.causes.measurements import LevelLoad, ServerLoad
 
 MIN_DELAY_SECONDS = 0.1
-"""Minimum wait that counts as a delay. At a busy but healthy level, requests wait for some tens of milliseconds."""
+"""Minimum wait in seconds that counts as a delay.
+
+Even at a healthy level, requests wait for some tens of milliseconds.
+"""
 LONG_DELAY_SECONDS = 0.5
-"""Minimum wait that shows that the last adjustment did not cover a burst."""
+"""Minimum wait in seconds of an overload that has lasted longer than one adjustment."""
 MIN_REJECTED_SHARE, MIN_REJECTED = 0.01, 5
 """Minimum proportion and number of rejected requests. Fewer rejections do not count as overload."""
 MAX_DRAIN_SECONDS = 2.5
-"""Maximum time for which the waiting requests of a burst would use all seats of the server: a quarter of the time between
-two adjustments. A larger burst is not over soon after an adjustment."""
+"""Maximum time in seconds for which the waiting requests of a burst would use all seats of the server.
+
+It is a quarter of the time between two adjustments. A larger burst lasts longer than the next adjustment.
+"""
 ADJUSTMENT_SECONDS = 10.0
 """Time between two adjustments of the limits (`borrowingAdjustmentPeriod` in apf_controller.go)."""
 RECENT_SECONDS = 60.0
-"""Maximum length of a counted time that still describes the present."""
+"""Maximum length in seconds of a counted time that still describes the present."""
 MIN_USE_RATIO = 0.3
-"""Minimum ratio of the seats in use in the last adjustment period to those in the counted time."""
+"""Minimum ratio of two averages of the seats in use: in the last adjustment period, and in the counted time."""
 MIN_WIDTH = 2.0
-"""Minimum mean number of seats of wide requests."""
+"""Minimum mean number of seats for calling requests wide."""
 MAX_SAME_WIDTH = 0.7
-"""Maximum ratio of the mean seats of all requests to the mean seats of wide requests, if narrow requests suffer, too."""
+"""Maximum ratio of the mean seats of all requests to those of wide requests. Above it, nearly all requests are wide."""
 _MIN_BLOCKED = 0.05
-"""Minimum probability of a rejection at a level without queues, computed from the seats in use in the last period."""
+"""Minimum probability of a rejection that counts as an overload, at a level without queues.
+
+It is computed from the seats in use in the last adjustment period.
+"""
 _MAX_SEATS = 2**31 - 1
 """Maximum number of seats that a metric of kube-apiserver can report: limits are 32-bit integers in its code."""
 
@@ -43,9 +51,9 @@ class Overload(NamedTuple):
     load: LevelLoad
     waiting: int
     rejected: int
-    """Requests that the level rejected in the time of the rates."""
+    """Number of requests that the level rejected in the counted time."""
     delay: float | None
-    """Seconds that a request waits, or None if unknown or without queues."""
+    """Seconds that a request waits, or None if the wait is unknown or the level has no queues."""
 
     @property
     def name(self) -> str:
@@ -54,7 +62,7 @@ class Overload(NamedTuple):
 
 
 def find_overloads(server: ServerLoad) -> tuple[Overload, ...]:
-    """Return the overloaded levels among the limited ones, the level with the most delayed and rejected requests first."""
+    """Return the overloaded levels with a limit, in descending order of delayed and rejected requests."""
     found = [overload for level in server.limited if (overload := _check(server, level)) is not None]
     return tuple(sorted(found, key=lambda overload: (-overload.rejected - overload.waiting, overload.name)))
 
@@ -82,7 +90,10 @@ def has_rejections(level: LevelLoad) -> bool:
 
 
 def estimate_delay(level: LevelLoad) -> float | None:
-    """Return how long a request waits: the largest of the mean wait, the time to serve the queue, and the longest wait in the dump."""
+    """Return the estimated wait of a request in seconds, or None if unknown.
+
+    The estimate is the maximum of the mean wait, the time to serve the queue, and the longest wait in the dump.
+    """
     estimates = [level.wait.mean, drain_seconds(level, level.state.current)]
     estimates += [longest_wait(level)]
     known = [seconds for seconds in estimates if seconds is not None]
@@ -90,23 +101,26 @@ def estimate_delay(level: LevelLoad) -> float | None:
 
 
 def drain_seconds(level: LevelLoad, seats: int | None) -> float | None:
-    """Return the time to execute all waiting requests with this number of seats, or None if unknown."""
+    """Return the time in seconds to execute all waiting requests with this number of seats, or None if unknown."""
     work = level.waiting_seats if level.waiting_seats is not None else level.state.waiting
     service = service_of_waiting(level)
     return None if not seats or work is None or service is None else work * service / seats
 
 
 def service_of_waiting(level: LevelLoad) -> float | None:
-    """Return the mean execution time of the waiting requests, or None if unknown.
+    """Return the mean execution time in seconds of the waiting requests, or None if unknown.
 
-    Wide waiting requests are taken for watches if watches execute.
+    If watches execute, wide waiting requests are assumed to be watches.
     """
     is_wide = (level.waiting_seats or 0) >= MIN_WIDTH * (level.state.waiting or 1)
     return level.watches.mean if is_wide and level.watches.mean else level.service_seconds
 
 
 def longest_wait(level: LevelLoad) -> float | None:
-    """Return the longest wait of a request in the dump, or None if none waits. The wait ends at the latest time in the dump."""
+    """Return the longest wait in seconds of a request in the dump, or None if none waits.
+
+    The dump's latest time is the end of the wait.
+    """
     waiting = [row.arrived for flow in level.flows for row in flow.waiting]
     if not waiting:
         return None
@@ -115,7 +129,7 @@ def longest_wait(level: LevelLoad) -> float | None:
 
 
 def _is_lasting(server: ServerLoad, level: LevelLoad, delay: float | None) -> bool:
-    """Return whether the requests still wait after the next adjustment of the limits."""
+    """Return whether requests will still wait after the next adjustment of the limits."""
     current, average = level.state.current, level.state.demand_average
     if current is None or average is None:
         return True  # releases before 1.26 do not borrow, and dumps do not show the demand
@@ -138,8 +152,8 @@ def _is_lasting(server: ServerLoad, level: LevelLoad, delay: float | None) -> bo
 def _rejects_now(server: ServerLoad, level: LevelLoad) -> bool:
     """Return whether a level without waiting requests still rejects requests.
 
-    A level without queues never lets a request wait. Its demand in the last completed adjustment period shows whether it has
-    reached its limit. With a single snapshot, the rejections may be old, so the demand must explain the rejections.
+    In a level without queues, requests never wait. Its demand in the last completed adjustment period shows whether it
+    has reached its limit. With a single snapshot, the rejections may be old, so the demand must explain the rejections.
     """
     state = level.state
     if state.current is None or state.demand_average is None:
@@ -148,7 +162,7 @@ def _rejects_now(server: ServerLoad, level: LevelLoad) -> bool:
         return False  # with a limit of 0, requests can only wait or time out
     is_full = (state.seats_in_use or 0) >= state.current and state.demand_average >= state.current
     if not level.reasons()["concurrency-limit"]:
-        return is_full  # a level with queues and no waiting request is overloaded only if it is full
+        return is_full  # with queues but without a waiting request, only a full level is overloaded
     if blocking_probability(state.demand_average, state.current) >= _MIN_BLOCKED:
         return True
     if not server.is_since_start and state.demand_high is not None and state.demand_high >= state.current:
@@ -157,7 +171,7 @@ def _rejects_now(server: ServerLoad, level: LevelLoad) -> bool:
 
 
 def _is_still_used(server: ServerLoad, level: LevelLoad, average: float) -> bool:
-    """Return whether the rejections are recent, and the demand is about as high as when they happened."""
+    """Return whether the rejections are recent, and whether the demand is about as high as at that time."""
     held = server.held_seats(level.executions.total + level.watches.total)
     return bool(held and server.seconds and server.seconds <= RECENT_SECONDS and average >= MIN_USE_RATIO * held)
 

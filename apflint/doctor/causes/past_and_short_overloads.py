@@ -1,4 +1,4 @@
-"""Causes at a server that is not overloaded now: an overload in the past, a short peak, and borrowed seats."""
+"""Causes at a server that is not overloaded now: a past overload, a short peak, and borrowed seats."""
 
 from __future__ import annotations
 
@@ -18,20 +18,23 @@ if TYPE_CHECKING:
     from apflint.doctor.level_state import ServerState
 
 LONG_WAIT_SECONDS = 10.0
-"""Minimum wait that shows an overload in the past. The maximum wait is 15 s by default."""
+"""Minimum wait in seconds of a past overload. By default, the maximum wait is 15 s."""
 MIN_PEAK_WAIT_SECONDS = 0.02
-"""Minimum wait of requests in a short peak."""
+"""Minimum wait in seconds of requests in a short peak."""
 MIN_PEAK_REQUESTS = 5
 _CALM_USE = 0.9
-"""Minimum ratio of the offered load to the nominal limit for reporting that a level depends on borrowed seats."""
+"""Minimum ratio of the offered load to the nominal limit.
+
+From this ratio on, a note reports that a level depends on borrowed seats.
+"""
 
 
 def find_past(
     server: ServerLoad, intervals: list[ServerState], explained: frozenset[str] = frozenset()
 ) -> OverloadCause | None:
-    """Return an overload in the past according to the counters, or None.
+    """Return a past overload that the counters show, or None.
 
-    The cause names no client, because the dump shows only the present. Levels in `explained` are ignored.
+    The cause does not name a client, because the dump shows only the present. Levels in `explained` are ignored.
     """
     evidence: list[str] = []
     names: dict[str, None] = {}  # used as an ordered set
@@ -46,7 +49,7 @@ def find_past(
             is_rejected = rejected >= MIN_REJECTED and rejected >= MIN_REJECTED_SHARE * level.requests
             long = waits_between(level.waits, LONG_WAIT_SECONDS) or 0
             is_delayed = long >= MIN_REJECTED and level.waits and long >= MIN_REJECTED_SHARE * level.waits.requests
-            # Before a server has read its objects, it sends all requests to catch-all, and rejects some.
+            # Until a server has read its objects, it sends all requests to catch-all, and rejects some.
             if level.name == CATCH_ALL and not is_delayed and rejected <= MIN_REJECTED_SHARE * _all_requests(state):
                 continue
             mean = measured.wait.mean if (measured := server.level(level.name)) and state is intervals[-1] else None

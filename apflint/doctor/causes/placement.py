@@ -1,4 +1,4 @@
-"""Causes by the level of requests: requests at catch-all, and leases at the wrong level or at a level that is too small."""
+"""Causes by the level that requests get: requests at catch-all, and leases at a wrong level or at a level that is too small."""
 
 from __future__ import annotations
 
@@ -33,13 +33,16 @@ if TYPE_CHECKING:
     from apflint.releases import Release
 
 _MIN_LEASE_SHARE = 0.5
-"""Minimum proportion of leases among the rejected requests for concluding, without a dump, that leases are rejected."""
+"""Minimum proportion of leases among the rejected requests.
+
+From this proportion on, leases are rejected even if there is no dump.
+"""
 _HEADROOM = 1.5
-"""Recommended ratio of seats to the offered load. With fewer seats, requests still wait at times."""
+"""Recommended ratio of seats to the offered load. With a smaller ratio, requests still wait at times."""
 
 
 def find_catch_all(server: ServerLoad, overload: Overload) -> OverloadCause | None:
-    """Return the cause that no FlowSchema except catch-all matches the requests of users, or None."""
+    """Return the cause that only the FlowSchema catch-all matches the requests of users, or None."""
     level = overload.load
     if level.name != CATCH_ALL:
         return None
@@ -171,7 +174,7 @@ def _describe_idle_lease_levels(server: ServerLoad) -> list[str]:
 
 
 def find_starved_leases(server: ServerLoad, overload: Overload) -> OverloadCause | None:
-    """Return the cause that the level leader-election has too few seats for all clients that renew leases there, or None."""
+    """Return the cause that leader-election has too few seats for all clients that renew leases at this level, or None."""
     level = overload.load
     if level.name != LEADER_ELECTION:
         return None

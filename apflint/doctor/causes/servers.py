@@ -1,4 +1,4 @@
-"""Causes that concern whole servers: a restart, and requests that are not spread evenly over the servers."""
+"""Causes that concern whole servers: a restart, and an uneven spread of requests over the servers."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 RESTART_SECONDS = 60.0
 """Time in seconds after the start of a server in which its clients list and watch all objects again."""
 MIN_WATCHES, MIN_WATCH_SHARE = 5, 0.05
-"""Minimum number of watches at limited levels, and minimum proportion of such watches, right after a start."""
+"""Minimum number of watches at levels with a limit, and minimum proportion of these watches among the requests, after a start."""
 MIN_RATIO = 2.0
-"""Minimum ratio of the requests of two servers that shows an uneven spread."""
+"""Minimum ratio of the numbers of requests at two servers for calling their spread uneven."""
 MAX_DELAY_RATIO = 0.25
 """Maximum ratio of the wait at a server with free seats to the wait at a full server."""
 
@@ -101,7 +101,7 @@ def _describe_delays(server: ServerLoad, names: Iterable[str]) -> Iterable[str]:
 
 
 def find_imbalance(server: ServerLoad, overload: Overload, others: Sequence[ServerLoad]) -> OverloadCause | None:
-    """Return the cause that one server is full while the same level of another has free seats and fewer requests, or None."""
+    """Return the cause that a server is full while another server has free seats and fewer requests at the same level, or None."""
     for other in others:
         peer = other.level(overload.name)
         comparison = None if peer is None else _compare(server, overload, other, peer)
@@ -167,7 +167,7 @@ def _imbalance_cause(
 
 
 def find_predecessor(server: ServerLoad, servers: Sequence[ServerLoad]) -> ServerLoad | None:
-    """Return the server before a restart: its snapshots are older than the start of this server. Return None without one."""
+    """Return the same server before a restart, or None. Its snapshots are older than the start of `server`."""
     if server.started is None:
         return None
     earlier = [
@@ -183,6 +183,6 @@ def find_predecessor(server: ServerLoad, servers: Sequence[ServerLoad]) -> Serve
 
 
 def _has_same_address(other: ServerLoad, server: ServerLoad) -> bool:
-    """Return whether both may be the same server: files do not show its address."""
+    """Return whether two states may be from the same server. Their addresses must be equal, if both are known."""
     first, second = other.state.server, server.state.server
     return (first.cluster, first.instance) == (second.cluster, second.instance)

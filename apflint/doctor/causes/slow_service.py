@@ -1,4 +1,4 @@
-"""Causes of slow requests, which hold their seats for longer: webhooks, etcd, and callbacks of webhooks."""
+"""Causes of slow requests, which hold their seats for longer: slow webhooks, slow etcd, and webhooks that call the API server."""
 
 from __future__ import annotations
 
@@ -30,41 +30,46 @@ if TYPE_CHECKING:
     from apflint.doctor.dumps import RequestRow
 
 SLOW_WEBHOOK_SECONDS = 0.1
-"""Minimum mean duration of a slow webhook."""
+"""Minimum mean duration in seconds of the calls of a slow webhook."""
 MIN_WEBHOOK_SHARE = 0.5
-"""Minimum proportion of the execution time of a level that its webhooks take, if webhooks are the cause."""
+"""Minimum proportion of the execution time of a level that calls of webhooks take, for the cause to be webhooks."""
 SLOW_ETCD_SECONDS = 0.1
-"""Minimum mean duration of slow operations on single objects. etcd warns of requests that take longer than this
-(`DefaultWarningApplyDuration` in server/etcdserver/txn)."""
+"""Minimum mean duration in seconds of slow etcd operations on single objects.
+
+etcd warns of requests that take longer than this (`DefaultWarningApplyDuration` in server/etcdserver/txn).
+"""
 SLOW_LEVEL_RATIO = 5.0
 """Minimum ratio of the execution time of a slow level to its earlier execution time, or to that of most other levels."""
 MIN_SLOW_WRITES = 2
-"""Minimum number of slow writes in the dump for concluding that something outside of the server slows them."""
+"""Minimum number of slow writes in the dump. From this number on, something outside of the server slows the writes."""
 GROWN_ETCD_SECONDS, GROWN_ETCD_RATIO = 0.05, 3.0
-"""Minimum mean duration in seconds, and minimum ratio to the earlier mean, of operations that have become slow."""
+"""Minimum mean duration in seconds of etcd operations that have become slow, and minimum ratio to their earlier mean duration."""
 MIN_GROWTH = 2.0
-"""Minimum ratio of the execution time of most levels to their earlier execution time, if etcd has become slow."""
+"""Minimum ratio of the execution time of most levels to their earlier execution time, from which etcd has become slow."""
 MIN_ETCD_OPERATIONS = 20
 MIN_ETCD_SHARE = 0.3
-"""Minimum ratio of the execution time of most levels to the time of an etcd operation, if etcd is the cause."""
+"""Minimum ratio of the execution time of most levels to the time of an etcd operation, for the cause to be etcd."""
 LONG_EXECUTION_SECONDS = 0.5
 """Minimum execution time in seconds of a slow request in the dump."""
 REVIEWS = frozenset({"subjectaccessreviews", "localsubjectaccessreviews", "selfsubjectaccessreviews", "tokenreviews"})
 """Resources that webhooks for policies and authorization create, to ask the server for a review."""
 MAX_CALLBACK_SECONDS = 0.25
-"""Maximum time between the start of a request and the arrival of the callback of its webhook."""
+"""Maximum time in seconds between the start of a request and the arrival of the callback of its webhook."""
 MAX_ENDED = 0.3
-"""Maximum ratio of the execution time of ended requests to that of all seats in use, if requests block each other."""
+"""Maximum ratio of the seats that ended requests held to the seats in use, for concluding that requests block each other."""
 MIN_REVIEWS_PER_CALL = 0.5
-"""Minimum number of rejected reviews for each slow call of a webhook, if the webhook sends the reviews."""
+"""Minimum number of rejected reviews for each slow call of a webhook, for concluding that the webhook sends the reviews."""
 MIN_CALLBACKS, MIN_CALLBACK_SHARE = 3, 0.6
-"""Minimum number of callbacks, minimum proportion of the executing writes that have a callback, and minimum proportion of
-the requests of the user that are callbacks."""
+"""Thresholds for requests that are callbacks of a webhook.
+
+They are the minimum number of callbacks, the minimum proportion of executing writes that have a callback, and the
+minimum proportion of callbacks among the requests of the user.
+"""
 _MIN_LEVELS = 3
 
 
 class Callbacks(NamedTuple):
-    """The user of a webhook, whose requests (callbacks) wait for seats that the reviewed writes hold."""
+    """The user of a webhook. Its requests (callbacks) wait for seats that the reviewed writes hold."""
 
     client: Client
     executing: int
@@ -74,7 +79,7 @@ class Callbacks(NamedTuple):
 
 
 def find_inversion(server: ServerLoad, overload: Overload) -> OverloadCause | None:
-    """Return the cause that a webhook sends requests to the same level as the requests that wait for the webhook, or None."""
+    """Return the cause that a webhook sends requests to the level of the requests that wait for the webhook, or None."""
     level = overload.load
     callbacks = find_callbacks(level)
     webhook = _main_webhook(server, level)
@@ -139,7 +144,7 @@ def _count_reviews(terminated: Mapping[tuple[str, str, str], float]) -> float:
 def is_locked(server: ServerLoad, level: LevelLoad) -> bool:
     """Return whether requests hold the seats of a level, but nearly none of them ended in the counted time.
 
-    Executions and calls of webhooks are counted when they end.
+    Executions and calls of webhooks are counted only when they end.
     """
     held = server.held_seats((level.executions.total + level.watches.total) * (level.width.mean or 1))
     used, current = level.state.seats_in_use, level.state.current
@@ -194,7 +199,7 @@ def _count_callbacks(executing: Sequence[RequestRow], waiting: Sequence[RequestR
 
 
 def _is_timed_out(webhook: Webhook) -> bool:
-    """Return whether the mean duration of the calls is about a timeout: a multiple of 1 second."""
+    """Return whether the mean duration of the calls is about a multiple of 1 second, as if the calls timed out."""
     mean = webhook.calls.mean or 0
     return round(mean) >= 1 and abs(mean - round(mean)) <= 0.02 * mean
 
@@ -274,7 +279,7 @@ def _main_webhook(server: ServerLoad, level: LevelLoad) -> Webhook | None:
             continue
         is_new = before is None or webhook.earlier.number < MIN_ETCD_OPERATIONS or mean >= 2 * before
         if not is_new and mean < LONG_EXECUTION_SECONDS:
-            continue  # the calls took as long before the overload
+            continue  # the calls were as slow before the overload
         # An execution is counted when it ends, shortly after the call of the webhook ends. So both times are comparable.
         if webhook.calls.total >= MIN_WEBHOOK_SHARE * level.executions.total:
             return webhook
@@ -328,7 +333,7 @@ def _describe_slow_writes(executing: Sequence[RequestRow], slow: Sequence[Reques
 
 
 def _is_slow_level(server: ServerLoad, level: LevelLoad) -> bool:
-    """Return whether requests that take one seat are slower at this level than before, or than at most other levels."""
+    """Return whether requests of one seat are slower at this level than before, or slower than at most other levels."""
     mean, before = level.executions.mean, level.earlier_executions
     if mean is None or mean < LONG_EXECUTION_SECONDS or level.executions.number < MIN_CALLBACKS:
         return False
@@ -407,7 +412,10 @@ def _are_executions_grown(server: ServerLoad) -> bool:
 
 
 def _suspect_etcd(server: ServerLoad, overloads: Sequence[Overload]) -> OverloadCause | None:
-    """Return the possible cause that etcd is slow, if all levels are slow and the metrics of etcd are absent."""
+    """Return the cause that etcd may be slow, or None.
+
+    All levels must be slow, and the metrics of etcd must be absent.
+    """
     means = list_means(server.limited)
     if len(means) >= _MIN_LEVELS and median(means) >= SLOW_ETCD_SECONDS:
         evidence = (

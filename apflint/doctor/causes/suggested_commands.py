@@ -1,4 +1,7 @@
-"""Commands in suggested actions. apflint accepts each command line as printed, once the files that it names exist."""
+"""Commands in suggested actions.
+
+apflint accepts each command line as printed, if the files that the command names exist.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ _GROUPS = {
     "selfsubjectaccessreviews": "authorization.k8s.io",
     "tokenreviews": "authentication.k8s.io",
 }
-"""API groups of resources, which dumps and metrics name without their group."""
+"""API groups by resource. Dumps and metrics name these resources without their group."""
 
 
 def verify_doctor(effect: str) -> Action:
@@ -72,7 +75,7 @@ def simulate_change(level: str, field: str, value: int) -> str | None:
 def simulate_manifests() -> str:
     """Return a command that compares the cluster with and without new manifests, for the requests of an audit log.
 
-    The objects of the cluster are those that were in force, which the back-test needs.
+    The back-test needs the objects that were in force. They are assumed to be the objects of the cluster.
     """
     return f"apflint simulate --from-audit {_LOG} --live -f manifests/ --compare live"
 

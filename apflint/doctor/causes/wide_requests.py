@@ -27,24 +27,26 @@ if TYPE_CHECKING:
     from apflint.doctor.dumps import RequestRow
 
 MIN_SEAT_SHARE = 0.5
-"""Minimum proportion of seats that requests of one kind have or wait for, if this kind is the cause."""
+"""Minimum proportion of seats that requests of one kind have or wait for, for the cause to be these requests."""
 MIN_WIDE_WATCH_SHARE = 0.1
-"""Minimum proportion of watches in the execution time of a level, if watches are the cause and wide requests wait."""
+"""Minimum proportion of watches in the execution time of a level, for the cause to be watches, if wide requests wait."""
 MIN_WATCH_SEATS = 0.5
-"""Minimum proportion of the seats of a level that watches of one seat hold on average while they initialize."""
+"""Minimum proportion of the seats of a level that initializing watches of one seat hold on average, for the cause to be watches."""
 MIN_EXEMPT_SHARE = 0.2
-"""Minimum proportion of the seats of the server that exempt requests hold on average. A single wide list increases only
-the high watermark, and the limits recover within two adjustments."""
+"""Minimum proportion of the seats of the server that exempt requests hold on average.
+
+A single wide list increases only the high watermark, and the limits recover within two adjustments.
+"""
 
 
 def find_watch_storm(server: ServerLoad, overload: Overload) -> OverloadCause | None:
-    """Return the cause that watches hold the seats of a level until their initial events are sent, or None."""
+    """Return the cause that watches hold the seats of a level while they send their initial events, or None."""
     level = overload.load
     rows = [row for row in level.rows if row.verb == "watch"]
     seats = count_seats(level.rows)
     is_in_dump = bool(rows) and count_seats(rows) >= MIN_SEAT_SHARE * seats
     watch_time, other_time = level.watches.total, level.executions.total
-    # A watch holds its seats for its execution time, so the average counts all of its seats.
+    # A watch holds its seats during its execution time, so the average number of seats can be computed from this time.
     is_wide = (level.waiting_seats or 0) >= MIN_WIDTH * (level.state.waiting or 1)
     share = MIN_WIDE_WATCH_SHARE if is_wide else MIN_SEAT_SHARE
     held = server.held_seats(watch_time * (level.width.mean or 1))
@@ -104,7 +106,7 @@ def _has_other_rows(level: LevelLoad) -> bool:
 
 
 def find_heavy_lists(server: ServerLoad, overload: Overload) -> OverloadCause | None:
-    """Return the cause that requests with several seats fill a level at which narrow requests wait, too, or None."""
+    """Return the cause that requests with several seats fill a level and narrow requests wait, or None."""
     level = overload.load
     wide = tuple(_wide_rows(level))
     if wide:
@@ -261,7 +263,7 @@ def exempt_seats(server: ServerLoad, exempt: LevelLoad) -> float | None:
 def _is_squeezed(level: LevelLoad) -> bool:
     """Return whether a level has fewer seats than its nominal limit although requests wait.
 
-    Only seats of exempt requests lower the floor of a level below its nominal limit (`updateBorrowingLocked`).
+    Only exempt requests can push the limit of such a level below its nominal limit (`updateBorrowingLocked`).
     """
     current, nominal = level.state.current, level.state.nominal
     return current is None or nominal is None or current < nominal
