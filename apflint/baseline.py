@@ -93,8 +93,9 @@ def hide_known_findings(
 ) -> BaselineComparison:
     """Remove known findings from a report. An entry with the count n hides at most n findings.
 
-    `rules` are the rules that ran, and `objects` the files and objects that were read, as in `BaselineEntry.object` (None means
-    all). An entry is stale if its rule ran, its object was read, and it could hide more findings than the report has.
+    `rules` are the rules that ran, and `objects` the files and objects that were read, as in `BaselineEntry.object`
+    (None means all). An entry is stale if its rule ran, its object was read, and its count is greater than the number
+    of findings.
     """
     remaining = Counter(known)
     kept: list[Finding] = []

@@ -60,7 +60,7 @@ class SuggestedCluster(NamedTuple):
 
 
 class Suggestion(NamedTuple):
-    """The recognized clusters, sorted by name, and the paths of the APF objects that belong to none of them."""
+    """The recognized clusters, sorted by name, and the paths of the APF objects that do not belong to a cluster."""
 
     clusters: tuple[SuggestedCluster, ...]
     shared: tuple[str, ...]
@@ -102,9 +102,9 @@ def _join_to_cluster(parts: list[str], common: int) -> str:
 def suggest_clusters(layout: RepositoryLayout) -> Suggestion:
     """Recognize clusters: directories below one of `_CONTAINERS`, kustomize overlays, and directories that define the same objects.
 
-    A directory is divided if several directories in it define the same object, and is otherwise one cluster with all that
-    it contains or references. Overlays of one name for different applications belong to one cluster, unless they define
-    the same object. Fewer than two clusters are not reported.
+    If several directories in a directory define the same object, the directory is divided. Otherwise, it is one cluster
+    with all files that it contains or references. Overlays with the same name for different applications belong to one
+    cluster, unless they define the same object. Fewer than two clusters are not reported.
     """
     parts = [_find_part(directory, layout) for directory in sorted(_find_directories(layout))]
     parts = [part for part in parts if part.files]
@@ -145,7 +145,7 @@ def is_unicode(path: str) -> bool:
 
 
 def name_directory(directory: str, others: Iterable[str] = ()) -> str:
-    """Return the name of a cluster: the shortest end of its path that is not the end of one of the `others`."""
+    """Return the name of a cluster: the shortest end of its path that does not match the end of a path in `others`."""
     parts, used = directory.split("/"), [other.split("/") for other in others if other != directory]
     ends = (parts[-size:] for size in range(1, len(parts)) if all(parts[-size:] != other[-size:] for other in used))
     return _NOT_IN_NAMES.sub("-", "/".join(next(ends, parts)))[-_MAX_NAME_LENGTH:]
@@ -223,7 +223,8 @@ def _list_built(directories: Collection[str], layout: RepositoryLayout) -> Itera
 def _cover(files: Collection[str], layout: RepositoryLayout, below: Collection[str] | None = None) -> tuple[str, ...]:
     """Return the fewest paths that contain these files and no other APF objects.
 
-    A path is one of the files, or a directory: one of `below`, or any except the root if `below` is None.
+    A path is one of the files, or a directory in `below`. If `below` is None, all directories except the root are
+    allowed.
     """
     paths: set[str] = set()
     others = layout.objects.keys() - files

@@ -148,7 +148,7 @@ class Effective:
 
     @cached_property
     def without_own(self) -> Configuration:
-        """`assumed` without `own_flow_schemas`: what the cluster does with requests if these FlowSchemas are not applied."""
+        """`assumed` without `own_flow_schemas`: the configuration of the cluster if these FlowSchemas are not applied."""
         return self.assumed_without(frozenset(schema.document for schema in self.own_flow_schemas))
 
     def assumed_without(self, documents: Collection[Document]) -> Configuration:

@@ -208,7 +208,7 @@ class _CheckRun:
         """Return whether a problem is about a missing field that is only misspelled. Another finding reports the misspelling.
 
         Servers without strict decoding ignore the misspelled field, and reject the object because of the missing field.
-        For their releases, the problem is reported, too.
+        For the releases of such servers, the problem is also reported.
         """
         place = problem.place
         if place.document is None or place.document not in self._misspelled:

@@ -30,7 +30,10 @@ SERVER_CONCURRENCY = 400 + 200
 
 
 class ApiVersion(NamedTuple):
-    """An API version, and the minor releases (29 for 1.29) that introduced, deprecated and removed it. None means not yet."""
+    """An API version, and the minor releases (29 for 1.29) that introduced, deprecated and removed it.
+
+    None means that no release did so yet.
+    """
 
     name: str
     introduced: int
@@ -80,7 +83,7 @@ class Release(NamedTuple):
 
     @property
     def newest_version(self) -> str:
-        """The newest API version that servers serve by default. If they serve none by default, the newest version in `on_request`."""
+        """The newest API version that servers serve by default. If there is none, the newest version in `on_request`."""
         return (self.served or self.on_request)[0]
 
     @property

@@ -80,7 +80,7 @@ class _Shape:
         self.integers = range(schema["minimum"], schema["maximum"] + 1) if "minimum" in schema else range(0)
         self.is_time = schema.get("format") == "date-time"
         self.plain_type = self.type if self.type is bool or (self.type is str and not self.is_time) else None
-        """`type` if the shape allows every value of this type, otherwise None."""
+        """`type` if the shape allows every value of this type. Otherwise, None."""
 
 
 @lru_cache(maxsize=16)

@@ -123,7 +123,8 @@ def is_within_distance(word: str, other: str, maximum: int) -> bool:
 def did_you_mean(word: str, known: Iterable[str], maximum: int = 1) -> str | None:
     """Return `did you mean "x" or "y"?` with at most `maximum` known words, or None if no known word resembles `word`.
 
-    Words that other tools use for the same come first: `lint` is `check`, although `limits` has more letters of it.
+    Known words for which other tools use `word` come first. For example, `lint` suggests `check`, although `limits` is
+    more similar.
     """
     from apflint.terms_of_other_tools import translate  # imported for mistakes only
 

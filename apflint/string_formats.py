@@ -33,7 +33,9 @@ def check_dns_subdomain(text: str) -> str | None:
 def check_qualified_name(text: str) -> str | None:
     """Return why `text` is not a key of a label or annotation, or None if it is valid.
 
-    Valid keys are `name` and `prefix/name`. Source: `IsQualifiedName`.
+    Valid keys have the form `name` or `prefix/name`.
+
+    Source: `IsQualifiedName`.
     """
     prefix, slash, name = text.rpartition("/")
     if "/" in prefix:

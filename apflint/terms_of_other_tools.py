@@ -80,6 +80,6 @@ FAMILIAR_WORDS = {
 
 
 def translate(word: str, known: tuple[str, ...]) -> str | None:
-    """Return the word of apflint for `word`, or None if it is not one of the `known` words."""
+    """Return the word of apflint for `word`, or None if this word is not in `known`."""
     translated = FAMILIAR_WORDS.get(word)
     return translated if translated is not None and translated.split(" ")[0] in known else None

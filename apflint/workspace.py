@@ -68,7 +68,10 @@ class Workspace(NamedTuple):
         )
 
     def with_manifest(self, manifest: Manifest, replaced: Document) -> Workspace:
-        """Return a workspace with a manifest in the place of that of the document `replaced`, or at the end if there is none."""
+        """Return a workspace in which `manifest` replaces the manifest of the document `replaced`.
+
+        If there is none, append `manifest`.
+        """
         manifests = tuple(manifest if own.document is replaced else own for own in self.manifests)
         if manifest not in manifests:
             manifests = (*manifests, manifest)

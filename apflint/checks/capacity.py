@@ -42,7 +42,7 @@ _MAX_RISK = 0.01
 """Maximum probability that busy flows fill all queues of another flow. Greater probabilities are reported."""
 _BUSY_FLOWS = 4
 _MAX_SINGLE_SEATS = 2
-"""Maximum number of seats of a level that is reported because it serves only one or two clients at a time."""
+"""Maximum number of seats of a level for reporting that the level serves only one or two clients at a time."""
 _MIN_GROWTH = 2
 """Minimum ratio of attainable seats to nominal seats for reporting unlimited borrowing."""
 _MIN_FLOWS = 3
@@ -81,7 +81,8 @@ def _describe_zero_shares(limited: LimitedPriorityLevelConfiguration) -> tuple[s
         borrowed = "" if limited.borrowing_limit_percent is not None else ", and more with seats that it borrows"
         return message, f"The level still executes one request at a time{borrowed}."
     if limited.borrowing_limit_percent is not None:
-        # The limit is a percentage of 0 seats, so the level borrows none (`updateBorrowingLocked` in apf_controller.go).
+        # The borrowing limit is a percentage of 0 seats, so the level does not borrow (`updateBorrowingLocked` in
+        # apf_controller.go).
         return (
             "with 0 shares, requests wait before the API server rejects them",
             (

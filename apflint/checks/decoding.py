@@ -156,7 +156,10 @@ def renamed_field(workspace: Workspace) -> Iterator[Problem]:
 
 
 def _unknown_fields(workspace: Workspace, *, renamed: bool) -> Iterator[tuple[Document, Violation]]:
-    """Yield unknown fields: if `renamed` is true, only those with another name in other API versions, or else all others."""
+    """Yield unknown fields.
+
+    If `renamed` is true, yield only fields with another name in other API versions, else only other fields.
+    """
     for manifest in workspace.manifests:
         for violation in manifest.violations:
             if violation.what == "unknown" and (violation.path in _RENAMED) == renamed:

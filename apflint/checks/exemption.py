@@ -1,7 +1,7 @@
 """APF601: FlowSchemas that exempt too many requests. The server executes exempt requests at once, without any limit.
 
-Each finding is proven by a request that reaches the priority level `exempt`. It is sent by an outsider: a client that
-is not a part of the system (`apflint.checks.outsiders_in_reserved_levels`).
+A request that reaches the priority level `exempt` proves each finding. The request is sent by an outsider, which is a
+client that is not a part of the system (`apflint.checks.outsiders_in_reserved_levels`).
 """
 
 from __future__ import annotations

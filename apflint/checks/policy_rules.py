@@ -379,7 +379,10 @@ def _known_resources(api_groups: tuple[str, ...], names: tuple[str, ...]) -> tup
 
 
 def are_cluster_scoped(known: Iterable[Resource]) -> bool:
-    """Return whether requests for these resources never have a namespace. Requests about a Namespace object have one."""
+    """Return whether requests for these resources never have a namespace.
+
+    Requests for a Namespace object have a namespace.
+    """
     return all(not resource.namespaced and not is_namespaces(resource) for resource in known)
 
 

@@ -82,7 +82,10 @@ def _groups(effective: Effective, unreachable: frozenset[Document]) -> list[list
 
 
 def _tie(effective: Effective, group: Sequence[FlowSchema], budget: Budget) -> Iterator[Problem]:
-    """Yield a problem for the harmful ties of a group, or else for its harmless ties or the pairs that were not compared."""
+    """Yield a problem for the harmful ties of a group.
+
+    Without harmful ties, yield a problem for other ties or for uncompared pairs.
+    """
     from apflint.proofs.precedence_ties import find_ties
 
     own = effective.own_documents

@@ -48,7 +48,7 @@ _LETTERS = {word: frozenset(word) for word in (*_GROUPS, *_USERS, "system:kube-p
 _OTHER_USERS = ("system:kube-apiserver", "system:cloud-controller-manager", "system:aggregator", "system:admin")
 """Users whose names resemble names in `_USERS`. They are valid: certificates of Kubernetes distributions contain them."""
 _SHORT_WORD = 8
-"""Number of letters from which a word counts as long. A misspelling changes one letter of a short word, or two of a long one."""
+"""Minimum number of letters of a long word. A misspelling changes two letters of a long word, or one letter of a shorter word."""
 _MAX_EDITS = {word: 1 if len(word.partition(":")[2]) < _SHORT_WORD else 2 for word in _LETTERS}
 """Maximum number of wrong letters in a misspelling, by known name."""
 

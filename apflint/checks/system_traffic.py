@@ -133,7 +133,7 @@ class _Level(NamedTuple):
     """Limits of the level, or None if no file defines the level."""
     is_built_in: bool
     outsider: str | None
-    """A command with a request that reaches this level but not from a protected FlowSchema, or None."""
+    """A command with a request that reaches this level, but that no protected FlowSchema captured before, or None."""
 
     @property
     def is_dedicated(self) -> bool:
@@ -341,7 +341,10 @@ def _advise(level: _Level, schema: FlowSchema, protected: Sequence[FlowSchema]) 
 
 
 def _capture_severity(level: _Level, captures: Sequence[_Capture]) -> Severity | None:
-    """Return `info` if the level was probably chosen for these clients, or if only custom resources are affected, else None."""
+    """Return `info` if the level was probably chosen for these clients, or if only custom resources are affected.
+
+    Otherwise, return None.
+    """
     from apflint.evaluate.resources import RESOURCES
 
     known = {resource.group for resource in RESOURCES} | {ALL}
@@ -447,7 +450,10 @@ def _find_typical_request(
 
 
 def _find_places_to_widen(schema: FlowSchema, request: RequestDigest) -> list[Place]:
-    """Return the resource rules that lack clusterScope, if the FlowSchema would match the request with clusterScope, else []."""
+    """Return the resource rules that lack clusterScope, if adding it would make the FlowSchema match the request.
+
+    Otherwise, return [].
+    """
     narrow = {
         place: rule._replace(resource_rules=(part._replace(cluster_scope=True),))
         for place, rule, part in resource_rules_of(schema)

@@ -29,8 +29,8 @@ _MAX_NAMES = 10
 def print_suggestion(settings: Settings, output_format: str) -> None:
     """Print a table for each recognized cluster that the settings do not define, and notes on standard error.
 
-    The clusters are those of the git repository of the current directory, or of the directory itself without a
-    repository. Paths are relative to the directory of the settings file.
+    The clusters are those in the git repository that contains the current directory. Without a repository, they are
+    those in the current directory. Paths are relative to the directory of the settings file.
     """
     root = find_git_root(os.getcwd()) or os.getcwd()
     file = settings.path or os.path.join(os.path.relpath(root), "apflint.toml").removeprefix("./")
@@ -99,7 +99,10 @@ def _relate(suggestion: Suggestion, root: str, directory: str) -> Suggestion:
 def _remove_known(
     clusters: Iterable[SuggestedCluster], known: Iterable[ClusterSettings], directory: str
 ) -> list[SuggestedCluster]:
-    """Return the clusters except those that the settings define: a cluster with this name, or with all of these paths."""
+    """Return the clusters that the settings do not define.
+
+    A cluster is defined if the settings have its name or all of its paths.
+    """
     names = {cluster.name for cluster in known}
     covered = [{os.path.abspath(path) for path in (*cluster.paths, cluster.kustomize) if path} for cluster in known]
 

@@ -162,7 +162,10 @@ def _read_option(word: str, rest: Iterator[str], options: dict[str, _Parameter],
 
 
 def _read_arguments(words: list[str], arguments: list[_Parameter], values: dict[str, Any]) -> None:
-    """Add the values of positional arguments to `values`, in order. An argument with several values takes the rest."""
+    """Add the values of positional arguments to `values`, in order.
+
+    An argument with several values takes all remaining values.
+    """
     for argument in arguments:
         count = len(words) if argument.is_multiple else 1
         taken, words = [argument.convert(word) for word in words[:count]], words[count:]

@@ -76,7 +76,7 @@ class Prompt(NamedTuple):
 
     label: str
     hint: str
-    """Text that is shown as long as there is no default value."""
+    """Text that is shown while there is no default value."""
     suggestions: tuple[str, ...] = ()
     required_message: str = ""
     """Error message for an empty value, or an empty string if the value is optional."""

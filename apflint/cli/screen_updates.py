@@ -1,7 +1,8 @@
-"""Shows reports on a terminal, each in the place of the previous report, as watch(1) does.
+"""Shows reports on a terminal. Each report replaces the previous one on the screen, as in watch(1).
 
-Escape sequences are those of xterm (https://invisible-island.net/xterm/ctlseqs/ctlseqs.html), which terminals share. rich.live
-is not used: importing rich takes longer than all of this, and it would parse the colors of the answer again.
+Escape sequences are those of xterm (https://invisible-island.net/xterm/ctlseqs/ctlseqs.html), which terminals share.
+rich.live is not used, because importing rich takes longer than this whole module, and rich would parse the colors of
+the answer again.
 """
 
 from __future__ import annotations

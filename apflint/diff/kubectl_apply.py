@@ -1,7 +1,7 @@
 """Computes the effect of `kubectl apply` on the objects of a running cluster.
 
-Applying does not delete objects. It also keeps fields that the manifest does not set, unless an earlier apply has set
-them: `managedFields` of the object names the manager that applied a field. The API server merges in the version of the
+Applying does not delete objects. Fields that the manifest does not set are also kept, unless an earlier apply has set
+them. `managedFields` of the object shows which manager has applied a field. The API server merges in the version of the
 manifest. If the server rejects the result, applying changes nothing. Lists of API Priority and Fairness are atomic
 (`+listType=atomic` in staging/src/k8s.io/api/flowcontrol/v1/types.go): a manifest replaces a list as a whole.
 """
@@ -59,7 +59,7 @@ class FieldManager(NamedTuple):
         """Return whether the manager owns the field at `path`."""
         owned = self.fields
         for step in path:
-            # The names of fields are those of the API version that the manager used.
+            # Names of fields depend on the API version that the manager used.
             names = [f"f:{name}" for name in (_SHARES if step in _SHARES else (step,))]
             name = next((name for name in names if isinstance(owned, dict) and name in owned), None)
             if name is None or not isinstance(owned, dict):

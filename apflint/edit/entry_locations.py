@@ -23,7 +23,7 @@ _REST_OF_LINE = re.compile(r"[ \t]*(?:[ \t]#[^\r\n]*)?(?:\r\n|\r|\n|\Z)")
 
 
 def find_alias(root: Node, path: Path) -> tuple[int, int] | None:
-    """Return start and end of the first alias or merge key (`<<: *x`) on `path`, or None if `path` leads through neither."""
+    """Return start and end of the first alias or merge key (`<<: *x`) on `path`, or None if `path` contains neither."""
     node = root
     for step in path:
         if isinstance(node, Alias):

@@ -67,8 +67,8 @@ def stored_spec(document: Document, release: Release) -> FlowSchemaSpec | Priori
 def source_release(version: str, target: Release) -> Release:
     """Return the release that defines the meaning of an object of `version` before a migration to the release `target`.
 
-    This is `target` if it serves the version, or else the last earlier release that serves the version. If there is no
-    such release, it is the first release that serves the version.
+    The result is `target` if this release serves the version. Otherwise, the result is the last earlier release that
+    serves the version or, without such a release, the first release that serves it.
     """
     serving = [known for known in RELEASES if serves(known, version)]
     return max((known for known in serving if known.minor <= target.minor), default=serving[0])

@@ -43,13 +43,14 @@ class LevelLimits(NamedTuple):
     """What a limited level does with a request if no seat is free: `Queue` or `Reject`. None for an exempt level."""
     shares: int
     nominal: int
-    """Nominal limit; until 1.25 the ACV."""
+    """Nominal limit. Until 1.25, the assured concurrency value (ACV)."""
     min: int
     """Lower bound of the current limit: the seats that the level never lends."""
     max: int
     """Upper bound of the current limit, as in the server's metrics. The level may not reach it: see `attainable`.
 
-    An exempt level executes all requests, whatever its limits. Until 1.25, min and max of a limited level are the ACV."""
+    Limits do not apply to requests of an exempt level. Until 1.25, min and max of a limited level are the ACV.
+    """
     idle: int
     """Current limit while no level has requests. The server allocates all seats even then."""
     attainable: int
@@ -94,9 +95,9 @@ class LevelLimits(NamedTuple):
         """Return whether requests get at least as good service at this level as at `other`, a level of the same configuration.
 
         An exempt level is as good as every other level, and a limited level is never as good as an exempt level. Of two
-        limited levels, this level must have at least as many nominal seats and attainable seats, and let at least as many
-        requests of one flow wait. It also needs at least 1 queue if the other level has 1, and at least 2 queues if the other
-        level has more.
+        limited levels, this level must have at least as many nominal seats and attainable seats, and let at least as
+        many requests of one flow wait. If the other level has 1 queue, this level needs at least 1 queue. If the other
+        level has more, this level needs at least 2.
         """
         if self.is_exempt or other.is_exempt:
             return self.is_exempt
@@ -261,7 +262,11 @@ class AllocationItem(NamedTuple):
 
 
 class Allocation(NamedTuple):
-    """The result of `allocate`: the seats of each item, and the proportion of its target that each item gets within its bounds."""
+    """The result of `allocate`.
+
+    `seats` has the seats of each item. `fair_proportion` is the proportion of its target that each item gets, unless a
+    bound of the item limits this.
+    """
 
     seats: tuple[float, ...]
     fair_proportion: float

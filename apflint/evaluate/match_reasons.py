@@ -77,7 +77,7 @@ class Mismatch(NamedTuple):
     path: Path
     """Path of the field that contains the condition. The manifest may omit the field."""
     values: tuple[str, ...] = ()
-    """Items of the field. None of them matches. Empty for subjects."""
+    """Items of the field that do not match. Empty for subjects."""
     actual: str = ""
     """Value of the request: verb, resource with subresource, API group, namespace or path."""
     subjects: tuple[Subject, ...] = ()

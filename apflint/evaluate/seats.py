@@ -200,11 +200,11 @@ def is_watch_list(release: Release, options: ListOptions) -> bool:
 
 
 def bound_seats(release: Release, info: RequestInfo, options: ListOptions, level: LevelLimits) -> int:
-    """Return the maximum seats of a request at a level of a release, whatever the number of objects and watchers.
+    """Return the maximum seats of a request at a level of a release, for any number of objects and watchers.
 
     For resources without stored objects, such as SubjectAccessReviews, the server finds neither count nor watchers, so
-    the result is 1.
-    `options` are those of a list or watch. An aggregated API server may serve an unknown resource, which then takes 1 seat.
+    the result is 1. `options` are the options of a list or watch. An aggregated API server may serve an unknown
+    resource, which then takes 1 seat.
     """
     has_objects = is_stored(info.resource, info.api_group)
     if info.verb in ("list", "watch") and info.is_resource_request:

@@ -85,8 +85,8 @@ def deal(hash_value: int, queues: int, hand_size: int) -> tuple[int, ...]:
     dealt: list[int] = []
     for remaining in range(queues, queues - hand_size, -1):
         hash_value, card = divmod(hash_value, remaining)
-        # `card` is an index among the remaining cards. Add 1 for each lower card that is already dealt, in ascending
-        # order.
+        # `card` is an index among the remaining cards. To get the index in the whole deck, add 1 for each lower card
+        # that is already dealt.
         for place, other in enumerate(dealt):
             if card < other:
                 dealt.insert(place, card)
@@ -192,9 +192,10 @@ def recommend_pairs(probability: float, elephants: int, max_queues: int = 1024) 
 
 
 def _smallest_deck(probability: float, elephants: int, hand: int, largest: int) -> int | None:
-    """Return the minimum number of queues that achieves `probability`, or None if `largest` queues do not achieve it.
+    """Return the minimum number of queues with at most this `probability`.
 
-    The probability decreases with the number of queues.
+    Return None if even `largest` queues have a greater probability. The probability decreases with the number of
+    queues.
     """
     decks = range(hand, largest + 1)
     at = bisect_left(decks, True, key=lambda deck: squish_probability(hand, deck, elephants) <= probability)

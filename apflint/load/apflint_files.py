@@ -121,7 +121,9 @@ class Fields:
         return self.document.has(*path)
 
     def items(self, path: Path) -> list[Path]:
-        """Return the paths of all items if the value at `path` is a list, else a list with only `path`.
+        """Return the paths of all items if the value at `path` is a list.
+
+        For another value, return a list with only `path`.
 
         Return an empty list if the value is absent.
         """

@@ -1,6 +1,6 @@
 """A fast parser for common YAML: block style, line by line, without importing libyaml.
 
-Supported are mappings and lists by indentation, plain words, numbers, quoted strings without escapes, and flow lists on
+The parser supports indented mappings and lists, plain words, numbers, quoted strings without escapes, and flow lists on
 one line. For all other text, the parser returns None, and `apflint.load.yaml` parses the text. A property test compares
 both parsers.
 """

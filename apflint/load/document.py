@@ -68,7 +68,10 @@ class Document:
         )
         """Whether the manifest has a field that is not apiVersion, kind, spec, metadata.name, metadata.labels or metadata.annotations."""
         self.prefix = prefix
-        """Path of the object in its YAML or JSON document: `("items", 3)` in a list, or else empty."""
+        """Path of the object in its YAML or JSON document, such as `("items", 3)` in a list.
+
+        Empty if the document is the object.
+        """
         self.start = start
         """Offset of the YAML or JSON document in the source."""
         self.duplicates = duplicates

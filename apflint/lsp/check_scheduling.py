@@ -131,7 +131,7 @@ class Session:
     async def checked_result(self, uri: str) -> DocumentResult | None:
         """Wait for the check of a document and return its result.
 
-        Return None if the document contains no APF object, or if its current text was not checked in time.
+        Return None if the document contains no APF object, or if the check of its current text takes too long.
         """
         document = self.documents.get(uri)
         if document is None or not document.may_hold_apf:

@@ -54,7 +54,7 @@ class FieldAtCursor(NamedTuple):
     start: int
     end: int
     level: str | None
-    """The value if it is the name of a priority level, or None for other values and for keys."""
+    """The value if it is the name of a priority level. None for other values and for keys."""
 
 
 class InsertionPoint(NamedTuple):

@@ -1,9 +1,9 @@
 """Finds the structure of YAML and JSON that is incomplete because the user is typing.
 
-The structure follows from the indentation. Supported are block style with keys on one line, and flow style (braces and
-brackets, as in JSON), even if flow style is invalid or not closed. Not supported are anchors, aliases, merge keys, keys
-with `?`, and scalars of several lines except block scalars (`|`, `>`). In unsupported text, entries may be missing or
-wrong.
+The structure follows from the indentation. The module supports block style with keys on one line, and flow style
+(braces and brackets, as in JSON), even if flow style is invalid or not closed. It does not support anchors, aliases,
+merge keys, keys with `?`, and scalars of several lines except block scalars (`|`, `>`). In unsupported text, entries
+may be missing or wrong.
 """
 
 from __future__ import annotations

@@ -128,7 +128,10 @@ def line_edits(old: str, new: str) -> tuple[Edit, ...]:
 
 
 def markup(markdown: str, formats: Sequence[types.MarkupKind]) -> types.MarkupContent:
-    """Return `markdown` unchanged if the editor supports Markdown, or else as plain text. `formats`: what the editor supports."""
+    """Return `markdown` unchanged if the editor supports Markdown, or else as plain text.
+
+    `formats` are the formats that the editor supports.
+    """
     if types.MarkupKind.Markdown in formats:
         return types.MarkupContent(types.MarkupKind.Markdown, markdown)
     return types.MarkupContent(types.MarkupKind.PlainText, plain_text(markdown))

@@ -42,7 +42,7 @@ def run() -> int:
     sys.setswitchinterval(_SWITCH_INTERVAL_SECONDS)
     server.start_io(cast("BinaryIO", reader), output)
     exit_code = 2 if reader.is_broken else int(not server.was_shut_down)
-    if not server.session.close():  # do not wait for a check whose result nobody needs
+    if not server.session.close():  # do not wait for an unneeded check
         sys.stderr.flush()
         os._exit(exit_code)
     return exit_code

@@ -82,7 +82,10 @@ def _format_wait(figures: LevelFigures) -> str:
 
 
 def _pair_levels(run: LoggedRun) -> Iterator[tuple[LevelResult, LevelResult]]:
-    """Yield pairs of results for each level: with the assumption about retries that the run uses, and with the opposite one."""
+    """Yield two results for each level.
+
+    The first has the assumption about retries that the run uses, and the second has the opposite assumption.
+    """
     if run.other is not None:
         yield from zip(run.result.levels, run.other.levels, strict=True)
 

@@ -350,7 +350,7 @@ def _to_bar(level: LevelState) -> Bar:
         "nominal": level.nominal,
     }
     numbers = ", ".join(f"{label} {value:g}" for label, value in figures.items() if value is not None)
-    wanted = None if level.is_exempt else level.demand_high  # nothing limits the seats of exempt
+    wanted = None if level.is_exempt else level.demand_high  # the seats of exempt requests have no limit
     return Bar(level.name, level.seats_in_use, wanted, level.current, level.nominal, numbers)
 
 

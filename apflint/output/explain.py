@@ -364,7 +364,7 @@ def _describe_own_seats(explanation: Explanation) -> Iterator[str]:
     info = request.info
     if explanation.level.is_exempt or not info.is_resource_request:
         return
-    # The query parameters are unknown without a URL. Assume those for which a watch takes the most seats.
+    # Without a URL, the query parameters are unknown. Assume the parameters with which a watch takes the most seats.
     options = ListOptions(send_initial_events=info.verb == "watch")
     if request.url:
         options = parse_list_options(reduce_list_options(request.url, info.name or None))

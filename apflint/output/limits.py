@@ -45,9 +45,10 @@ def limits_json(limits: Limits) -> dict[str, object]:
 def level_json(level: LevelLimits) -> dict[str, object]:
     """Return the limits of a priority level.
 
-    `attainable` is None for exempt levels. The values about queues are None for levels without queues. `maxSeats` is the
-    server's maximum for the seats of one request (0: no maximum; None: up to Kubernetes 1.24). `maxListSeats` and
-    `maxMutatingSeats` are the maximum seats of one list and one mutating request, from `maxSeats` and the release.
+    `attainable` is None for exempt levels. The values about queues are None for levels without queues. `maxSeats` is
+    the server's maximum for the seats of one request. 0 means no maximum, and None means a release up to 1.24.
+    `maxListSeats` and `maxMutatingSeats` are the maximum seats of one list and one mutating request, from `maxSeats`
+    and the release.
     """
     return {
         "name": level.name,

@@ -159,7 +159,10 @@ def _round(value: float) -> float:
 
 
 def list_notes(result: SimulationResult) -> Iterator[str]:
-    """Yield sentences about what the simulation leaves out or assumes, without those of `list_assumptions`."""
+    """Yield sentences about requests that the simulation omits, and about its assumptions.
+
+    Sentences of `list_assumptions` are omitted.
+    """
     yield from result.notes
     if not result.load.warmup and _has_early_rejections(result):
         yield (

@@ -200,7 +200,10 @@ def render_table(table: Table, style: Style) -> str:
 
 
 def _find_layout(column: Column) -> _Layout:
-    """Return the layout of a column. `key`: names that are broken into lines only if nothing else saves enough width."""
+    """Return the layout of a column.
+
+    `key` is for names, which are broken into lines only if no other change saves enough width.
+    """
     if column.kind == "number":
         return "number"
     return "text" if column.title else "key"

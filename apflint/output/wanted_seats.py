@@ -41,7 +41,10 @@ def wanted_seats_json(found: WantedSeats) -> dict[str, object]:
 
 
 def levels_json(changes: Sequence[LevelChange]) -> list[dict[str, object]]:
-    """Return the seats of each level at one API server before and after a change. None if the level does not exist."""
+    """Return the seats of each level at one API server before and after a change.
+
+    A value is None if the level does not exist.
+    """
 
     def get(level: LevelLimits | None) -> dict[str, int | None] | None:
         if level is None:

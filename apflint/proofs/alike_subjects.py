@@ -34,9 +34,9 @@ class AlikeSubjects:
     def representatives(self, rule: PolicyRulesWithSubjects) -> Collection[int]:
         """Return indices of subjects. If requests reach all these subjects, requests reach all subjects of the rule.
 
-        The result includes the last of the subjects that behave alike: if no other subject of the rule captures its
-        requests, no subject captures the requests of the earlier ones. The result includes the first subject, too,
-        because its request is the first candidate.
+        Of subjects that behave alike, the result includes the last. If no other subject of the rule captures the
+        requests of the last subject, no subject captures those of the earlier subjects. The result also includes the
+        first subject, because its request is the first candidate.
         """
         if len(rule.subjects) <= _FEW_SUBJECTS:
             return range(len(rule.subjects))

@@ -1,6 +1,6 @@
 """Candidates: requests that probably match a FlowSchema, or two FlowSchemas. They combine values from the rules.
 
-Candidates are guesses. If the classifier confirms a candidate, this is a proof. If it confirms no candidate, nothing is
+Candidates are guesses. A candidate that the classifier confirms is a proof. If no candidate is confirmed, nothing is
 proven.
 """
 

@@ -471,7 +471,7 @@ class Analysis:
     def _reach(self, position: int, subjects: Sequence[Collection[int]]) -> bool:
         """Try candidates until they reach every part of a FlowSchema.
 
-        Of the subjects of each rule, only those with indices in `subjects` must be reached.
+        For the subjects of a rule, only the indices in `subjects` must be reached.
         """
         rules = [
             rule

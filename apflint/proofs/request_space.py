@@ -136,7 +136,7 @@ def is_ordinary_user(user: str) -> bool:
 
 
 def is_free_group(group: str) -> bool:
-    """Return whether the group can be an additional group of a user. A group that authentication adds cannot be one."""
+    """Return whether a user can have this group in addition to the groups that authentication adds."""
     return group not in (AUTHENTICATED, UNAUTHENTICATED, SERVICE_ACCOUNTS) and not group.startswith(SERVICE_ACCOUNTS_OF)
 
 
@@ -277,7 +277,7 @@ class Requesters(NamedTuple):
 
     kind: Literal["ordinary", "system", "anybody"]
     user: str | None = None
-    """For `system` only: the only user of the set, or None for all system users."""
+    """The only user of the set `system`, or None for all system users. Not used for other sets."""
     without: tuple[str, ...] = ()
     """For `system` only: prefixes of users that are not in the set."""
 

@@ -141,7 +141,10 @@ def find_earliest(find: Find, among: Sequence[Requesters]) -> Point | None:
 
 
 def minimize(point: Point, holds: Callable[[Point], bool], world: World, *, watches: bool = True) -> Point:
-    """Return a request that is as ordinary as possible and with `holds` true. `holds` must be true for `point`."""
+    """Return a request that is as ordinary as possible, and for which `holds` is true.
+
+    `holds` must be true for `point`.
+    """
 
     def is_candidate(other: Point) -> bool:
         return is_possible(other, world, watches=watches) and holds(other)

@@ -1,7 +1,8 @@
 """Reduces the URL of a list or watch request to the options that determine its seats, as a few different strings.
 
-Python and SQL evaluate the same patterns, so these have neither backslashes nor look-around. The patterns match the URL
-as the client encoded it: an escaped parameter name, as in `%6Cimit=5`, or a repeated parameter may be misread.
+The patterns have neither backslashes nor look-around, so that Python and SQL evaluate them equally. The patterns match
+the URL as the client encoded it. So an escaped parameter name, as in `%6Cimit=5`, or a repeated parameter may be
+misread.
 """
 
 from __future__ import annotations

@@ -59,7 +59,10 @@ _KUBECTL_COMMANDS = {
     "scale": "update deployments/scale",
     "evict": "create pods/eviction",
 }
-"""Verbs by HTTP method in lower case or by kubectl command, with the resource if the command implies one."""
+"""Verbs by HTTP method in lower case, or by kubectl command.
+
+If the command implies a resource, the value contains the resource.
+"""
 _OPTIONS = {"method": ("--method",), "path": ("--path",), "namespace": ("-n", "--namespace"), "user": ("--as",)}
 """Option names by field of `RequestArguments`, for options with one value."""
 _VERSION = re.compile(r"v[0-9]+(?:(?:alpha|beta)[0-9]+)?", re.ASCII)

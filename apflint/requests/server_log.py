@@ -42,7 +42,10 @@ _METHOD_OF_VERB = {"LIST": "GET", "WATCH": "GET", "WATCHLIST": "GET", "APPLY": "
 
 
 class LoggedRequest(NamedTuple):
-    """A request in the log of kube-apiserver. Durations are in seconds. A value is None if the line does not have it."""
+    """A request in the log of kube-apiserver.
+
+    Durations are in seconds. Values are None if the line does not contain them.
+    """
 
     time: str
     """Time at which the request ended: `11-23 16:25:48.417260` from klog, or `2026-11-23T16:25:48.417260Z` from JSON. Empty if unknown."""
@@ -75,7 +78,7 @@ class LoggedRequest(NamedTuple):
     def wait(self) -> float | None:
         """The time in the queue in seconds, or None if it was not logged or the request was not classified.
 
-        A request that was not executed spent its time in the queue.
+        If a request was not executed, all of its time was spent in the queue.
         """
         if self.flow_schema is None:
             return None

@@ -28,7 +28,7 @@ class Patterns(NamedTuple):
 
 class _Glob(NamedTuple):
     text: str
-    """Text that is part of every path that the pattern matches."""
+    """A string that is a part of every path that the pattern matches."""
     pattern: str
 
     @classmethod

@@ -123,7 +123,7 @@ def _parse_comments(source: Source) -> Iterator[Suppression]:
 def _find_files(text: str) -> list[tuple[int, Ranges]]:
     """Return the start offset of each file in a text, and the ranges of offsets that the file covers, sorted by start.
 
-    The whole text counts as a file; its start is -1, so that it is the first. In the output of Helm, each template also
+    The whole text counts as a file. Its start is -1, so that it comes first. In the output of Helm, each template also
     counts as a file.
     """
     files: list[tuple[int, Ranges]] = [(-1, ((0, len(text) + 1),))]

@@ -243,7 +243,10 @@ def _search(
 
 @contextmanager
 def _show_simulating() -> Iterator[Progress]:
-    """Show the progress of simulations. Garbage collection is disabled, because it would find nothing."""
+    """Show the progress of simulations.
+
+    Garbage collection is disabled, because simulations create no reference cycles.
+    """
     gc.disable()  # requests have no reference cycles; looking for them would take a quarter of the time
     try:
         with show_progress("Simulating") as progress:

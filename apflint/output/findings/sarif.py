@@ -118,7 +118,7 @@ def _result(finding: Finding, index: int, hashes: dict[tuple[str, int], str], lo
         result["relatedLocations"] = related
     if finding.clusters:
         result["properties"] = {"clusters": list(finding.clusters)}
-    # The hash needs the line, so it is missing for an unreadable file.
+    # The hash depends on the line, so an unreadable file has no hash.
     if fingerprint := hashes.get((finding.file, finding.span.line)):
         result["partialFingerprints"] = {"primaryLocationLineHash": fingerprint}
     if fix := _fix(finding, locator):

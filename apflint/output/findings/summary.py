@@ -63,7 +63,10 @@ def _count_by_severity(counts: Counter[Severity], style: Style) -> str:
 
 
 def render_summary(report: Report, style: Style, *, fixes: str = "apflint fix") -> str:
-    """Render the number of findings, the command `fixes` if any finding has a fix, and why files and documents were skipped."""
+    """Render the number of findings, and the reasons why files and documents were skipped.
+
+    If a finding has a fix, also render the command `fixes`.
+    """
     lines = [*_outcome(report, style)]
     if fixes and (hint := _fixable(report, fixes)):
         lines.append(hint)

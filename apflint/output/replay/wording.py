@@ -23,7 +23,7 @@ _OUTCOMES = {
     "no impersonation": "with a denied impersonation",
     "long-running": "long-running (exec, attach, log, port-forward, proxy, profiles)",
 }
-"""Description by outcome, to follow a number of requests. `classified` has none."""
+"""Descriptions of outcomes, which follow a number of requests. `classified` has no description."""
 _MAX_NAMED_LEVELS = 4
 """Maximum number of levels that the summary names."""
 _MAX_NAMED_USERS = 3
@@ -204,7 +204,7 @@ def _describe_filter(selected: Filter) -> Iterator[str]:
 
 
 def describe_limits_of_log(report: ReplayReport) -> Iterator[str]:
-    """Yield sentences that explain the numbers, and that name what the log does not show."""
+    """Yield sentences that explain the numbers, and that name facts that the log does not show."""
     if not report.levels:
         return
     yield "REJECTED: 429 by API Priority and Fairness. WAITS: logged waits; only requests over 500 ms have one."
