@@ -31,7 +31,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCES = "https://github.com/apflint/apflint"
 FIXES = {"safe": "`apflint fix`", "unsafe": "`apflint fix --unsafe-fixes`", None: "by hand"}
 NAVIGATION_OF_RULES = "    # rules/\n"
-"""Line of zensical.toml that is replaced by all rule pages."""
+"""Line of zensical.toml that the script replaces by the list of all rule pages."""
 WITHOUT_PLAYGROUND = """\
 <!doctype html>
 <html lang="en">
@@ -40,7 +40,7 @@ WITHOUT_PLAYGROUND = """\
 <p><a href="../contributing/playground/">How to build it</a></p>
 </html>
 """
-"""Page that is written instead of the playground if the playground is not built."""
+"""Page that replaces the playground if the playground is not built."""
 
 _FENCE = re.compile(r"^ *(`{3,}|~{3,})")
 _CODE_SPAN = re.compile(r"(`+[^`]+`+)")

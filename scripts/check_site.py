@@ -65,7 +65,7 @@ def find_file(site: Path, page: Path, link: str) -> Path:
 
 
 def find_problems(site: Path) -> list[str]:
-    """Return a line for each link or file without a target, and for each file that is loaded from another host."""
+    """Return a line for each link whose target is missing, and for each file that is loaded from another host."""
     pages = {path: Page(path.read_text("utf-8")) for path in sorted(site.rglob("*.html"))}
     problems = []
     for path, page in pages.items():

@@ -47,7 +47,7 @@ _PREDICTIONS = "<!-- {} of the table of predictions -->\n"
 
 
 class Prediction(NamedTuple):
-    """What a simulation of a change predicts for a level, and what the server did after the change."""
+    """The prediction of a simulation for a level after a change, and the behavior of the server after the change."""
 
     incident: str
     level: str
@@ -73,7 +73,7 @@ class Prediction(NamedTuple):
 
 
 def list_recordings() -> dict[str, dict[str, object]]:
-    """Return the facts about each recording by name: seats of the server, and the change that was made before it, if any."""
+    """Return the facts about each recording by name: the seats of the server, and the change before the recording, if any."""
     recordings: dict[str, dict[str, object]] = json.loads((LOGS / "recordings.json").read_text("utf-8"))
     return recordings
 

@@ -114,7 +114,7 @@ def test_output_that_differs_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     ],
 )
 def test_script_that_fails_on_a_page_fails(block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A wrong option of a stand-in is an error, also where a shell ignores exit codes."""
+    """A wrong option of a stand-in is an error, even if the shell ignores exit codes."""
     monkeypatch.setattr("support.pages.DOCS", tmp_path)
     (tmp_path / "page.md").write_text(f"```sh\n{block}\n```\n", encoding="utf-8")
     with pytest.raises(AssertionError):
@@ -164,7 +164,7 @@ def test_start_up_files_of_shells_run(shell: str, tmp_path: Path) -> None:
 
 
 def test_shown_words_are_completed(tmp_path: Path) -> None:
-    """`<Tab>` is the only key on a page that the tests cannot press, so they do what a shell does then."""
+    """The tests cannot press `<Tab>` on a page. They call the function that a shell calls for this key."""
     shown = [
         line
         for name in PAGES

@@ -46,7 +46,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("builtin", "load", "model", "schema", "schema_violations", "workspace"),
     ("",),
 )
-"""Modules and packages of `apflint`, from the top layer down. What is not listed is in the lowest layer."""
+"""Modules and packages of `apflint`, from the top layer down. All others are in the lowest layer."""
 
 
 def module_name(path: Path) -> str:

@@ -453,7 +453,7 @@ def test_releases_of_checked_objects(project: Path, capsys: pytest.CaptureFixtur
 
 
 def test_rendered_text_has_no_fix(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """There is no file to edit: `apflint fix` would find nothing."""
+    """`apflint fix` has no file to edit."""
     misspelled = LEVEL.replace("queueLengthLimit", "queueLengthLimt")
     write(project, "rendered.txt", misspelled)
     write(project, "more.yaml", misspelled.replace("name: batch", "name: more"))

@@ -1,4 +1,4 @@
-"""The page about running clusters, followed with the kubectl that is installed."""
+"""Executes the steps on the page about running clusters, with the installed kubectl."""
 
 from __future__ import annotations
 

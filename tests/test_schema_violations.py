@@ -106,7 +106,7 @@ def validate_whole(value: Any, kind: str, version: str, name: str) -> list[Viola
 
 
 def same(found: Iterable[Violation], wanted: Iterable[Violation]) -> bool:
-    """Compare the types of values as well: in Python True equals 1."""
+    """Return whether violations are equal, including the types of values. In Python, True equals 1."""
     return repr(list(found)) == repr(list(wanted))
 
 
@@ -201,7 +201,10 @@ def test_generated_objects_have_no_violations(data: st.DataObject, kind: str, ve
 
 @given(st.data(), st.sampled_from(KINDS), st.sampled_from(VERSIONS))
 def test_other_validators_accept_objects_without_violations(data: st.DataObject, kind: str, version: str) -> None:
-    """The files are published: validators that know nothing of Kubernetes' formats must not reject more."""
+    """Other tools use the published schemas.
+
+    Validators that do not know the formats of Kubernetes must not reject more objects.
+    """
     value = data.draw(objects(kind, version, 1))
     if not find_violations(value, kind, version, parse_release("1.28")):
         assert Draft202012Validator(load_schema(kind, version)).is_valid(value)
@@ -414,7 +417,10 @@ def format_path(path: tuple[str | int, ...], *, indices: bool) -> str:
 
 @pytest.mark.slow
 def test_recorded_servers_agree(shared: Path) -> None:
-    """In every fifth recorded case, the violations are those that the server reported; it stops at the first wrong type."""
+    """In every fifth recorded case, the violations are those that the server reported.
+
+    The server stops at the first wrong type.
+    """
     wrong = []
     for file in sorted((shared / "oracle" / "validation").glob("*.jsonl")):
         target = parse_release(file.name.split("-")[0])

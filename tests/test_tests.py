@@ -23,7 +23,7 @@ def find_early_returns(tree: ast.AST) -> Iterator[int]:
 
 
 def walk_own(node: ast.AST) -> Iterator[ast.stmt]:
-    """Yield the statements of a function, without those of functions inside."""
+    """Yield the statements of a function, except statements of nested functions."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.stmt):
             yield child

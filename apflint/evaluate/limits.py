@@ -226,10 +226,12 @@ def _add_borrowing(limits: Limits) -> tuple[LevelLimits, ...]:
 
 
 def current_limits(limits: Limits, demand: Mapping[str, float]) -> dict[str, int]:
-    """Return the current limits by level name. `demand` contains the seats that each level constantly demands, by level name.
+    """Return the current limits by level name.
 
-    A level that is not in `demand` demands 0 seats.
-    Before 1.26, there is no borrowing, and the result has the nominal limits. Before 1.28, the result omits exempt levels.
+    `demand` maps level names to the constant seat demand of the level. A level that is not in `demand` has no demand.
+    Before 1.26, there is no borrowing, so the result has the nominal limits. Before 1.28, the result omits exempt
+    levels.
+
     Follows `updateBorrowingLocked`, with the demand as both high watermark and smoothed demand.
     """
     levels = [level for level in limits.levels if not level.is_exempt or limits.release.has_exempt_field]

@@ -63,7 +63,7 @@ class _Client(NamedTuple):
 
 
 class _Template(NamedTuple):
-    """The JSON text without braces that is the same in all events of equal requests of a client."""
+    """The part of an event's JSON, without the outer braces, that is the same in all equal requests of a client."""
 
     received: str
     """Text of the event `RequestReceived`, before impersonation."""

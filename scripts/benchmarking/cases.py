@@ -53,7 +53,7 @@ class Row(NamedTuple):
     cpu_time: str
     target: str
     value: float
-    """The measured value that is compared with the target, unrounded."""
+    """The measured value before rounding. It is compared with the target."""
     limit: float
     is_minimum: bool = False
     """Whether the value must be at least the limit. If false, it must be at most the limit."""

@@ -54,7 +54,7 @@ class TextBox(NamedTuple):
 
 
 class Canvas:
-    """A drawing. Later elements cover earlier ones."""
+    """A drawing. An element covers the elements that were added before."""
 
     def __init__(self, title: str, description: str, height: int) -> None:
         self.title, self.description, self.height = title, description, height

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 QUERY = "?dryRun=All&fieldValidation=Strict"
 LONG_RUN = re.compile(r"(.)\1{999,}", re.DOTALL)
-"""Pattern for a run of one character that is too long for the repository."""
+"""Pattern for a repeated character that would make a file too large for the repository."""
 _KIND = re.compile(r"(FlowSchema|PriorityLevelConfiguration)\b")
 _UNKNOWN_FIELD = re.compile(r'unknown field "((?:[^"\\]|\\.)*)"')
 _DUPLICATE_KEY = re.compile(r'key ("(?:[^"\\]|\\.)*"|\S+) already set in map')  # the server quotes only strings

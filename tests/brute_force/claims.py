@@ -45,7 +45,7 @@ class Claims(NamedTuple):
     """The outermost parts that are not the first match of any request: a FlowSchema, or a rule, subject or entry of a
     reachable FlowSchema."""
     ties: Mapping[tuple[str, str], Witness]
-    """Pairs of FlowSchemas of equal precedence, at least one of them the user's, in matching order."""
+    """Pairs of FlowSchemas with equal precedence, in matching order. At least one FlowSchema of a pair is the user's."""
     harmless: frozenset[tuple[str, str]]
     """Ties between FlowSchemas with the same priority level and the same flow distinguisher."""
     captures: Mapping[tuple[str, str], Witness]

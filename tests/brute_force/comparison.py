@@ -105,8 +105,10 @@ def _unreachable(configuration: Configuration, true: Claims, findings: Sequence[
 
 
 def _severity(configuration: Configuration, name: str, finding: Finding) -> Iterator[Difference]:
-    """Return the expected severity: `error` if the finding is true even if levels that no file defines do not exist,
-    else `warning`."""
+    """Return the expected severity.
+
+    It is `error` if the finding is also true without the levels that no file defines, else `warning`.
+    """
     has_assumed = not configuration.complete and bool(assumed_levels(configuration))
     if finding.severity == "error":
         without = claims(configuration._replace(complete=True)).unreachable if has_assumed else ()

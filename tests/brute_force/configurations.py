@@ -105,7 +105,7 @@ ODD_GROUPS = ("system:serviceaccounts:Not_A_Name", "system:monitoring", "system:
 ODD_RESOURCES = ("status", "pods/exec", "*/scale", "Pods", "nodes/proxy", "namespaces/status", "namespaces/finalize")
 ODD_PATHS = ("/api/*", "/api/v1/*", "/apis/apps/*", "/healthz/", "/hea", "/debug/*", "/debug/pprof/heap")
 ODD = 0.08
-"""Probability of drawing a value from the unusual ones."""
+"""Probability of drawing one of the unusual values."""
 HTTP_VERBS = ("get", "patch", "delete", "list")
 
 

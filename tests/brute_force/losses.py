@@ -174,7 +174,8 @@ def is_missed(
 ) -> bool:
     """Return whether a request by a subject of the rule goes to a later FlowSchema of another level.
 
-    `others` are not built in. If one of them captures the request through the same subject, this is intended.
+    `others` are FlowSchemas of the user. If one of them captures the request through the same subject, the capture is
+    intended.
     """
     match = server.classify(order, user, request)
     if match is None or match.schema <= order.index(schema):

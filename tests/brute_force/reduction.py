@@ -1,4 +1,4 @@
-"""Reduction of a configuration to the smallest one that still shows a difference."""
+"""Reduces a configuration to the smallest configuration that still shows a difference."""
 
 from __future__ import annotations
 

@@ -67,9 +67,9 @@ def test_the_order_of_values_in_a_list(config: Configuration, random: Random) ->
 
 
 def test_the_order_of_rules_subjects_and_entries(config: Configuration, random: Random) -> None:
-    """Only APF502 depends on the order: of two parts that cover each other, it reports the later one.
+    """Only APF502 depends on the order: if two parts cover each other, it reports the later part.
 
-    APF508 and APF514 report a rule or an entry, whose index changes.
+    The findings of APF508 and APF514 name a rule or an entry, whose index changes.
     """
     rules = tuple(rule for rule in PROVEN if rule != "APF502")
 

@@ -62,7 +62,7 @@ SERVICE_ACCOUNT_NAME = re.compile(rf"{server.SERVICE_ACCOUNT}{LABEL}:{LABEL}(\.{
 
 
 class UserClass(NamedTuple):
-    """Users that no subject distinguishes, represented by one of them."""
+    """A set of users that no subject distinguishes, with one user as its example."""
 
     user: User
     is_usual: bool
@@ -77,7 +77,7 @@ class UserClass(NamedTuple):
 
 
 class RequestClass(NamedTuple):
-    """Requests that no rule distinguishes, represented by one of them."""
+    """A set of requests that no rule distinguishes, with one request as its example."""
 
     request: Request
     entries: tuple[int, ...]
@@ -291,7 +291,7 @@ def is_possible(request: Request, *, watches: bool = True) -> bool:
 
 
 def http(request: Request) -> tuple[str, str]:
-    """Return a method and a URL with these attributes, or a wrong pair if none exists."""
+    """Return a method and a URL with these attributes. If there are none, return a pair with other attributes."""
     if not request.is_resource:
         return request.verb.upper(), quote(request.path, safe="/*")
     resource, slash, subresource = request.resource.partition("/")

@@ -440,7 +440,7 @@ def test_new_levels_are_one_finding_with_the_severity_of_their_sum(number: int, 
     assert finding.help == "if this is not intended, lower their shares, or use built-in priority levels"
     assert changes(finding) == {name: (before, limits[name].nominal) for name, before in STOCK.items()}
     assert f"tenant-00 {seats}" in finding.notes[0]
-    # The finding names at most 12 new levels: its own, and those of the related places.
+    # The finding names at most 12 new levels: the level of the finding, and the levels of the related places.
     assert [related.file for related in finding.related] == [f"{at}.json" for at in range(1, min(number, 12))]
     assert {related.message for related in finding.related} == {f"takes {seats} seats"}
 
@@ -579,7 +579,7 @@ def test_level_without_flow_schemas_limits_nobody() -> None:
 
 
 def test_level_that_can_hardly_borrow_is_small() -> None:
-    """The other levels lend nothing. The seats that the level can borrow come from rounding up."""
+    """The other levels lend no seats. The seats that the level can borrow result from rounding up."""
     built_in = [priority_level(name, seats, QUEUES, lendablePercent=0) for name, seats in STOCK.items()]
     objects = (priority_level("cage", 3), flow_schema("ci", "cage"), *built_in)
     limits = effective(*objects).limits.level("cage")

@@ -73,7 +73,7 @@ spec:
     - verbs: [get]
       nonResourceURLs: [/others/{end}]
 """
-"""Objects without findings. Their names and precedences are before or after those of most examples."""
+"""Objects without findings. By name and precedence, they come before or after the objects of most examples."""
 
 ABOUT_ALL_OBJECTS = ("APF603", "APF606")
 """Rules about all priority levels together: their findings depend on the other objects."""

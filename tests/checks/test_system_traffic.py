@@ -369,7 +369,7 @@ def test_context_may_move_a_protected_flow_schema() -> None:
 
 
 def test_users_of_a_redefined_flow_schema_are_not_system_users() -> None:
-    """The redefined FlowSchema has the name of a protected one, but its subject is a service account of a team."""
+    """The redefined FlowSchema has the name of a protected FlowSchema, but its subject is a service account of a team."""
     redefined = flow_schema("system-leader-election", "workload-high", 50, subjects=[service_account("ci", "runner")])
     subjects = [service_account("ci", "runner"), group("system:unauthenticated")]
     mine = flow_schema("builds", "global-default", 40, subjects=subjects)
@@ -538,7 +538,7 @@ def test_unreachable_redefinition_loses_all_its_requests() -> None:
 
 
 def test_redefinition_is_not_blamed_for_captures_without_it() -> None:
-    """`first` comes before the original, too, so that it captures lists with and without the redefinition."""
+    """`first` also comes before the original FlowSchema. So `first` captures lists with and without the redefinition."""
     changed = built_in("system-nodes")
     changed["spec"]["matchingPrecedence"] = 100
     changed["spec"]["rules"][0]["resourceRules"][0]["verbs"] = ["get", "watch", "create", "update", "patch", "delete"]

@@ -690,7 +690,7 @@ def test_moved_requests_depend_on_the_world() -> None:
 
 
 def test_changes_are_sorted_by_lost_seats() -> None:
-    """Requests that were exempt lose most, whatever the seats of their new level."""
+    """Requests that were exempt lose most, for any number of seats of their new level."""
     levels = level("s", 1), level("m", 30), level("l", 300)
     before = side(*levels, schema("a", "exempt", "a"), schema("b", "l", "b"), schema("c", "s", "c"))
     after = side(*levels, schema("a", "m", "a"), schema("b", "m", "b"), schema("c", "exempt", "c"))

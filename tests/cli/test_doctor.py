@@ -138,7 +138,7 @@ def test_healthy_server(name: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_findings_have_the_advice_of_the_cause(capsys: pytest.CaptureFixture[str]) -> None:
-    """A rule about a level alone would advise more seats, whatever fills them."""
+    """Without the cause, the advice of a rule about a level would always be more seats."""
     directory = ROOT / "fixtures/doctor/incidents/slow-webhook"
     files = [str(directory / f"{moment}.metrics.txt.gz") for moment in ("1-during", "2-during")]
     found = answer(capsys, *files)

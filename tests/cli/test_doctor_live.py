@@ -57,7 +57,7 @@ def diagnose(
     replies: dict[str, tuple[int, Any]] | None = None,
     code: int = 0,
 ) -> tuple[Any, str]:
-    """Run the command, and return the JSON that it prints, or None, and its notes."""
+    """Run the command. Return the JSON that it prints, or None, and its notes."""
     with serve(answers() if replies is None else replies, tmp_path) as kubeconfig:
         command = ["doctor", "--isolated", "--live", "--kubeconfig", kubeconfig, "--format", "json", *words]
         assert run(command) == code
@@ -128,7 +128,7 @@ def test_dump_of_another_server_is_not_used(tmp_path: Path, capsys: pytest.Captu
 
 
 class Moments(dict[str, tuple[int, Any]]):
-    """Answers whose metrics are those of an earlier moment in the first round."""
+    """Answers of a server. In the first round, the metrics are those of an earlier moment."""
 
     def __init__(self, earlier: bytes) -> None:
         super().__init__(answers())

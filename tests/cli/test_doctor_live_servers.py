@@ -36,7 +36,10 @@ FORBIDDEN = status(403, "Forbidden", 'forbidden: User "alice" cannot get path')
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A key and a certificate as those of API servers: valid for names, but not for the address at which they answer."""
+    """A key and a certificate like those of API servers.
+
+    The certificate is valid for names, but not for the address of the server.
+    """
     file = tmp_path_factory.mktemp("tls") / "server.pem"
     names = "subjectAltName=DNS:kubernetes.default.svc,DNS:api.example.org"
     command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=kube-apiserver"]
@@ -94,7 +97,10 @@ class Recorder(dict[str, tuple[int, Any]]):
 def cluster(
     servers: Sequence[Recorder], directory: Path, certificate: Path, *, verify: bool = True, more: tuple[int, ...] = ()
 ) -> Iterator[tuple[str, list[int]]]:
-    """Run API servers, the first of which kubectl reaches, and yield the kubeconfig and the ports. `more`: ports of others."""
+    """Run API servers, and yield the kubeconfig and the ports.
+
+    kubectl reaches the first server. `more` are ports of other servers.
+    """
     with ExitStack() as stack:
         ports = [stack.enter_context(listen(server, certificate)) for server in servers]
         servers[0].setdefault(SLICES, slices(*ports, *more))

@@ -37,7 +37,7 @@ spec:
 """
 BROKEN = FIXED.replace("matchingPrecedence", "matchingPrecedense").replace("ByUser", "ByUsers")
 WRONG = FIXED.replace("870  ", "0x10000")
-"""A value without a similar valid one, so it has no fix."""
+"""A value that does not resemble a valid value, so it has no fix."""
 REFUSED = FIXED.replace("matchingPrecedence: 870", "matchingPrecedense: 99999")
 """A misspelled field with an invalid value, so its fix is refused."""
 OTHER = "kind: ConfigMap\napiVersion: v1\nmetadata: {name: x}\n"

@@ -113,7 +113,7 @@ def test_usage_names_the_kubectl_plugin(capsys: pytest.CaptureFixture[str], monk
 
 
 def keep_calm_requests(path: Path) -> None:
-    """Remove rejected and waiting requests from a log, because the manifests of the examples are not those of the log's server."""
+    """Remove rejected and waiting requests from a log, because its server did not have the manifests of the examples."""
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     path.write_text(
         "".join(line for line in lines if '"code":429' not in line and "apf-queue-wait" not in line), "utf-8"

@@ -223,7 +223,10 @@ class Terminal:
                 os._exit(127)
 
     def wait_for(self, text: str, seconds: float = 30) -> str:
-        """Read until the text is shown, and return everything up to its end. The rest stays for the next call."""
+        """Read until the text is shown.
+
+        Return the output up to the end of this text. The next call returns the following output.
+        """
         end = time.monotonic() + seconds
         while text not in self.plain():
             assert time.monotonic() < end, f"no {text!r} in {self.plain()!r}"

@@ -168,7 +168,7 @@ def test_wanted_seats(capsys: pytest.CaptureFixture[str], empty: Path) -> None:
     printed = capsys.readouterr().out
     assert "level.yaml:7: nominalConcurrencyShares 5 -> " in printed
     assert '"system" is built in' in printed
-    # What the answer says is what a changed manifest gives.
+    # The answer contains the same limits as a run with the changed manifest.
     text = (empty / "level.yaml").read_text("utf-8")
     (empty / "level.yaml").write_text(text.replace("Shares: 5", f"Shares: {found['wanted'][0]['shares']}"), "utf-8")
     again = answer(capsys, "limits", "level.yaml", "--kubernetes", "1.36", "--want", "system=70")

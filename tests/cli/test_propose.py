@@ -1,4 +1,4 @@
-"""`apflint propose`: each format as a whole, the files that it writes, and what it refuses."""
+"""`apflint propose`: the complete output in each format, the written files, and the rejected inputs."""
 
 from __future__ import annotations
 
@@ -66,14 +66,14 @@ def test_written_files_do_what_the_proposal_says(project: Path, capsys: pytest.C
             status = 1 if arguments[0] == "diff" else 0
             printed = read(capsys, *arguments, "--kubernetes", "1.36", status=status)
             assert "1 group of requests moves" in printed if status else "2 passed" in printed
-    # `check` finds what the proposal lists, and `limits` shows the seats that it shows.
+    # `check` reports the findings that the proposal lists, and `limits` shows the same seats as the proposal.
     report = read_json(capsys, "check", "apf", "out/new/analytics.yaml", "--kubernetes", "1.36")
     assert {finding["rule"] for finding in report["findings"] if "new" in finding["file"]} == {"APF603"}
     limits = read_json(capsys, "limits", "apf", "out/new/analytics.yaml", "--kubernetes", "1.36")
     assert {level["name"]: level["nominal"] for level in limits["levels"]} == {
         level["name"]: level["after"]["nominal"] for level in found["levels"]
     }
-    # Another run proposes nothing, and a run without the result does not replace it.
+    # A second run has no proposal. A run without the new file does not replace the file.
     again = read_json(capsys, *COMMAND, "-f", "out/new/analytics.yaml", status=1)
     assert "already has its own priority level" in again["reason"]
     assert run([*COMMAND, "-o", "out/new"]) == 2

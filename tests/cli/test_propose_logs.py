@@ -1,4 +1,4 @@
-"""`apflint propose` with audit logs: each format as a whole, the files that it writes, what it refuses, and Ctrl-C."""
+"""`apflint propose` with audit logs: the complete output in each format, the written files, rejected inputs, and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_written_files_do_what_the_proposal_says(project: Path, capsys: pytest.C
 
 
 def test_rejects_a_back_test_that_fails(capsys: pytest.CaptureFixture[str]) -> None:
-    """With many seats, the simulation has none of the waits of the log."""
+    """With many seats, no request of the simulation waits, unlike in the log."""
     found = read_json(capsys, *SINGLE_FLOW[:-1], "3000", status=2)
     assert not found["proposal"]
     assert not found["evidence"]["backtest"]["usable"]
@@ -143,7 +143,7 @@ def test_options_for_logs_need_logs(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_protection_that_no_change_meets(capsys: pytest.CaptureFixture[str]) -> None:
-    """Nobody can have a wait of less than a millisecond without new objects or more seats than the server has."""
+    """Without new objects or additional seats, no client can have a wait of less than a millisecond."""
     found = read_json(capsys, *SINGLE_FLOW, "--protect", "batch=1ms", "--max-objects", "0", status=1)
     assert found["reason"] == "no change that the search tried meets the goals"
     assert found["search"]["tried"]

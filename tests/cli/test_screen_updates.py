@@ -1,4 +1,4 @@
-"""`apflint doctor --live --watch` on a terminal: a pseudo-terminal shows what a user sees, until Ctrl-C."""
+"""`apflint doctor --live --watch` on a pseudo-terminal, which shows the same as the user's terminal, until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Terminal:
         self.output = b""
 
     def read_until(self, text: bytes, times: int = 1) -> None:
-        """Read what the process writes until it has written a text this number of times."""
+        """Read the output of the process until it contains a text this number of times."""
         deadline = time.monotonic() + MAX_SECONDS
         while self.output.count(text) < times:
             assert time.monotonic() < deadline, self.output
@@ -62,7 +62,7 @@ class Terminal:
                 self.output += os.read(self.master, 65_536)
 
     def end(self, key: bytes = b"") -> tuple[int, bytes]:
-        """Press a key, and return the exit status, and what the process writes from then on."""
+        """Press a key. Return the exit status, and the output after the key."""
         start, deadline = len(self.output), time.monotonic() + MAX_SECONDS
         os.write(self.master, key)
         while True:

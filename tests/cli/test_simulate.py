@@ -43,7 +43,7 @@ spec:
 
 @pytest.fixture(autouse=True)
 def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Change to an empty directory beside those of a story."""
+    """Change to an empty directory next to the directories of the examples."""
     for side in ("before", "after"):
         shutil.copytree(ROOT / "fixtures/stories/move-ci" / side, tmp_path / side)
     shutil.copy(ROOT / "fixtures/simulate/load.yaml", tmp_path)
@@ -271,7 +271,7 @@ def test_unknown_numbers_of_objects_are_noted(capsys: pytest.CaptureFixture[str]
 
 
 def write_two_clients() -> str:
-    """Write a load of which one client fills the seats of both, and return its name."""
+    """Write a load in which one client fills the seats that both clients use. Return the name of the file."""
     with open("two.yaml", "w", encoding="utf-8") as file:
         file.write(
             "duration: 20s\nobjects: {pods: 10}\nclients:\n"

@@ -50,7 +50,10 @@ WAITS = "\n".join(
 
 
 def idle_snapshot(age: float) -> str:
-    """Return the metrics of a server that started `age` seconds ago. Its level executes nothing, but had a seat demand before."""
+    """Return the metrics of a server that started `age` seconds ago.
+
+    Its level executes no requests now, but had a seat demand before.
+    """
     return "process_start_time_seconds 1\n" + lines(
         *level("low", 10, 10, 610, 10, 0),
         gauge("current_executing_requests", 0, BOTH),

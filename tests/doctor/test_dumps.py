@@ -128,7 +128,10 @@ def test_levels_and_queues() -> None:
 
 
 def test_columns_of_older_releases() -> None:
-    """Up to 1.24, there are no counters. An exempt level has no queues, and `<none>` instead of numbers."""
+    """Until 1.24, dumps have no counters.
+
+    An exempt level has no queues, and its cells contain `<none>` instead of numbers.
+    """
     text = (
         "PriorityLevelName, ActiveQueues, IsIdle, IsQuiescing, WaitingRequests, ExecutingRequests\n"
         "exempt,            <none>,       <none>, <none>,      <none>,          <none>\n"

@@ -87,7 +87,7 @@ def test_metrics_and_dumps_agree(moment: str) -> None:
 
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_state_is_that_of_the_metrics(moment: str) -> None:
-    """The table repeats what the metrics show: sums over FlowSchemas, and the rejections of each reason."""
+    """The table contains the values of the metrics: sums over FlowSchemas, and the rejections by reason."""
     (server,) = group_servers(read_moment(moment))
     metrics = server.last.metrics
     assert metrics is not None

@@ -65,7 +65,7 @@ def fixed(*texts: str, check_: CountedCheck | None = None) -> FixResult:
 
 
 def names(outcome: FixResult) -> tuple[list[str], list[str]]:
-    """Return object and word, `a000 Pods`, of the fixed findings and of the refused ones."""
+    """Return two lists, of fixed and of refused findings. The items are object and word, such as `a000 Pods`."""
     fixed_and_refused = [
         [f"{finding.object.name} {finding.message.split(chr(34))[1]}" for finding in findings if finding.object]
         for findings in (outcome.fixed, [found for found, _ in outcome.refused])

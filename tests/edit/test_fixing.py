@@ -31,7 +31,7 @@ spec:
 
 
 class CountedCheck:
-    """A check that replaces the fixes of findings by those of the test, and counts its calls."""
+    """A check that replaces the fixes of findings by the fixes of the test, and counts its calls."""
 
     def __init__(self, fix: Callable[[Finding], Fix | None], **options: object) -> None:
         self.fix = fix
@@ -167,7 +167,7 @@ def test_bad_fixes_in_several_files_need_no_more_checks() -> None:
 
 @pytest.mark.parametrize("bad", [{3}, {5, 60, 61}, set(range(100)), set(range(0, 100, 2))])
 def test_number_of_checks_does_not_grow_with_objects(bad: set[int]) -> None:
-    """Findings of validation are about one object, whatever else is in the file."""
+    """A finding of validation is about one object, and does not depend on other objects in the file."""
 
     def fix(found: Finding) -> Fix | None:
         return rename("stillWrong" if found.object and int(found.object.name[1:]) in bad else "lendablePercent")(found)

@@ -229,7 +229,7 @@ def test_level_has_its_acv_before_borrowing() -> None:
         limited_level("c", assured(5), "1.25", "v1beta2"),
     ]
     found = limits.compute_limits(levels, (), 600, parse_release("1.25"))
-    # ceil(600 * 30 / 105) and so on: the exempt level has no shares, and nothing is lent or borrowed.
+    # The limits are ceil(600 * 30 / 105) and so on. The exempt level has no shares, and no level lends or borrows.
     assert [(level.name, level.nominal, level.min, level.max, level.attainable) for level in found.levels] == [
         ("a", 172, 172, 172, 172),
         ("b", 400, 400, 400, 400),
@@ -286,7 +286,8 @@ def test_no_shares_are_no_seats() -> None:
 
 
 def test_limits_stay_nominal_without_an_allocation() -> None:
-    # No level may borrow the unused seats of the exempt level: the server reports an error and changes nothing.
+    # No level may borrow the unused seats of the exempt level, so the server reports an error and does not change
+    # limits.
     exempt = {"type": "Exempt", "exempt": {"nominalConcurrencyShares": 10, "lendablePercent": 100}}
     levels = [limited_level("a", queue_settings(10, borrowingLimitPercent=0)), limited_level("exempt", exempt)]
     found = limits.compute_limits(levels, (), 600, parse_release("1.36"))

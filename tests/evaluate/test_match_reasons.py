@@ -373,7 +373,7 @@ def test_missing_entries_and_rules() -> None:
     assert {(describe_mismatch(miss), field_path(miss.path)) for miss in found.mismatches} == {
         ("it has no resourceRules, and this is a resource request", "spec.rules[0].resourceRules")
     }
-    # None of the conditions can be met, so each of them counts.
+    # No condition can be met, so every condition counts.
     assert [miss.condition for miss in found.mismatches] == ["verb", "resource", "group", "namespace"]
     found = tried("/healthz", {"subjects": [ANYONE], "resourceRules": [ALL_RESOURCES]})
     assert [miss.condition for miss in found.mismatches] == ["verb", "path"]

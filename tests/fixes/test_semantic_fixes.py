@@ -70,7 +70,7 @@ spec:
 QUEUING = LEVEL[LEVEL.index("      queuing:") :]
 LIMITED = LEVEL[LEVEL.index("  limited:") :]
 RULES = tuple(rule for rule in engine.Options().rules if rule not in ("APF403", "APF603"))
-"""Findings about any priority level that is checked alone."""
+"""All rules except those that report any priority level that is checked alone."""
 
 
 class Case(NamedTuple):
@@ -366,7 +366,7 @@ def test_several_findings_in_one_object() -> None:
 
 
 def test_insertion_beside_a_removal() -> None:
-    """Both edits start at the same offset: the line of the namespace, where the annotation is inserted."""
+    """Both edits start at the line of the namespace, because the annotation is inserted there."""
     calls = 0
 
     def counting(inputs: Mapping[str, bytes]) -> Report:

@@ -71,7 +71,10 @@ spec:
 
 
 class Case(NamedTuple):
-    """A manifest without mistakes in which `old` is replaced by `bad`. The fix makes it `good`, or `old` if that is empty."""
+    """A manifest without mistakes in which `bad` replaces `old`.
+
+    The fix replaces `bad` by `good`, or by `old` if `good` is empty.
+    """
 
     rule: str
     base: str

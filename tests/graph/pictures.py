@@ -25,7 +25,7 @@ def priority_level(name: str, hand: int = 6, shares: int = 10) -> dict[str, Any]
 
 
 def draw(*objects: dict[str, Any], unreachable: dict[str, tuple[str, ...]] | None = None, **options: Any) -> Picture:
-    """Return the picture; `unreachable` names FlowSchemas and those that capture their requests."""
+    """Return the picture. `unreachable` maps names of FlowSchemas to the FlowSchemas that capture their requests."""
     server = effective(*objects, **{"kubernetes": "1.36"} | options)
     schemas = {schema.name: schema for schema in server.configuration.order}
     blocked = {

@@ -39,7 +39,7 @@ HEAD_JSON = b"""{"apiVersion": "flowcontrol.apiserver.k8s.io/v1",
 """
 
 NEIGHBOUR = HEAD.replace("name: x", "name: neighbour") + "  matchingPrecedence: 20000\n"
-"""A file next to the hostile file. Its only finding (APF201) must be reported whatever the hostile file contains."""
+"""A file next to the hostile file. Its only finding (APF201) must be reported for every content of the hostile file."""
 
 # ECMA-48 control characters that a terminal interprets, except line feeds, which apflint prints itself.
 _CONTROL = re.compile("[\0-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")

@@ -60,7 +60,10 @@ INVALID: dict[str, list[str]] = {
     "to": VERSIONS,
     "user": [" "],
 }
-"""Invalid values of options, by name, besides those that their types exclude. The empty string is tried with each option."""
+"""Invalid values of options, by name, in addition to values of the wrong type.
+
+The empty string is tried with each option.
+"""
 
 ALONE = {
     "user": "explain list pods",

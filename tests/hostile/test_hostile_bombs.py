@@ -1,4 +1,7 @@
-"""Compressed files that become very large, and logs that are not audit logs: the rest is not read, and the report says so."""
+"""Compressed files that become very large, and logs that are not audit logs.
+
+Reading ends early, and the report says so.
+"""
 
 from __future__ import annotations
 

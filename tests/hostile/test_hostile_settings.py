@@ -155,7 +155,7 @@ REQUESTS = {
 
 @pytest.mark.parametrize("data", REQUESTS.values(), ids=REQUESTS)
 def test_requests(data: bytes, tmp_path: Path) -> None:
-    """Each request gets an answer, including the last one, whatever the earlier requests are."""
+    """Each request gets an answer, even after invalid requests."""
     (tmp_path / "good.yaml").write_text(HEAD)
     run = apflint(tmp_path, "explain", "-f", "good.yaml", "--requests", "-", stdin=data)
     assert run.status == 2

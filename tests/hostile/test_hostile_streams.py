@@ -250,7 +250,7 @@ def test_interrupted(
         process.send_signal(signal.SIGINT)
         assert process.wait(SOON) in (130, -signal.SIGINT)  # a shell treats both alike
         out, err = process.communicate()
-    # A process that is interrupted before Python runs prints nothing.
+    # If a process is interrupted before Python runs, it prints nothing.
     assert (out, err) in ((b"", b"apflint: interrupted\n"), (b"", b""))
     assert {path.name: path.read_bytes() for path in directory.iterdir()} == before
 

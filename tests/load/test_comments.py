@@ -52,7 +52,7 @@ def test_only_documents_with_comments_are_parsed() -> None:
 
 
 def test_comments_between_nodes() -> None:
-    """A sign `#` within a string is no comment. The first line of a block scalar may have one."""
+    """A sign `#` in a string does not start a comment. The first line of a block scalar may have a comment."""
     text = "a: 'x # no' # one\nb: | # two\n  # no\n  y\n# three   \nc: [1, # four\n 2]\nd: 3 # after\n"
     root = parse_tree(text, 0, len(text))
     assert root is not None

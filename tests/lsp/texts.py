@@ -9,7 +9,7 @@ from apflint.workspace import build_workspace
 
 
 def cluster(manifests: str = "", release: str = NEWEST.name) -> Effective:
-    """Return what a cluster has after manifests were applied."""
+    """Return the configuration of a cluster after manifests were applied."""
     return Effective(build_workspace([load("a.yaml", manifests.encode())], parse_release(release)))
 
 

@@ -214,7 +214,7 @@ def test_metrics_of_a_release(release: str, expected: set[str]) -> None:
 
 @pytest.mark.parametrize("release", [release.name for release in RELEASES])
 def test_every_expression_selects_the_servers_and_keeps_their_cluster(release: str) -> None:
-    """Without a cluster in `by` and `on`, servers of two clusters with the same address would be one."""
+    """Without the cluster label in `by` and `on`, two servers of two clusters with the same address would look like one."""
     effective = effective_of(release, builders.priority_level("batch", 10))
     source = Queries(effective.release, ('job="api"', 'zone=~"a|b"'), "prom_cluster")
     for alert in build_alerts(effective, selection=source):

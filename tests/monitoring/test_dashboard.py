@@ -38,7 +38,7 @@ def print_dashboard(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
 
 
 def decode(value: dict[str, Any]) -> dict[str, Any]:
-    """Return what the types of Grafana's SDK keep of a dashboard: fields that they do not define are lost."""
+    """Return the part of a dashboard that the types of Grafana's SDK keep. They omit fields that they do not define."""
     decoded: dict[str, Any] = json.loads(json.dumps(sdk.Dashboard.from_json(value), cls=JSONEncoder))
     return decoded
 

@@ -1,4 +1,7 @@
-"""Alerts on the recorded series of incidents: each one fires within two minutes of its start, and healthy servers fire nothing."""
+"""Alerts for the recorded series of incidents.
+
+Each alert fires within two minutes of its start. For healthy servers, no alert fires.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +59,10 @@ EXPECTED = {
     "small-level": {("APFRequestsRejected", "reporting")},
     "watch-init-storm": {("APFLongWaits", "workload-low"), ("APFRequestsRejected", "workload-low")},
 }
-"""Alerts within two minutes of the start of the cause, as name and priority level or webhook. Others fire nothing."""
+"""Alerts within two minutes of the start of the cause: their names, and the priority level or webhook.
+
+Other recordings fire no alert.
+"""
 
 
 def rules_of(name: str) -> str:
@@ -92,7 +98,7 @@ def test_other_servers_in_the_same_prometheus(name: str, tmp_path: Path) -> None
 
 
 def test_alert_names_the_server_with_the_load(tmp_path: Path) -> None:
-    """Two servers of a cluster, and only one of them has the load."""
+    """Of two servers of a cluster, only one has the load."""
     series = [
         *list_input_series(read_recording("imbalance"), KUBE_APISERVER),
         *list_input_series(read_recording("imbalance-peer"), {**KUBE_APISERVER, "instance": "192.0.2.2:6443"}),

@@ -27,7 +27,10 @@ def render_table(
     wrapped: Sequence[str] = (),
     has_header: bool = True,
 ) -> str:
-    """Render a table with columns of numbers, except the first, those in `wrapped` and those without a title."""
+    """Render a table.
+
+    The first column, the columns in `wrapped` and columns without a title contain text, and all others contain numbers.
+    """
     columns = [
         Column(title, "number" if at and title and title not in wrapped else "text", title in optional)
         for at, title in enumerate(titles)

@@ -45,7 +45,7 @@ def site(built: Path) -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def other_host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """Another origin. It answers everybody."""
+    """A server with another origin. It answers all requests."""
     server = Server(tmp_path_factory.mktemp("other"))
     yield server
     server.close()

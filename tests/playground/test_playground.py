@@ -1,4 +1,4 @@
-"""The playground in headless Chromium: it shows what the command line prints, and sends nothing anywhere."""
+"""The playground in headless Chromium: it shows the same output as the command line, and sends no data to any host."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def read_story(root: Path, story: str) -> str:
 
 
 class Printed(NamedTuple):
-    """What a process prints, without colors."""
+    """The output of a process, without colors."""
 
     output: str
     notes: str
@@ -80,7 +80,7 @@ def run_in_terminal(arguments: list[str], directory: Path, columns: str) -> Prin
 
 
 def read_chunk(descriptor: int) -> bytes:
-    """Return the next output, or nothing at its end. Linux reports the end of a terminal as an error."""
+    """Return the next output, or empty bytes at the end. Linux reports the end of a terminal as an error."""
     try:
         return os.read(descriptor, 65536)
     except OSError:

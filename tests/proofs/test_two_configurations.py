@@ -208,7 +208,10 @@ def known(*manifests: Any, kubernetes: str = "1.36") -> Configuration:
 
 
 def test_examples_are_requests_that_clients_send() -> None:
-    """No client requests `nodes` in a namespace, unless nothing else moves."""
+    """Examples are requests that clients send.
+
+    An unusual request, such as one for `nodes` in a namespace, is used only if no other moves.
+    """
     for resources, expected in (
         (["nodes", "secrets"], "secrets"),
         (["nodes", "zebras"], "zebras"),

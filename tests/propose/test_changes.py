@@ -1,4 +1,4 @@
-"""The grammar of changes: their effect, what is forbidden, and their size."""
+"""Changes of a proposal: their effect, forbidden changes, and their size."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from apflint.user_error import UserError
         ("group:dev team", "group:dev team"),
         ("serviceaccount:shop/operator", "serviceaccount:shop/operator"),
         ("ServiceAccount:shop/*", "serviceaccount:shop/*"),
-        # A client has one form, whatever name the user gives.
+        # All names of a client become the same form.
         ("user:system:serviceaccount:shop:operator", "serviceaccount:shop/operator"),
         ("group:system:serviceaccounts:shop", "serviceaccount:shop/*"),
     ],

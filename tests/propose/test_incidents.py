@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     from apflint.propose.log_proposal import LogAnswer
 
 FIXTURES = ROOT / "fixtures" / "propose"
-"""Audit logs of two of the incidents, and the objects of the user. Their metrics are those of `INCIDENTS`."""
+"""Audit logs of two of the incidents, and the objects of the user. Their metrics are in `INCIDENTS`."""
 
 
 class Expected(NamedTuple):
-    """What the right answer is."""
+    """The correct answer for an incident."""
 
     cause: str
     """The cause that the metrics show."""
@@ -83,18 +83,21 @@ EXPECTED = {
     "small-level/fixed": Expected("", ""),
     "watch-init-storm": Expected("watch-init-storm", "watch-init-storm"),
 }
-"""The recorded incidents and their cures. The table in docs/commands/propose.md is about the same ones."""
+"""The recorded incidents, and changes that prevent them.
+
+The table in docs/commands/propose.md is about the same incidents.
+"""
 
 
 NOT_SEATS = {
     *("client-timeouts", "etcd-slow", "exempt-abuse", "imbalance", "inversion", "restart", "slow-webhook"),
     "watch-init-storm",
 }
-"""Causes for which the answer names the cause, and nothing is simulated."""
+"""Incidents whose answer contains only the cause, without a simulation."""
 
 
 def find_metrics(directory: Path) -> list[str]:
-    """Return metrics and dumps before and during an incident, those of the other API server last."""
+    """Return metrics and dumps before and during an incident. The files of the other API server are last."""
     own = [
         str(path) for moment in ("0-before", "1-during", "2-during") for path in sorted(directory.glob(f"{moment}*"))
     ]
@@ -125,7 +128,7 @@ def propose(directory: Path, *, has_metrics: bool, log: Path | None = None) -> L
 
 
 def check(answer: LogAnswer, expected: Expected) -> None:
-    """Assert that an answer has the right kind of change, and that it does what it promises."""
+    """Assert that an answer has the right kind of change, and that the change has the promised effect."""
     assert (answer.proposal is not None) == bool(expected.kind), (answer.reason, answer.rejected)
     proposal = answer.proposal
     if proposal is None:

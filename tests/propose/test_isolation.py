@@ -111,7 +111,7 @@ def test_laws(objects: list[dict[str, Any]], subject: str, seats: int, random: R
     for captor in found.isolation.staying:
         digest = make_digest(captor.witness.point)
         assert after(digest).flow_schema.name == captor.flow_schema.name
-    # The seats are those that are wanted, and no smaller number of shares gives them.
+    # The level has the wanted seats, and no smaller number of shares gives it these seats.
     limits = {level.name: level for level in found.after.limits.levels}
     own, share_sum = limits[found.isolation.level], sum(level.shares for level in limits.values())
     assert own.nominal >= seats
@@ -120,7 +120,7 @@ def test_laws(objects: list[dict[str, Any]], subject: str, seats: int, random: R
     assert not [
         finding for finding in find_new_findings(found.before, found.after) if finding not in found.proof.findings
     ]
-    # Another run on the result proposes nothing.
+    # A second run, on the result, has no proposal.
     assert isinstance(isolate(found.after, subject, seats=seats), NoProposal)
     # The text is what was proven, and the policy test passes.
     assert_text_is_proven(found)
@@ -273,7 +273,7 @@ def test_seats() -> None:
 
 
 def test_levels_of_the_system_lose_only_what_they_can() -> None:
-    """The limit counts all tenants: it is the same for one large tenant and for many small ones."""
+    """The limit applies to all tenants together: it is the same for one large tenant and for many small tenants."""
     server, number = effective(), 0
     while isinstance(found := isolate(server, f"group:g{number}", seats=10), ProvenProposal):
         server, number = found.after, number + 1

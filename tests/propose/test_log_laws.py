@@ -1,4 +1,7 @@
-"""Laws of proposals from logs: equal input gives equal output, order does not matter, nothing smaller suffices, and nobody loses silently."""
+"""Laws of proposals from logs: equal input gives equal output, and the order of lines does not matter.
+
+In addition, no smaller change suffices, and reports name all clients that lose.
+"""
 
 from __future__ import annotations
 
@@ -126,7 +129,7 @@ def list_grid() -> Iterator[tuple[Change, ...]]:
 
 @pytest.mark.parametrize("wait", ["500ms", "300ms", "20ms"])
 def test_nothing_smaller_on_a_grid_meets_the_goals(tmp_path: Path, wait: str) -> None:
-    """Brute force: every smaller combination of the grid misses a goal, whatever the search has tried."""
+    """Brute force: all smaller combinations in the grid miss a goal, including combinations that the search did not try."""
     users = [f"user:{name}={wait}" for name in ("emil", "fritz", "gina")]
     goals = LogGoals(tuple(parse_protection(text, ()) for text in users), (parse_subject("user:dora"),), max_objects=0)
     found = answer(tmp_path, LINES, build(), goals)

@@ -115,7 +115,7 @@ def test_requests_that_no_configuration_classifies(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_bytes_that_were_read_are_reported(engine: Any, log: Path) -> None:
-    """The numbers are those of the bytes since the last report."""
+    """The reported numbers are bytes since the previous report."""
     sizes: list[int] = []
     found = compare(find_audit_logs([str(log)]), read(), read(), ReplayOptions(engine), report=sizes.append)
     assert found.classified == 4

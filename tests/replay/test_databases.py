@@ -1,4 +1,4 @@
-"""Every database that a replay opens is closed, also after an error: Python 3.13 warns about each one that is left open."""
+"""A replay closes every database that it opens, even after an error. Python 3.13 warns about open databases."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def read_lines(lines: Sequence[str], *, by_parts: bool) -> tuple[list[Any], Cove
 
 @st.composite
 def changed_lines(draw: st.DrawFn) -> list[str]:
-    """Draw lines of the recorded log, of which some are changed."""
+    """Draw lines of the recorded log. Some of them are changed."""
     lines = recorded_lines()
     chosen = []
     for start in draw(st.lists(st.integers(0, len(lines) - 8), min_size=1, max_size=3)):

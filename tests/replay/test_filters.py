@@ -1,4 +1,4 @@
-"""`--where`, `--since` and `--until`: the same requests with every engine, in the report and with `--each`."""
+"""`--where`, `--since` and `--until` select the same requests with every engine, in the report and with `--each`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the report says about requests and events that the log does not contain."""
+"""Sentences of the report about requests and events that the log does not contain."""
 
 from __future__ import annotations
 

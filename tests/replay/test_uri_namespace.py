@@ -151,7 +151,7 @@ def test_namespace_of_a_body_is_ignored(engine: str, tmp_path: Path, capsys: pyt
 
 @pytest.mark.parametrize(("key", "value"), [("namespace", 1), ("namespace", ["a"])])
 def test_namespace_of_another_type_is_no_event(key: str, value: object) -> None:
-    """Its attributes would equal those of other events, so the type must be checked before they are compared."""
+    """The attributes of the event would equal those of other events, so the type must be checked before attributes are compared."""
     wrong = event(objectRef={"resource": "pods", key: value})
     with pytest.raises(TypeError):
         read_attributes(wrong, (), has_options=False)

@@ -35,7 +35,7 @@ def describe(number: int) -> str:
 
 
 class Defect(NamedTuple):
-    """A defect of the script after which every mutant would survive, or none."""
+    """A defect of the script. With the defect, all mutants survive, or none."""
 
     file: str
     old: str

@@ -32,7 +32,7 @@ def _without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def differences(directory: Path) -> Iterator[str]:
-    """Yield the recorded files that differ from the committed ones."""
+    """Yield the recorded files that differ from the committed files."""
     for file in sorted(directory.rglob("*.json*")):
         name = file.relative_to(directory)
         if file.read_bytes() != (FIXTURES / name).read_bytes():
@@ -85,7 +85,7 @@ def test_requests_need_an_audit_log(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 class Changed(Recorded):
-    """A server that behaves in another way than the recorded one."""
+    """A server whose behavior differs from the recorded behavior."""
 
     def list_objects(self, version: str, kind: str) -> Reply:
         self.objects[version, kind]["catch-all"] = {"type": "Other"}

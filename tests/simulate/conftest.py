@@ -1,4 +1,7 @@
-"""Recordings of the server's own code: a part in fixtures/simulate, and all of them where they are."""
+"""Recordings of the server's own code.
+
+A part of them is in fixtures/simulate. The complete recordings are used if they are present.
+"""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ MILLISECOND = SECOND // 1000
 
 
 def test_random_numbers_are_those_of_splitmix64() -> None:
-    """The first outputs of the reference implementation for the seed 0, of which the upper 52 bits are used."""
+    """The upper 52 bits equal those of the first outputs of the reference implementation, for the seed 0."""
     draws = Draws(1)
     draws._start = 0
     outputs = 0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F

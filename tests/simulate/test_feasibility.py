@@ -46,7 +46,7 @@ def load_of(*clients: SimulatedClient, duration: int = 10 * SECOND) -> Load:
     ),
 ], ids=["requests", "clients", "in flight"])  # fmt: skip
 def test_load_at_a_bound_and_above(wanted: Load, words: str) -> None:
-    """The last client has one request or instance more or less. The second client is the largest one."""
+    """The number of requests or instances of the last client differs by one. The second client is the largest."""
     extra = different(2) if "clients" in words else burst(1)
     largest = wanted._replace(clients=(*wanted.clients, different(1))) if "clients" in words else wanted
     assert list(find_excess(largest)) == []

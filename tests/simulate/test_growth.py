@@ -99,7 +99,7 @@ def count_lines(work: Callable[[], object], directory: str) -> int:
 
 
 def lines_of(count: int, *, levels: int = 1, queues: int = 128) -> int:
-    """Return the lines for each request, without those that build the server."""
+    """Return the number of executed lines for each request. Lines that build the server are not counted."""
     directory = event_loop.__file__.removesuffix("event_loop.py")
     idle = count_lines(lambda: simulate(0, levels=levels, queues=queues), directory)
     return (count_lines(lambda: simulate(count, levels=levels, queues=queues), directory) - idle) // count

@@ -204,7 +204,7 @@ def test_a_later_start_changes_no_result(load: Load, delay: int) -> None:
 
 
 EXACT = 10 * 27_720
-"""Nanoseconds of which a part for each of 1 to 12 queues is an integer of work: nothing is rounded."""
+"""Number of nanoseconds that is divisible by 1 to 12, so that the work of each queue is an integer and is not rounded."""
 
 
 @given(RANDOM, st.sampled_from([2, 3, 10]))
@@ -245,7 +245,7 @@ def test_flows_with_equal_demand_get_equal_service(random: Random) -> None:
         left[request.flow_hash] -= 1
         if not all(left.values()):
             break
-        # doc.go of the queue set bounds the divergence by the number of requests that can execute, plus the one that
+        # doc.go of the queue set limits the difference to the requests that can execute at once, plus the request that
         # has begun.
         first, second = begun.values()
         assert abs(first - second) <= (limit + 1) * max(service, ESTIMATED_SERVICE_NANOSECONDS)

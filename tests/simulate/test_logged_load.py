@@ -1,4 +1,4 @@
-"""Loads from audit logs: the arrivals of a log, and where its requests go."""
+"""Loads from audit logs: the arrivals of a log, and the routes of its requests."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def logged(second: float, group: str, namespace: str = "x", **changes: Any) -> d
 
 
 def known_sides() -> list[Effective]:
-    """Return a configuration whose priority levels are those of the groups of the log."""
+    """Return a configuration with a priority level for each group of the log."""
     manifests = f"{NAMESPACES}---{SINGLE}---{ALL}"
     workspace = build_workspace(load_inputs([("a.yaml", manifests.encode())]), NEWEST)
     return [Effective(workspace, Assumptions())]

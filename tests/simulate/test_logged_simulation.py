@@ -1,4 +1,4 @@
-"""Simulations of audit logs: what is imputed, what the back-test compares, and laws that hold for every log."""
+"""Simulations of audit logs: imputed service times, the comparison of the back-test, and laws that apply to every log."""
 
 from __future__ import annotations
 
@@ -267,7 +267,7 @@ def test_back_test_tolerances() -> None:
 
 @st.composite
 def logs(draw: st.DrawFn) -> list[dict[str, Any]]:
-    """Draw the requests of three users, of which the server rejected some."""
+    """Draw the requests of three users. The server rejected some of them."""
     events = []
     for number in range(draw(st.integers(1, 30))):
         start = draw(st.integers(0, 40)) / 4 + number / 1_000_000

@@ -1,4 +1,4 @@
-"""The queue set does with every recorded request what the server did, in every state that was recorded."""
+"""The queue set handles every recorded request as the server did, in every recorded state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The simulated server does with every recorded request what the server did, and has the same limits every 10 seconds."""
+"""The simulated server handles every recorded request as the real server did, and has the same limits every 10 seconds."""
 
 from __future__ import annotations
 

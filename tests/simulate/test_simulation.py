@@ -541,7 +541,7 @@ def test_flows_are_summarized_in_linear_time() -> None:
 @given(loads())
 @settings(max_examples=15)
 def test_warmup_counts_nothing_and_loses_nothing(wanted: Load) -> None:
-    """The requests of a longer load are those of its first part and those after a warm-up of the same length."""
+    """A longer load without a warm-up has the same requests as its first part as a warm-up, followed by its second part."""
     warmup = 2 * SECOND
     wanted = wanted._replace(
         clients=tuple(client._replace(bursts=()) for client in wanted.clients if client.think is None and client.rate)

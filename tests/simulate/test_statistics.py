@@ -17,11 +17,11 @@ SHORT = "{type: Queue, queuing: {queues: 64, handSize: 1, queueLengthLimit: 1}}"
 
 
 def test_every_figure_of_a_level() -> None:
-    """Two servers, with 1 seat each.
+    """There are two servers with 1 seat each.
 
-    On each server, `one` sends 3 requests at 0 s: the first one executes, the second one waits until 1 s, and the queue is full
-    for the third one, which is sent again at 1 s and waits until 2 s. `two` leaves its queue after 250 ms, and the deadline of
-    `three` is before the end of its execution.
+    On each server, `one` sends 3 requests at 0 s. The first request executes, and the second waits until 1 s. The queue
+    is full for the third, which is sent again at 1 s and waits until 2 s. `two` leaves its queue after 250 ms. The
+    deadline of `three` is before the end of its execution.
     """
     found = result_at(
         simulate(

@@ -30,7 +30,7 @@ def result_of(name: str, rejected: dict[str, int], **values: Any) -> ClientResul
 
 
 def level_of(*clients: ClientResult, name: str = "workload-low", **values: Any) -> LevelResult:
-    """Return the result of a level with 100 attempts that wait for nothing."""
+    """Return the result of a level with 100 attempts that do not wait."""
     rejected: dict[str, int] = {}
     for row in clients:
         for reason, count in row.rejected.items():

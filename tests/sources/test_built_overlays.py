@@ -1,4 +1,4 @@
-"""The recorded output of the overlays, against the kubectl or kustomize that is installed."""
+"""Compares the recorded output of the overlays with the output of the installed kubectl or kustomize."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading a running cluster, with a real kubectl if there is one, and with programs that fail in its place."""
+"""Reading a running cluster, with the installed kubectl if there is one, and with stand-ins for kubectl that fail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words that name where a configuration comes from."""
+"""The arguments that name the sources of a configuration."""
 
 from __future__ import annotations
 

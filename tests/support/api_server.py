@@ -122,7 +122,7 @@ def listen(answers: Mapping[str, tuple[int, Any]], certificate: Path | None = No
 
 
 class _Server(ThreadingHTTPServer):
-    """A server that does not report clients which end a connection, such as those that reject its certificate."""
+    """A server that does not report closed connections, such as those of clients that reject its certificate."""
 
     def handle_error(self, *_: object) -> None:
         pass

@@ -484,7 +484,7 @@ def plain(value: Any) -> Any:
 
 
 def shape(value: Any) -> str:
-    """Return a key that is equal for values that have the same text in YAML."""
+    """Return a key that is equal for values with the same text in YAML."""
     return f"{type(value).__name__}:{json.dumps(plain(value), sort_keys=True)}"
 
 

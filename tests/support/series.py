@@ -50,7 +50,7 @@ class Recording(NamedTuple):
     start: float
     """Time of the first scrape, in seconds since 1970."""
     started: float | None
-    """Time at which the cause started, or None."""
+    """Time at which the cause started, or None without a cause."""
     ended: float | None
     seats: str
     objects: tuple[dict[str, Any], ...]

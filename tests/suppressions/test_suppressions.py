@@ -82,7 +82,7 @@ def put(line: str, comment: str, text: str = MANIFEST) -> str:
 
 
 def before(line: str, comment: str, text: str = MANIFEST) -> str:
-    """Return the manifest with a comment on its own line, indented like the next one."""
+    """Return the manifest with a comment before a line, on a line of its own with the same indentation."""
     at = text.index(line)
     start = text.rfind("\n", 0, at) + 1
     indent = text[start:at] if not text[start:at].strip() else ""

@@ -22,7 +22,10 @@ GREPPED = re.compile(r"^(# (HELP|TYPE) )?apiserver_flowcontrol_(current|dispatch
 
 
 def metrics(age: int = 100, /, **values: float) -> str:
-    """Return metrics of a server with 40 seats and a level of 10 seats, which waits for nothing unless `values` says so."""
+    """Return metrics of a server with 40 seats and a level of 10 seats.
+
+    No request waits, unless `values` contains waiting requests.
+    """
     defaults: dict[str, float] = {
         "nominal": 10, "lower": 5, "upper": 50, "current": 10, "used": 10, "waiting": 0, "average": 5, "high": 10,
         "dispatched": 1000, "rejected": 0, "seconds": 50, "waits": 0, "deviation": 0,
@@ -82,7 +85,7 @@ def test_two_snapshots() -> None:
     before = metrics(100, waiting=40, waits=10)
     assert overloaded(before, metrics(120, waiting=40, waits=910, dispatched=3000)) == ["low"]
     assert overloaded(before, metrics(120, waiting=40, waits=11, dispatched=3000)) == []
-    # The requests that waited at the earlier snapshot and those that wait now may belong to two bursts.
+    # The waiting requests of the two snapshots may belong to two different bursts.
     assert overloaded(before, metrics(105, waiting=40, waits=910, dispatched=3000)) == []
 
 
@@ -93,7 +96,7 @@ def test_few_rejections_are_no_overload(rejected: int) -> None:
 
 
 def test_blocking_probability() -> None:
-    """Erlang's loss formula: 1 seat that is in use for half of the time rejects half of the requests."""
+    """Erlang's loss formula: if the only seat is in use for half of the time, half of the requests are rejected."""
     assert blocking_probability(0.5, 1) == pytest.approx(0.5)
     assert blocking_probability(0.8, 1) == pytest.approx(0.8)
     assert blocking_probability(3, 12) < 0.001

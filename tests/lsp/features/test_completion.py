@@ -194,7 +194,7 @@ RULES = ("spec", "rules", 0)
 def test_required_fields_are_those_that_the_server_requires(
     kind: str, path: tuple[str | int, ...], field: str, old: str, new: str
 ) -> None:
-    """Each field that the completion marks as required is rejected if absent, in a manifest that is accepted with it."""
+    """If a field is marked as required, the server rejects the manifest without this field, and accepts it with this field."""
     owner = find_field(kind, "v1", NEWEST, path)
     assert owner is not None
     assert field in [missing.name for missing in owner.list_missing({}) if missing.required]
@@ -274,7 +274,7 @@ def _words() -> list[tuple[int, int, str]]:
 
 @pytest.mark.parametrize(("start", "end", "word"), [*_words()], ids=str)
 def test_the_next_word_is_proposed(start: int, end: int, word: str) -> None:
-    """Complete in a document that ends at the cursor, and in one that continues."""
+    """Complete at the end of a document, and within a document."""
     for length in {0, 1, len(word) // 2, len(word)}:
         cursor = min(start + length, end)
         line = TYPED.index("\n", cursor)
