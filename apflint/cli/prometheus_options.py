@@ -19,8 +19,8 @@ PROMETHEUS = "Prometheus"
 _DEFAULT_SECONDS = 3600
 _URL_HELP = "Read the metrics of the API servers from this Prometheus, Thanos or Mimir."
 _SELECTOR_HELP = 'Matchers that select the metrics of kube-apiserver, such as cluster="prod". [default: the usual jobs]'
-_SINCE_HELP = "Diagnose the worst interval after this time, or in this last part, such as 2h."
-_UNTIL_HELP = "Diagnose the worst interval before this time, or before this last part."
+_SINCE_HELP = "Diagnose the worst interval after this time, or in the last part of this length, such as 2h."
+_UNTIL_HELP = "Diagnose the worst interval before this time, or before the last part of this length."
 _BASELINE_HELP = "Compare with this time before --since, such as 1d, or with START/END."
 
 
@@ -44,7 +44,11 @@ class PrometheusOptions(NamedTuple):
     baseline: Annotated[
         str | None,
         option(
-            PROMETHEUS, _BASELINE_HELP, "--baseline", metavar="TIME", show_default="as long as the period, before it"
+            PROMETHEUS,
+            _BASELINE_HELP,
+            "--baseline",
+            metavar="TIME",
+            show_default="the time of the same length before the period",
         ),
     ] = None
     header: Annotated[
@@ -63,13 +67,15 @@ class PrometheusOptions(NamedTuple):
     ] = None
     client_key: Annotated[
         str | None,
-        option(PROMETHEUS, "Key of --client-certificate, unless its file has it.", "--client-key", metavar="FILE"),
+        option(
+            PROMETHEUS, "Private key of --client-certificate, if it is in another file.", "--client-key", metavar="FILE"
+        ),
     ] = None
     insecure_skip_tls_verify: Annotated[
         bool,
         option(
             PROMETHEUS,
-            "Do not verify the certificate: anybody can answer, and read credentials.",
+            "Do not verify the certificate. Any server can then answer, and read the credentials.",
             "--insecure-skip-tls-verify",
         ),
     ] = False

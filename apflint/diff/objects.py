@@ -81,7 +81,7 @@ def compare_objects(old: Configuration, new: Configuration) -> tuple[ObjectChang
     for key in dict.fromkeys((*before, *after)):
         was, now = before.get(key), after.get(key)
         if was is not None and now is None:
-            imagined = ["the server imagines its own"] if (was.kind, was.name) in new.imagined else []
+            imagined = ["the server uses a built-in substitute"] if (was.kind, was.name) in new.imagined else []
             changes.append(ObjectChange(was.kind, was.name, "removed", (*_summarize(was), *imagined)))
         elif was is None and now is not None:
             changes.append(ObjectChange(now.kind, now.name, "added", _summarize(now)))

@@ -169,7 +169,7 @@ class ObjectFinder:
         """Report a document that cannot be parsed, or only count it if it is not an APF object."""
         text = self.source.text
         if not mentions_apf(text, document.start, document.end):
-            self.others["unreadable, but nothing of API Priority and Fairness in it"] += 1
+            self.others["unreadable, but without objects of API Priority and Fairness"] += 1
         elif kind := find_other_kind(text, document.start, document.end):
             self._count_object(kind)
         elif error.limit:

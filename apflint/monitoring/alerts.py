@@ -422,7 +422,7 @@ def _exempt(source: Queries, thresholds: Thresholds, texts: _Texts) -> Iterator[
         _RECENT,
         "warning",
         f"Exempt requests use {_PERCENT} of the seats that priority levels lend",
-        f"Server {texts.server}. Nothing limits these requests, and the other levels get fewer seats. A client that is not an"
+        f"Server {texts.server}. These requests have no limit, and the other levels get fewer seats. A client that is not an"
         " administrator is probably in the group system:masters.",
         "APF803",
     )

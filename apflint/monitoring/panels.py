@@ -67,7 +67,7 @@ def _overview(source: Queries) -> Iterator[Panel]:
     limited = source.of_levels("!~", (EXEMPT,))
     yield Panel(
         "Use of the seats that a level can get now",
-        "1 and more: requests wait or are rejected. Requests that wait count as well, from 1.26 on.",
+        "From 1 on, requests wait or are rejected. From 1.26 on, waiting requests count, too.",
         "percentunit",
         (Target(source.share_of_limit(limited), label),),
     )
@@ -83,7 +83,9 @@ def _overview(source: Queries) -> Iterator[Panel]:
         "Waits, 99th percentile", "By default, the server rejects a request after 15 s.", "s", (Target(waits, label),)
     )
     waiting = source.total(metric_names.WAITING)
-    yield Panel("Waiting requests", "A level without queues has none.", "short", (Target(waiting, label),))
+    yield Panel(
+        "Waiting requests", "A level without queues never has waiting requests.", "short", (Target(waiting, label),)
+    )
 
 
 def _exempt(source: Queries) -> Iterator[Panel]:
@@ -96,7 +98,8 @@ def _exempt(source: Queries) -> Iterator[Panel]:
     demand = f"max by ({source.server}) ({source.select(metric_names.DEMAND_AVERAGE, exempt)})"
     yield Panel(
         "Seats of exempt requests",
-        "Nothing limits them. They use up the seats that other levels lend, so these levels fall to their min limits.",
+        "Exempt requests have no limit. They use up the seats that other levels lend, so the limits of these levels decrease to"
+        " their min limits.",
         "short",
         (
             Target(demand, "{{instance}} exempt"),

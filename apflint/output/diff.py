@@ -56,7 +56,7 @@ TITLES = {
     "limits": "same FlowSchema, other queues",
 }
 """Description of each type of change."""
-_RARE = "rare: only a user of Kubernetes' own that is in additional groups"
+_RARE = "rare: only a built-in user of Kubernetes that is in additional groups"
 _LABEL_CELLS = 9
 _MAX_NAMED = 3
 _FIGURES = {

@@ -225,7 +225,7 @@ def _tabulate_seats(state: ServerState) -> Table:
         "CURRENT: the limit now, between MIN and MAX. IN USE: the seats of executing requests.",
         (
             "DEMAND: the highest number of seats in use or waited for in the last completed adjustment period (10 s)."
-            " SMOOTHED: what the server borrows for."
+            " SMOOTHED: the demand for which the server borrows seats."
         ),
     )
     return Table((_LEVEL, *map(Column, _SEATS)), rows, "Seats", notes)

@@ -22,7 +22,7 @@ _VERDICTS = {
     "healthy": "Healthy",
     "past": "Healthy now, and overloaded in the past",
     "overloaded": "Overloaded",
-    "not-apf": "Not a matter of API Priority and Fairness",
+    "not-apf": "Not caused by API Priority and Fairness",
 }
 _TONES: dict[str, Tone] = {"healthy": "good", "past": "good", "overloaded": "error", "not-apf": "error"}
 _INDENT = "    "

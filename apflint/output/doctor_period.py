@@ -166,7 +166,7 @@ def _describe_load(cluster: ClusterReading) -> str:
     if load.is_calm:
         return f"nothing waits or is rejected in the period; {pluralize(round(load.executing), 'request')} executing"
     if not load.rejected and not load.waiting:
-        return "the longest waits of the period, but nothing waits at its end, and nothing is rejected"
+        return "the longest waits of the period; at its end, no request waits or is rejected"
     return f"the worst of the period, with {load.rejected:,.1f} rejections/s and {load.waiting:,.0f} waiting at its end"
 
 

@@ -132,10 +132,10 @@ def describe_imagined(imagined: Iterable[tuple[str, str]]) -> Iterator[str]:
     """Yield a sentence for each mandatory object (kind and name) that the API server adds if it is missing."""
     for kind, name in sorted(imagined):
         if kind == "PriorityLevelConfiguration":
-            yield f'The priority level "{name}" is missing; the server imagines it.'
+            yield f'The priority level "{name}" is missing; the server uses a built-in substitute.'
         else:
             place = "before all others" if name == EXEMPT else "after all others"
-            yield f'The FlowSchema "{name}" is missing or dangles; the server imagines it, {place}.'
+            yield f'The FlowSchema "{name}" is missing or dangles; the server uses a built-in substitute, {place}.'
 
 
 def describe_subject(subject: Subject) -> str:

@@ -171,7 +171,7 @@ def list_notes(result: SimulationResult) -> Iterator[str]:
         )
     unfinished = sum(client.unfinished for level in result.levels for client in level.clients)
     if unfinished:
-        yield f"After the end of the simulation, {unfinished:,} retries were due. They did not happen."
+        yield f"After the end of the simulation, {unfinished:,} retries were due. The simulation does not include them."
 
 
 def _has_early_rejections(result: SimulationResult) -> bool:

@@ -144,7 +144,7 @@ def find_refusal(subject: Subject) -> str | None:
     if (subject.kind, name) == ("Group", "system:masters"):
         return f"{text} is exempt: its requests never wait, and Kubernetes relies on that in an emergency"
     if (subject.kind, name) == ("Group", NODES) or name.startswith(NODE_PREFIX):
-        return f"{text} stands for kubelets, whose heartbeats and requests have the levels node-high and system"
+        return f"{text} matches kubelets, whose heartbeats and requests have the levels node-high and system"
     account = subject.service_account
     is_platform = name.startswith(PLATFORM_USER_PREFIXES)
     if account is not None:

@@ -273,7 +273,7 @@ def _parse_resource(verb: str, what: str, name: str, namespace: str | None) -> t
     if target.name == "namespaces" and not target.group:
         scope = ""
         if name and (subresource or requires_name(verb)):
-            notes.append(f'A request for the namespace "{name}" itself counts as one in that namespace.')
+            notes.append(f'A request for the namespace "{name}" itself is treated as a request in that namespace.')
     elif target.known is not None and not target.known.namespaced:
         scope = ""
         if namespace:

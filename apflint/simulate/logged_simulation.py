@@ -135,7 +135,7 @@ def list_unpredictable(survey: LogSurvey, replay: Replay) -> Iterator[str]:
             yield (
                 f"the waits of {user}: {verb} {resource}. In the log, a request takes {format_duration(growth.median_of_few)} if at"
                 f" most {growth.few} execute at once, and {format_duration(growth.median_of_many)} if at least {growth.many} do. The"
-                " change gives them other seats, so their service times change too, and the simulation keeps those of the log."
+                " change gives them other seats, so their service times change, too. But the simulation uses those of the log."
             )
 
 

@@ -339,7 +339,10 @@ def test_narrow_and_colored_text(snapshot: SnapshotAssertion) -> None:
 def test_server_imagines_missing_mandatory_objects() -> None:
     text = render(parse_words(("get", "/healthz"), user="alice"), explainer(".", defaults=False))
     assert text.startswith('FlowSchema "catch-all" -> priority level "catch-all"')
-    assert 'The FlowSchema "exempt" is missing or dangles; the server imagines it, before all others.' in text
+    assert (
+        'The FlowSchema "exempt" is missing or dangles; the server uses a built-in substitute, before all others.'
+        in text
+    )
     assert 'skipped: the priority level "nowhere" does not exist (line 29)' in text
 
 

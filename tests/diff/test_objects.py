@@ -168,7 +168,7 @@ def test_imagined_objects_are_not_stored() -> None:
     found = compare_objects(side(), side(defaults=False))
     assert {change.change for change in found} == {"removed"}
     expected = {(change.kind, change.name): change.details[-1] for change in found}
-    imagined = {at for at, last in expected.items() if last == "the server imagines its own"}
+    imagined = {at for at, last in expected.items() if last == "the server uses a built-in substitute"}
     kinds = ("FlowSchema", "PriorityLevelConfiguration")
     assert imagined == {(kind, name) for kind in kinds for name in ("exempt", "catch-all")}
     assert compare_objects(side(defaults=False), side(defaults=False)) == ()

@@ -65,10 +65,10 @@ def fix(
 ) -> int:
     """Fix findings in the files, preserving comments, quotes and order.
 
-    A safe fix keeps the meaning of an object, or what it plainly should mean.
-    The result is checked again: a fix that does not remove its finding, or
-    leads to another one, is refused. For standard input (-), the result goes
-    to standard output.
+    A safe fix keeps the meaning of an object, or restores the meaning that was
+    certainly intended. The result is checked again: a fix is refused if it does
+    not remove its finding, or causes another finding. For standard input (-),
+    the result goes to standard output.
 
     Exits with 1 if a fix is refused, or if --diff shows edits.
     """

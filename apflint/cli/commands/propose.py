@@ -126,15 +126,15 @@ def propose(
     exit_zero: options.ExitZero = False,
     color: options.Color = "auto",
 ) -> int:
-    """Propose a level for a client, or what would have prevented an incident.
+    """Propose a level for a client, or a change that would have prevented an incident.
 
-    With --isolate: proven for all requests, exactly those of the client move,
-    and none of a system component.
+    With --isolate, proofs for all requests show that exactly the requests of the
+    client move, and no requests of system components.
 
-    With audit logs: the smallest change whose simulation meets the goals. It is
-    searched on one part of the incident, and measured on the other. Without
-    --protect, everybody is protected who is not the cause. If seats are not the
-    cause, there is no proposal.
+    With audit logs, the proposal is the smallest change that meets the goals in a
+    simulation. The search uses one part of the incident, and the report shows the
+    effects on the other part. Without --protect, all clients except the cause are
+    protected. If seats are not the cause, there is no proposal.
 
     Nothing is applied. Exits with 1 if there is no proposal, and with 2 if the
     simulation does not reproduce the log.

@@ -57,8 +57,8 @@ if TYPE_CHECKING:
 _ENGINE = "Engine"
 _MAX_NAMED_FILES = 3
 _LOG_HELP = "Audit logs: files, directories, patterns, or - for standard input; also .gz and .zst."
-_SINCE_HELP = "Only requests received at this time or later, or in this last part of the log, such as 2h."
-_UNTIL_HELP = "Only requests received before this time, or before this last part of the log."
+_SINCE_HELP = "Only requests received at this time or later, or in the last part of the log of this length, such as 2h."
+_UNTIL_HELP = "Only requests received before this time, or before the last part of the log of this length."
 _WHERE_HELP = "Only requests with this value, such as user=alice, verb!=watch or user=system:node:*; repeatable."
 _COMPARE_HELP = "Show which requests another configuration assigns differently: manifests, cluster:NAME, git:REVISION[:PATH], live, or defaults:X.Y for the same manifests with another release."
 _BY_HELP = "Group the requests by these, separated by commas: user, group, userAgent, verb, resource, namespace, flowSchema, priorityLevel, flow, status, server."

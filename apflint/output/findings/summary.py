@@ -22,9 +22,9 @@ _DOCUMENTS = {
         "template or patch, not a manifest yet (APF003 says how to render it)",
         "templates or patches, not manifests yet (APF003 says how to render them)",
     ),
-    "unreadable, but nothing of API Priority and Fairness in it": (
-        "document that is neither YAML nor JSON and contains nothing of API Priority and Fairness",
-        "documents that are neither YAML nor JSON and contain nothing of API Priority and Fairness",
+    "unreadable, but without objects of API Priority and Fairness": (
+        "document that is neither YAML nor JSON and contains no object of API Priority and Fairness",
+        "documents that are neither YAML nor JSON and contain no objects of API Priority and Fairness",
     ),
     "no Kubernetes object": ("document that is not a Kubernetes object", "documents that are not Kubernetes objects"),
     "other kinds": ("document of another kind", "documents of other kinds"),
