@@ -87,10 +87,7 @@ MAX_PROMETHEUS_POINTS = Bound(
 MAX_PROMETHEUS_SERVERS = Bound(100, "an error")
 """Maximum number of API servers that one run reads from Prometheus. Each takes about four queries."""
 MAX_PROMETHEUS_INTERVALS = Bound(5, "nothing: other intervals are not diagnosed")
-"""Maximum number of intervals of a cluster that are diagnosed, the worst first.
-
-The diagnosis ends when an interval has a cause.
-"""
+"""Maximum number of intervals of a cluster that are diagnosed, the worst first. Diagnosis ends when an interval has a cause."""
 MAX_CREDENTIAL_BYTES = Bound(64 * 1024, "an error")
 """Maximum number of bytes in the file with the bearer token for Prometheus."""
 MAX_SERVER_LEVELS = Bound(10_000, "an error")
@@ -110,10 +107,7 @@ MAX_CONNECT_SECONDS = Bound(4, "the report names the API server and the reason")
 MAX_REPEATED_REQUESTS = Bound(4, "the report states that there may be further API servers")
 """Maximum number of further requests to a load balancer, which may pass them to other API servers."""
 MAX_LIVE_PAGES = Bound(100, "an error")
-"""Maximum number of pages in which an API server returns the objects of a kind.
-
-apflint does not set the parameter `limit`, so API servers usually return all objects in a single page.
-"""
+"""Maximum number of pages in which an API server returns the objects of a kind. apflint requests all objects in a single page."""
 
 
 # Settings, baselines, suppressions
