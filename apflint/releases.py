@@ -1,8 +1,11 @@
 """The Kubernetes releases that apflint knows, 1.18 to 1.37, and the differences between them with their sources.
 
 "Recorded" means observed on running kube-apiservers (1.21.1, 1.25.10, 1.26.5, 1.28.3, 1.29.1, 1.31.14, 1.36.2). 1.37 was not
-recorded. According to its source code, its flowcontrol group equals that of 1.36. `apflint.builtin` has the objects that each
-release creates. Paths of sources are relative to staging/src/k8s.io/apiserver/pkg unless they start with another directory.
+recorded. Its properties come from kubernetes/api, apimachinery, apiserver and component-base, read at v0.37.0-beta.0 and at the
+master branch of 2026-07-24, and from merged pull requests. In these sources, 1.37 differs from 1.36 only in
+`reports_missing_types_as_required` and `checks_fields_of_invalid_types`, and in metrics (`apflint.doctor.metric_names`).
+`apflint.builtin` has the objects that each release creates. Paths of sources are relative to staging/src/k8s.io/apiserver/pkg
+unless they start with another directory.
 """
 
 from __future__ import annotations
@@ -230,6 +233,26 @@ class Release(NamedTuple):
         issue 121510, pull request 123001). Recorded: rejected in 1.29, accepted in 1.31.
         """
         return self.minor >= 30
+
+    @property
+    def reports_missing_types_as_required(self) -> bool:
+        """Whether a missing type of a level, or of its `limitResponse`, is rejected as FieldValueRequired.
+
+        Earlier releases reject it as FieldValueNotSupported, like an unknown type. Source: kubernetes/kubernetes pull request
+        138740. Pull request 139366 ports it to 1.36, but not to 1.36.2: recorded as FieldValueNotSupported.
+        """
+        return self.minor >= 37
+
+    @property
+    def checks_fields_of_invalid_types(self) -> bool:
+        """Whether servers check `limited`, `exempt` and `limitResponse` of a level whose type is missing, unknown or not allowed.
+
+        Earlier releases check the fields only after the types. Source: the rules `modeDiscriminator` and `ifMode` in
+        staging/src/k8s.io/api/flowcontrol/v1/types.go, alpha in 1.36 and beta in 1.37 (kubernetes/kubernetes pull request 140166);
+        feature gate DeclarativeValidationBeta, on by default since 1.36; and `Discriminated` in
+        staging/src/k8s.io/apimachinery/pkg/api/validate/discriminator.go.
+        """
+        return self.minor >= 37
 
     def forbids_preserve_zero_annotation(self, version: str) -> bool:
         """Return whether servers reject a level with the preserve-zero annotation (Forbidden, `metadata.annotations`)."""

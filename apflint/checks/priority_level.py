@@ -1,4 +1,8 @@
-"""APF301 to APF310, APF312: the spec of a priority level. Source: `ValidatePriorityLevelConfigurationSpec`."""
+"""APF301 to APF310, APF312: the spec of a priority level.
+
+Sources: `ValidatePriorityLevelConfigurationSpec` in pkg/apis/flowcontrol/validation/validation.go of kubernetes/kubernetes, and from
+1.37 on also the rules beginning with `+k8s:` in staging/src/k8s.io/api/flowcontrol/v1/types.go.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +24,11 @@ from apflint.spelling import did_you_mean, find_intended
 from apflint.wording import quote
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from apflint.finding import Problem
-    from apflint.model import ExemptPriorityLevelConfiguration, PriorityLevelConfiguration
+    from apflint.model import ExemptPriorityLevelConfiguration, LimitResponse, PriorityLevelConfiguration
+    from apflint.releases import Release
     from apflint.workspace import Workspace
 
 _TYPES = ("Limited", "Exempt")
@@ -61,16 +66,7 @@ def mismatched_level_type(workspace: Workspace) -> Iterator[Problem]:
     for level in workspace.priority_levels:
         spec, place, is_exempt = level.spec, Place(level.document, ("spec",)), level.name == "exempt"
         if spec.type not in _TYPES:
-            yield not_supported(
-                place / "type",
-                f"unknown priority level type {quote(spec.type)}" if spec.type else "priority level has no type",
-                notes=(
-                    *(() if is_exempt else ('Type Exempt is allowed only for the priority level "exempt".',)),
-                    *(() if spec.limited is None else ("The API server checks limited only if the type is valid.",)),
-                ),
-                help='use type Exempt, as required for "exempt"' if is_exempt else "use type Limited",
-                fix=_fix_type(place / "type", level),
-            )
+            yield from _invalid_level_type(workspace.release, level)
         elif spec.type == "Limited":
             if spec.exempt is not None:
                 fix = remove_field((*place.path, "exempt"), safe=False) if spec.limited is not None else None
@@ -89,6 +85,36 @@ def mismatched_level_type(workspace: Workspace) -> Iterator[Problem]:
             )
 
 
+def _invalid_level_type(release: Release, level: PriorityLevelConfiguration) -> Iterator[Problem]:
+    """Yield the problems of a priority level without type, or of an unknown type."""
+    spec, place, is_exempt = level.spec, Place(level.document, ("spec",)), level.name == "exempt"
+    expected = "Exempt" if is_exempt else "Limited"
+    notes = () if is_exempt else ('Type Exempt is allowed only for the priority level "exempt".',)
+    if spec.limited is not None:
+        part = "the numbers in limited" if release.checks_fields_of_invalid_types else "limited"
+        notes = (*notes, f"The API server checks {part} only if the type is valid.")
+    yield _reject_type(release, spec.type)(
+        place / "type",
+        f"unknown priority level type {quote(spec.type)}" if spec.type else "priority level has no type",
+        notes=notes,
+        help='use type Exempt, as required for "exempt"' if is_exempt else "use type Limited",
+        fix=_fix_type(place / "type", level),
+    )
+    fields = (("limited", "Limited", spec.limited), ("exempt", "Exempt", spec.exempt))
+    for name, type_, value in fields if release.checks_fields_of_invalid_types else ():
+        if value is not None:
+            yield forbidden(
+                (place / name).at_key(),
+                f"field {quote(name)} is allowed only in a priority level of type {type_}",
+                help=f"use type {type_}" if type_ == expected else f"remove {quote(name)}",
+            )
+
+
+def _reject_type(release: Release, type_: str) -> Callable[..., Problem]:
+    """Return the function that makes a problem about a missing or unknown type."""
+    return required if not type_ and release.reports_missing_types_as_required else not_supported
+
+
 def _fix_type(place: Place, level: PriorityLevelConfiguration) -> Fix | None:
     """Return a fix that writes the required type, or None if neither a misspelling nor the other fields confirm the type."""
     spec, expected = level.spec, "Exempt" if level.name == "exempt" else "Limited"
@@ -104,34 +130,64 @@ def mismatched_limit_response(workspace: Workspace) -> Iterator[Problem]:
     for limited_place, limited in workspace.limited():
         response, place = limited.limit_response, limited_place / "limitResponse"
         if response.type not in _RESPONSES:
-            fix = correct_spelling((*place.path, "type"), response.type, _RESPONSES)
-            if not response.type and response.queuing is not None:
-                fix = set_field(place.document, (*place.path, "type"), "Queue", "write type: Queue", safe=False)
-            yield not_supported(
-                place / "type",
-                f"unknown limitResponse type {quote(response.type)}" if response.type else "limitResponse has no type",
-                notes=() if response.queuing is None else ("The API server checks queuing only if the type is valid.",),
-                help=did_you_mean(response.type, _RESPONSES)
-                or "use Queue to let requests wait for a seat, or Reject to answer 429 at once",
-                fix=fix,
-            )
-        elif response.type == "Reject" and response.queuing is not None:
-            yield forbidden(
-                (place / "queuing").at_key(),
-                'field "queuing" is not allowed in a limitResponse of type Reject',
-                help="remove queuing, or change the type to Queue",
-                fix=remove_field((*place.path, "queuing"), safe=True),
-            )
-        elif response.type == "Queue" and response.queuing is None:
-            # If the fix adds a field, it also adds the mapping `queuing`. The default number of queues is 64
-            # (DefaultQueues).
-            insertion = Insert((*place.path, "queuing", "queues"), 64)
-            yield required(
-                place / "queuing",
-                'limitResponse of type Queue requires the field "queuing"',
-                help="add queuing; queuing: {} uses all defaults",
-                fix=Fix("add queuing with 64 queues, the default", safe=False, operations=(insertion,)),
-            )
+            yield _invalid_response_type(workspace.release, place, response)
+        yield from _mismatched_queuing(workspace.release, place, response)
+    if workspace.release.checks_fields_of_invalid_types:
+        yield from _responses_of_other_levels(workspace)
+
+
+def _responses_of_other_levels(workspace: Workspace) -> Iterator[Problem]:
+    """Yield the problems of a limitResponse in levels of another type than Limited. An unknown type of the response is ignored."""
+    for level in workspace.priority_levels:
+        if level.spec.type != "Limited" and level.spec.limited is not None:
+            response = level.spec.limited.limit_response
+            place = Place(level.document, ("spec", "limited", "limitResponse"))
+            if not response.type:
+                yield _invalid_response_type(workspace.release, place, response)
+            yield from _mismatched_queuing(workspace.release, place, response)
+
+
+def _invalid_response_type(release: Release, place: Place, response: LimitResponse) -> Problem:
+    """Return the problem of a limitResponse without type, or of an unknown type."""
+    fix = correct_spelling((*place.path, "type"), response.type, _RESPONSES)
+    if not response.type and response.queuing is not None:
+        fix = set_field(place.document, (*place.path, "type"), "Queue", "write type: Queue", safe=False)
+    part = "the numbers in queuing" if release.checks_fields_of_invalid_types else "queuing"
+    return _reject_type(release, response.type)(
+        place / "type",
+        f"unknown limitResponse type {quote(response.type)}" if response.type else "limitResponse has no type",
+        notes=() if response.queuing is None else (f"The API server checks {part} only if the type is valid.",),
+        help=did_you_mean(response.type, _RESPONSES)
+        or "use Queue to let requests wait for a seat, or Reject to answer 429 at once",
+        fix=fix,
+    )
+
+
+def _mismatched_queuing(release: Release, place: Place, response: LimitResponse) -> Iterator[Problem]:
+    """Yield the problem of a limitResponse whose field `queuing` does not fit its type."""
+    if response.type == "Reject" and response.queuing is not None:
+        yield forbidden(
+            (place / "queuing").at_key(),
+            'field "queuing" is not allowed in a limitResponse of type Reject',
+            help="remove queuing, or change the type to Queue",
+            fix=remove_field((*place.path, "queuing"), safe=True),
+        )
+    elif response.type == "Queue" and response.queuing is None:
+        # If the fix adds a field, it also adds the mapping `queuing`. The default number of queues is 64
+        # (DefaultQueues).
+        insertion = Insert((*place.path, "queuing", "queues"), 64)
+        yield required(
+            place / "queuing",
+            'limitResponse of type Queue requires the field "queuing"',
+            help="add queuing; queuing: {} uses all defaults",
+            fix=Fix("add queuing with 64 queues, the default", safe=False, operations=(insertion,)),
+        )
+    elif response.type not in _RESPONSES and response.queuing is not None and release.checks_fields_of_invalid_types:
+        yield forbidden(
+            (place / "queuing").at_key(),
+            'field "queuing" is allowed only in a limitResponse of type Queue',
+            help="use type Queue, or remove queuing",
+        )
 
 
 def _exempt(workspace: Workspace) -> Iterator[tuple[Place, ExemptPriorityLevelConfiguration]]:

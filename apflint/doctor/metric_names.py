@@ -5,6 +5,7 @@ kubernetes/kubernetes pull requests 113485 (borrowing, 1.26), 118960 (`current_e
 kube-apiserver 1.36.2, as recorded. Servers up to 1.34 hide a metric from the release after the one that deprecates it: 1.30
 deprecates `request_concurrency_limit`, and 1.31 `request_concurrency_in_use`. Later servers hide a stable metric three releases
 after the one that deprecates it: 1.34 deprecates `apiserver_storage_objects` (`shouldHide` in metrics/registry.go of component-base).
+1.37 deletes the two metrics that 1.30 and 1.31 deprecate (kubernetes/kubernetes pull request 140044).
 """
 
 from __future__ import annotations
@@ -136,6 +137,10 @@ ETCD_SUM, ETCD_COUNT = (
     Quantity("time in etcd", (Metric(f"etcd_request_duration_seconds_{part}", 18),), is_permanent=False)
     for part in ("sum", "count")
 )
+LIST_OPERATION_PREFIX = "list"
+"""Start of the label `operation` of requests to etcd whose duration depends on the number of objects.
+
+`list` and `listWithCount` in all releases, `listOnlyKeys` from 1.34 on, `listStream` from 1.37 on (`RecordEtcdRequest` in storage/etcd3)."""
 TERMINATIONS = Quantity(
     "requests that the server ended", (Metric("apiserver_request_terminations_total", 20),), is_permanent=False
 )

@@ -442,7 +442,8 @@ def _slow_service(source: Queries, levels: Levels, thresholds: Thresholds, texts
         f"Server {texts.server}. {more_seats} Look at admission webhooks, etcd, and lists of many objects.",
         "APF802",
     )
-    etcd = source.mean(metric_names.ETCD_SUM, metric_names.ETCD_COUNT, 'operation!~"list.*"', by=source.server)
+    single_objects = f'operation!~"{metric_names.LIST_OPERATION_PREFIX}.*"'
+    etcd = source.mean(metric_names.ETCD_SUM, metric_names.ETCD_COUNT, single_objects, by=source.server)
     yield Alert(
         "APFSlowEtcd",
         f"{etcd} > {_number(thresholds.etcd)}\nand {_has_queued(source, by=source.server)}",

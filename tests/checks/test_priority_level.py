@@ -27,27 +27,89 @@ def test_help_for_an_unknown_type_depends_on_the_name(name: str, level_type: str
     assert str(finding.help).startswith(f"use type {required}")
 
 
-NOT_CHECKED = "The API server checks limited only if the type is valid."
-
-
+@pytest.mark.parametrize(("kubernetes", "part"), [("1.36", "limited"), ("1.37", "the numbers in limited")])
 @pytest.mark.parametrize("level_type", ["limited", "", "Unlimited"])
-def test_fields_of_a_level_of_unknown_type_are_not_checked(level_type: str) -> None:
-    """As recorded from kube-apiserver: `{type: limited, limited: {}}` is rejected for spec.type alone."""
-    limited = {"nominalConcurrencyShares": -5, "limitResponse": {"type": "Queue"}}
-    (finding,) = findings(manifest(KIND, {"type": level_type, "limited": limited}), only="APF30")
-    assert finding.rule == "APF302"
-    assert NOT_CHECKED in finding.notes
-    (other,) = findings(manifest(KIND, {"type": level_type}), only="APF30")
-    assert NOT_CHECKED not in other.notes
+def test_numbers_of_a_level_of_unknown_type_are_not_checked(level_type: str, kubernetes: str, part: str) -> None:
+    limited = {"nominalConcurrencyShares": -5, "limitResponse": {"type": "Queue", "queuing": {}}}
+    not_checked = f"The API server checks {part} only if the type is valid."
+    level = manifest(KIND, {"type": level_type, "limited": limited})
+    finding, *others = findings(level, only="APF30", kubernetes=kubernetes)
+    assert rule_ids([finding, *others]) == ["APF302"] * (2 if kubernetes == "1.37" else 1)
+    assert not_checked in finding.notes
+    (other,) = findings(manifest(KIND, {"type": level_type}), only="APF30", kubernetes=kubernetes)
+    assert not_checked not in other.notes
     rules = rule_ids(findings(manifest(KIND, {"type": "Limited", "limited": limited}), only="APF30"))
-    assert sorted(rules) == ["APF303", "APF304"]
+    assert rules == ["APF304"]
 
 
-def test_queues_of_an_unknown_response_are_not_checked() -> None:
+@pytest.mark.parametrize(
+    ("kubernetes", "part", "count"), [("1.36", "queuing", 1), ("1.37", "the numbers in queuing", 2)]
+)
+def test_queues_of_an_unknown_response_are_not_checked(kubernetes: str, part: str, count: int) -> None:
     response = {"type": "queue", "queuing": {"queues": -1}}
-    (finding,) = findings(manifest(KIND, {"type": "Limited", "limited": {"limitResponse": response}}), only="APF30")
-    assert finding.rule == "APF303"
-    assert finding.notes == ("The API server checks queuing only if the type is valid.",)
+    level = manifest(KIND, {"type": "Limited", "limited": {"limitResponse": response}})
+    finding, *others = findings(level, only="APF30", kubernetes=kubernetes)
+    assert rule_ids([finding, *others]) == ["APF303"] * count
+    assert finding.notes == (f"The API server checks {part} only if the type is valid.",)
+
+
+TYPE, LIMITED_FIELD, EXEMPT_FIELD = "spec.type", "spec.limited", "spec.exempt"
+RESPONSE_TYPE, QUEUING = "spec.limited.limitResponse.type", "spec.limited.limitResponse.queuing"
+REQUIRED, FORBIDDEN, INVALID, UNKNOWN = (
+    f"FieldValue{name}" for name in ("Required", "Forbidden", "Invalid", "NotSupported")
+)
+
+
+@pytest.mark.parametrize(
+    ("spec", "in_1_36", "in_1_37"),
+    [
+        ({}, {(UNKNOWN, TYPE)}, {(REQUIRED, TYPE)}),
+        (BOTH, {(UNKNOWN, TYPE)}, {(REQUIRED, TYPE), (FORBIDDEN, LIMITED_FIELD), (FORBIDDEN, EXEMPT_FIELD)}),
+        ({"type": "Unlimited"}, {(UNKNOWN, TYPE)}, {(UNKNOWN, TYPE)}),
+        (
+            {"type": "limited", "limited": {"limitResponse": {"type": "Queue"}}},
+            {(UNKNOWN, TYPE)},
+            {(UNKNOWN, TYPE), (FORBIDDEN, LIMITED_FIELD), (REQUIRED, QUEUING)},
+        ),
+        (
+            {"type": "Limited", "limited": {"limitResponse": {"queuing": {}}}},
+            {(UNKNOWN, RESPONSE_TYPE)},
+            {(REQUIRED, RESPONSE_TYPE), (FORBIDDEN, QUEUING)},
+        ),
+        ({"type": "Limited", "limited": {}}, {(UNKNOWN, RESPONSE_TYPE)}, {(REQUIRED, RESPONSE_TYPE)}),
+        (
+            {"type": "Limited", "limited": {"limitResponse": {"type": "Drop", "queuing": {}}}},
+            {(UNKNOWN, RESPONSE_TYPE)},
+            {(UNKNOWN, RESPONSE_TYPE), (FORBIDDEN, QUEUING)},
+        ),
+        (
+            {"type": "Exempt", "limited": {"limitResponse": {"queuing": {"queues": -1}}}},
+            {(INVALID, TYPE), (FORBIDDEN, LIMITED_FIELD)},
+            {(INVALID, TYPE), (FORBIDDEN, LIMITED_FIELD), (REQUIRED, RESPONSE_TYPE), (FORBIDDEN, QUEUING)},
+        ),
+        (
+            {"type": "Exempt", "limited": {"limitResponse": {"type": "Drop"}}},
+            {(INVALID, TYPE), (FORBIDDEN, LIMITED_FIELD)},
+            {(INVALID, TYPE), (FORBIDDEN, LIMITED_FIELD)},
+        ),
+        (
+            {"type": "Limited", "limited": LIMITED, "exempt": {}},
+            {(FORBIDDEN, EXEMPT_FIELD)},
+            {(FORBIDDEN, EXEMPT_FIELD)},
+        ),
+        ({"type": "Limited", "limited": LIMITED}, set(), set()),
+    ],
+)
+def test_causes_of_types_and_their_fields(
+    spec: dict[str, Any], in_1_36: set[tuple[str, str]], in_1_37: set[tuple[str, str]]
+) -> None:
+    """The causes of 1.36 are those of recorded cases. The causes of 1.37 are those of 1.36, with Required for a missing type, and
+    those of the declarative rules of kubernetes/api, which servers apply in addition."""
+    for kubernetes, expected in (("1.36", in_1_36), ("1.37", in_1_37)):
+        found = findings(manifest(KIND, spec), only="APF30", kubernetes=kubernetes)
+        causes = [finding.apiserver for finding in found if finding.apiserver]
+        assert {(cause.reason, cause.field) for cause in causes} == expected
+        assert len(causes) == len(expected)
 
 
 @pytest.mark.parametrize(("level_type", "has_fix"), [("Exe", False), ("Exem", True), ("empt", True), ("Limit", False)])

@@ -40,8 +40,6 @@ MIN_EXECUTIONS = 10
 """Minimum number of executions of a level. With fewer, its mean execution time is not compared with other levels."""
 LEASES = "leases"
 """Resource that leader election and the heartbeats of nodes update."""
-_LIST_OPERATIONS = ("list", "listWithCount")
-"""Operations of etcd whose duration depends on the number of objects."""
 
 
 class Sum(NamedTuple):
@@ -461,7 +459,7 @@ def _single_operations(reader: _Reader, metrics: Metrics | None, earlier: Metric
     """Return the operations of etcd on single objects. The duration of lists depends on the number of objects."""
 
     def key(sample: Sample) -> bool | None:
-        return None if sample.labels.get("operation") in _LIST_OPERATIONS else True
+        return None if sample.labels.get("operation", "").startswith(metric_names.LIST_OPERATION_PREFIX) else True
 
     now, before = (
         Sum(

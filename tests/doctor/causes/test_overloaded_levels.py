@@ -133,6 +133,22 @@ def test_waits_between() -> None:
     assert waits_between(None, 0.1) is None
 
 
+# Sources: the arguments of `RecordEtcdRequest` in pkg/storage/etcd3 of kubernetes/apiserver, v0.31.14 to v0.37.0-beta.0, and the changelog of
+# 1.38.0-alpha.2, which separates `deleteGet` and `updateGet` from `get`.
+SINGLE = ("create", "delete", "deleteGet", "get", "getCurrentResourceVersion", "update", "updateGet")
+LISTS = ("list", "listOnlyKeys", "listStream", "listWithCount")
+
+
+@pytest.mark.parametrize(("operation", "counts"), [*((name, 7) for name in SINGLE), *((name, 0) for name in LISTS)])
+def test_lists_are_no_operations_of_etcd_on_single_objects(operation: str, counts: int) -> None:
+    labels = f'{{operation="{operation}",type="pods"}}'
+    etcd = f"etcd_request_duration_seconds_sum{labels} 21\netcd_request_duration_seconds_count{labels} 7\n"
+    (server,) = group_servers([parse_part("m", metrics() + etcd)])
+    load = measure(compute_state(server))
+    assert load.has_etcd
+    assert load.etcd == Sum(counts, 3 * counts)
+
+
 def test_snapshots_that_are_too_close_are_not_compared() -> None:
     (server,) = group_servers([parse_part(str(age), metrics(age, dispatched=age)) for age in (100, 130, 131)])
     assert measure(compute_state(server)).seconds == pytest.approx(31)
