@@ -63,6 +63,12 @@ def succeed(*_: str) -> None:
     """Print nothing."""
 
 
+def download_manifest(url: str) -> None:
+    """Write an example manifest to a file with the name that curl gives it."""
+    example = Path(os.environ["APFLINT_EXAMPLE"], "manifests", "schema.yaml")
+    shutil.copy(example, Path(url).name)
+
+
 def read_objects(file: str) -> list[dict[str, Any]]:
     """Return the objects of a YAML file."""
     import yaml  # only a few stand-ins need it
@@ -192,6 +198,8 @@ USAGES: dict[str, Callable[..., None]] = {
     "coverage combine": succeed,
     "coverage report": succeed,
     "coverage run -m pytest -n 2": succeed,
+    "curl -fsSL URL": show("manifests/schema.yaml"),
+    "curl -fsSLO URL": download_manifest,
     "docker build -t apflint -f FILE DIR": succeed,
     "docker run --rm -i apflint check -": lambda: run_apflint("check", "-"),
     "docker run --rm -v MOUNT apflint check": run_container,
@@ -204,6 +212,8 @@ USAGES: dict[str, Callable[..., None]] = {
     # helm and kustomize print a stream of manifests. Helm adds comments with the names of templates.
     "helm template CHART": show("chart.txt"),
     "helm template CHART --values VALUES --kube-version RELEASE": show("chart.txt"),
+    "helm template NAME CHART --repo URL --version RELEASE --namespace NAMESPACE --set VALUES": show("chart.txt"),
+    "helm template NAME CHART --version RELEASE --set VALUES": show("chart.txt"),
     "kind create cluster --image IMAGE": succeed,
     "kubectl apply -f FILE": apply_objects,
     "kubectl config view --minify --output=json": lambda: print('{"clusters": [{"cluster": {}}]}'),
