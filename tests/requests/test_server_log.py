@@ -42,6 +42,15 @@ def comparer(seats: int = 30, **more: Any) -> LoggedComparer:
     )
 
 
+@pytest.mark.parametrize("content_type", ["", "application/json", 'a=\\"b\\" resp=9'])
+def test_content_type_of_newer_servers_changes_nothing(content_type: str) -> None:
+    """From 1.37 on, lines also have the content type of the request (`Log` in server/httplog/httplog.go)."""
+    for line in (REJECTED, WAITED, ENDED):
+        newer = line.replace(" audit-ID=", f' contentType="{content_type}" audit-ID=')
+        assert newer != line
+        assert parse(newer) == parse(line)
+
+
 def test_fields_of_a_rejected_request() -> None:
     request = parse(REJECTED)
     assert request == LoggedRequest(
