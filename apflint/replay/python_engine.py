@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import sqlite3
 from itertools import chain
-from math import inf
 from typing import TYPE_CHECKING, Any
 
 from apflint.budgets import MAX_AUDIT_VALUE_BYTES, MAX_AUDIT_VALUE_PARTS, MAX_LINES_WITHOUT_EVENTS
@@ -32,9 +31,18 @@ from apflint.replay.fast_lines import CanonicalLines, scan
 from apflint.replay.loaded_log import Coverage, Log, UnreadableLine
 from apflint.replay.request_timeouts import find_timeout
 from apflint.replay.uri_namespace import find_namespace
-from apflint.requests.cloud_log_records import find_server, is_other_log, strip_timestamp, unwrap_event, unwrap_list
 from apflint.requests.json_lines import NO_EVENTS, describe_json_error
+from apflint.requests.log_wrappers import (
+    MAX_DEPTH,
+    is_other_log,
+    parse_json,
+    split_batches,
+    strip_prefix,
+    unwrap,
+    unwrap_list,
+)
 from apflint.requests.server_log import require_not_logged_request
+from apflint.requests.split_lines import INCOMPLETE, SplitLines
 from apflint.sources.audit_logs import Block, read_blocks
 from apflint.user_error import UserError
 
@@ -128,6 +136,7 @@ class EventReader:
         self._versions: set[tuple[object, object]] = set()
         """Pairs of `kind` and `apiVersion` that were validated."""
         self._file, self._line = "", 0
+        self._split_lines = SplitLines()
 
     def read_file(
         self, file: AuditLogFile, report: Callable[[int], object] = lambda _: None, *, max_bytes: int | None = None
@@ -165,6 +174,8 @@ class EventReader:
             if max_bytes is not None and size >= max_bytes:
                 self.coverage.beginning_of = file.name
                 break
+        for _ in range(self._split_lines.clear()):
+            self._reject(INCOMPLETE)
 
     def _count_records(self) -> int:
         """Return the number of events and other log records read so far."""
@@ -275,48 +286,52 @@ class EventReader:
         """Read any line: a blank line, an event, an event in an envelope, a list, or text that is not an event."""
         self._line = number
         try:
-            value = _parse_line(line)
+            text = self._split_lines.join_line(_decode(line))
+            for value in _parse_line(text) if text is not None else ():
+                for record in self._split_lines.join_record(value):
+                    self._read_value(record, server)
         except UserError as error:
             self._reject(str(error))
-        else:
-            if value is not None:
-                self._read_value(value[0], server)
 
-    def _read_value(self, value: object, server: int) -> None:
-        """Read an event, or a list or log record that contains events."""
-        items = unwrap_list(value)
-        if isinstance(items, list) and not _is_row(items):
-            for item in items:
-                self._read_value(item, server)
+    def _read_value(self, value: object, server: int, depth: int = 0) -> None:
+        """Read an event, or a list or log record that contains events. `depth` is the number of wrappers around the value."""
+        if depth > MAX_DEPTH:
+            self._reject(f"the event has more than {MAX_DEPTH} wrappers around each other")
+            return
+        records = unwrap_list(value)
+        if records is not None:
+            for record in records:
+                self._read_value(
+                    record.value, self.server_number(record.server) if record.server else server, depth + 1
+                )
             return
         if is_other_log(value):
             self.coverage.other_records += 1
             return
-        name = find_server(value)
         try:
-            event: Any = unwrap_event(value)
+            content = unwrap(value, self._wanted.event_field)
         except UserError as error:
             self._reject(str(error))
             return
-        if event is not value and isinstance(unwrap_list(event), list):  # a log record with a batch of events
-            self._read_value(event, self.server_number(name) if name else server)
+        if content is not None:
+            self._read_value(content.value, self.server_number(content.server) if content.server else server, depth + 1)
             return
-        problem = find_problem(event)
+        problem = find_problem(value)
         if problem is not None:
             self._reject(problem)
             return
-        if isinstance(value, dict) and event is value:
-            self._versions.add((value.get("kind"), value.get("apiVersion")))
+        event: Any = value
+        if depth == 0:
+            self._versions.add((event.get("kind"), event.get("apiVersion")))
         stage = event["stage"]
         if stage == RECEIVED:
             self.coverage.stages[RECEIVED] += 1
             self._add_received(event)
             return
         try:
-            self._add(event, stage, self.server_number(name) if name else server)
+            self._add(event, stage, server)
         except UserError as error:
             self._reject(str(error))
-            return
 
     def _reject(self, reason: str) -> None:
         self.coverage.reject(self._file, self._line, reason)
@@ -434,21 +449,31 @@ def find_lines(data: bytes) -> list[int]:
     return starts
 
 
-def _parse_line(line: str | bytes) -> tuple[object] | None:
-    """Return the JSON value in a line as a tuple, or None for a blank line. Raises UserError if the line is not JSON."""
+def _decode(line: str | bytes) -> str:
+    """Return the text of a line. Raises UserError if the line is not UTF-8, or has too many parts."""
     _check_size(line)
     try:
-        text = line if isinstance(line, str) else line.decode()
-        if not text.strip(_JSON_SPACES):
-            return None
-        value = _parse_json(strip_timestamp(text))
-        json.dumps(value, ensure_ascii=False).encode()
+        return line if isinstance(line, str) else line.decode()
+    except UnicodeError:
+        raise UserError("this is not UTF-8") from None
+
+
+def _parse_line(text: str) -> list[object]:
+    """Return the JSON value in a line, or all batches of CloudWatch in it. A blank line has no value.
+
+    Raises UserError if the line is not JSON.
+    """
+    if not text.strip(_JSON_SPACES):
+        return []
+    try:
+        return [parse_json(strip_prefix(text))]
     except UnicodeError:
         raise UserError("this is not UTF-8") from None
     except (ValueError, RecursionError) as error:
+        if batches := split_batches(text):
+            return batches
         require_not_logged_request(text)
         raise UserError(describe_json_error(error)) from None
-    return (value,)
 
 
 def _check_size(data: str | bytes) -> None:
@@ -458,16 +483,6 @@ def _check_size(data: str | bytes) -> None:
     text = data if isinstance(data, bytes) else data.encode("utf-8", "replace")
     if sum(map(text.count, (b",", b":", b"[", b"{"))) > MAX_AUDIT_VALUE_PARTS:
         raise UserError(f"this JSON has more than {MAX_AUDIT_VALUE_PARTS:,} commas, colons and brackets")
-
-
-def _parse_json(text: str) -> object:
-    """Return a JSON value. Integers with more digits than Python permits become infinity."""
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError:
-        raise
-    except ValueError:
-        return json.loads(text, parse_int=lambda digits: int(digits) if len(digits) < 1000 else inf)
 
 
 def _find_first_unreadable(file: AuditLogFile, reasons: Mapping[str, str]) -> UnreadableLine | None:
@@ -492,15 +507,10 @@ def is_mostly_plain(file: AuditLogFile) -> bool:
 
 def _is_event(line: bytes) -> bool:
     try:
-        value = _parse_line(line)
+        values = _parse_line(_decode(line))
     except UserError:
         return False
-    return value is not None and find_problem(value[0]) is None
-
-
-def _is_row(items: list[Any]) -> bool:
-    """Return whether a list is a row of CloudWatch Logs Insights, which is a list of fields."""
-    return bool(items) and all(isinstance(item, dict) and {*item} == {"field", "value"} for item in items)
+    return bool(values) and find_problem(values[0]) is None
 
 
 def _is_beginning(data: bytes) -> bool:
