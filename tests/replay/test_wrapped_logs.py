@@ -16,7 +16,6 @@ from apflint.replay.statistics import compute_report, stream_requests
 from apflint.sources.audit_logs import find_audit_logs
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from apflint.effective_configuration import Effective
