@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections import Counter
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,9 @@ from apflint.replay.uri_namespace import find_namespace
 from apflint.requests.json_lines import NO_EVENTS, describe_json_error
 from apflint.requests.log_wrappers import (
     MAX_DEPTH,
+    PLAIN,
+    find_field,
+    find_prefix,
     is_other_log,
     parse_json,
     split_batches,
@@ -47,10 +51,11 @@ from apflint.sources.audit_logs import Block, read_blocks
 from apflint.user_error import UserError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 
     from apflint.replay.database_tables import Row
     from apflint.replay.loaded_log import Wanted
+    from apflint.requests.log_wrappers import Wrapper
     from apflint.sources.audit_logs import AuditLogFile
 
 _ROWS_PER_INSERT = 10_000
@@ -497,20 +502,31 @@ def _find_first_unreadable(file: AuditLogFile, reasons: Mapping[str, str]) -> Un
     return None
 
 
-def is_mostly_plain(file: AuditLogFile) -> bool:
-    """Return whether most of the first lines of a file are events without an envelope."""
+def find_format(file: AuditLogFile, event_field: Sequence[str] = ()) -> Wrapper | None:
+    """Return the wrapper of most of the first lines of a file, `PLAIN` for events without a wrapper, or None for other lines."""
     for block in read_blocks(file):
         lines = [line for line in block.data.split(b"\n", _SAMPLE_LINES)[:_SAMPLE_LINES] if line.strip()]
-        return sum(map(_is_event, lines)) * 2 >= len(lines)
-    return False
+        found = Counter(filter(None, (_find_wrapper(line, event_field) for line in lines)))
+        return next((wrapper for wrapper, number in found.most_common(1) if number * 2 >= len(lines)), None)
+    return None
 
 
-def _is_event(line: bytes) -> bool:
+def _find_wrapper(line: bytes, event_field: Sequence[str]) -> Wrapper | None:
+    """Return the only wrapper around an event in a line, or None if the line is not an event in at most one wrapper."""
     try:
-        values = _parse_line(_decode(line))
+        text = _decode(line)
+        values = _parse_line(text)
+        if not values:
+            return None
+        if (prefix := find_prefix(text)) is not None:
+            return prefix if find_problem(values[0]) is None else None
+        field = find_field(values[0], event_field)
+        if field is None:
+            return PLAIN if find_problem(values[0]) is None else None
+        content = unwrap(values[0], event_field)
     except UserError:
-        return False
-    return bool(values) and find_problem(values[0]) is None
+        return None
+    return field if content is not None and find_problem(content.value) is None else None
 
 
 def _is_beginning(data: bytes) -> bool:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from apflint.replay import request_timeouts, uri_namespace
 from apflint.replay.events import COMPLETE, PANIC, RECEIVED, STARTED, UNREADABLE_WAIT, make_attributes
+from apflint.replay.sql_text import quote
 from apflint.requests.list_options import LIST_VERBS, make_sql
 
 if TYPE_CHECKING:
@@ -159,8 +160,3 @@ def read_key(key: str) -> AttributeTuple:
         raise ValueError(key)
     fields = (verb, api_group, resource, subresource, namespace, path, options)
     return make_attributes((user[0] if user else None, names, *fields))
-
-
-def quote(text: str) -> str:
-    """Return a string literal of SQL."""
-    return "'" + text.replace("'", "''") + "'"

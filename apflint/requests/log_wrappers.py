@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 
 
 class Wrapper(NamedTuple):
-    """One format. It has either a prefix, or a path to the event, or a path to a list of records, or a conversion."""
+    """One format. It has either a prefix, or a path to the event, or a list of records, or a conversion.
+
+    A format without any of them is the audit event itself.
+    """
 
     name: str
     source: str
@@ -140,7 +143,9 @@ _CRI = "CRI (containerd, CRI-O)"
 _OTLP_SERVERS = ("k8s.pod.name", "k8s.node.name", "host.name")
 _DOCKER = "Docker json-file, Fluent Bit, Fluentd"
 
+PLAIN = Wrapper("audit log of kube-apiserver", "https://kubernetes.io/docs/reference/config-api/apiserver-audit.v1/")
 WRAPPERS: tuple[Wrapper, ...] = (
+    PLAIN,
     Wrapper(
         _CRI,
         "https://github.com/kubernetes/design-proposals-archive/blob/main/node/kubelet-cri-logging.md",
@@ -465,6 +470,17 @@ def is_other_log(value: object) -> bool:
     )
 
 
+def find_field(value: object, event_field: Sequence[str] = ()) -> Wrapper | None:
+    """Return the wrapper whose field of a log record contains the event, or None if there is no such field."""
+    if not isinstance(value, dict):
+        return None
+    if event_field and _find(value, event_field) is not None:
+        return Wrapper("--event-field", "", path=tuple(event_field))
+    if is_event(value):
+        return None
+    return next((wrapper for wrapper in WRAPPED_IN_FIELD if isinstance(_find(value, wrapper.path), str | dict)), None)
+
+
 def unwrap(value: object, event_field: Sequence[str] = ()) -> Record | None:
     """Return the content of a log record, or None for a value that is not a log record.
 
@@ -476,16 +492,14 @@ def unwrap(value: object, event_field: Sequence[str] = ()) -> Record | None:
         return unwrap(fields) if "@message" in fields else None
     if not isinstance(value, dict):
         return None
-    if event_field and (found := _find(value, event_field)) is not None:
-        return Record(_read_content(found, ".".join(event_field)))
+    field = find_field(value, event_field)
+    if field is not None:
+        if field.category:
+            _require_audit_category(value.get(field.category))
+        content = _read_content(_find(value, field.path), ".".join(field.path))
+        return Record(content, _find_string(value, field.server))
     if is_event(value):
         return None
-    for wrapper in WRAPPED_IN_FIELD:
-        found = _find(value, wrapper.path)
-        if isinstance(found, str | dict):
-            if wrapper.category:
-                _require_audit_category(value.get(wrapper.category))
-            return Record(_read_content(found, ".".join(wrapper.path)), _find_string(value, wrapper.server))
     for wrapper in _CONVERTED:
         if wrapper.recognize is not None and wrapper.convert is not None and wrapper.recognize(value):
             return Record(wrapper.convert(value), _find_string(value, wrapper.server))
