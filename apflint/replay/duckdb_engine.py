@@ -354,7 +354,7 @@ def _read_files(database: DuckDatabase, reader: EventReader, files: Sequence[Aud
     try:
         if wrapper == PLAIN:
             source = _read_json(links, _FIELDS, compression)
-            event = f"SELECT CAST(NULL AS TEXT) AS line, {server} AS server, {_read_event(wanted)} FROM ({source})"
+            event = f"SELECT {_NO_TEXT} AS line, {_NO_TEXT} AS server, {_read_event(wanted)} FROM ({source})"
             _reduce(database, reader, event, wanted)
         else:
             _read_wrapped(database, reader, links[0], compression, wrapper, wanted)
@@ -371,9 +371,8 @@ def _read_files(database: DuckDatabase, reader: EventReader, files: Sequence[Aud
         database.query("ROLLBACK")
         return False
     with defer_interrupt():
-        if wrapper != PLAIN:
-            _number_servers(database, reader, server)
-        _store_requests(database, list(map(reader.number_attributes, attributes)))
+        _number_servers(database, reader)
+        _store_requests(database, list(map(reader.number_attributes, attributes)), server)
         database.query("COMMIT")
         reader.coverage.stages.update({stage: counts[at] for at, stage in enumerate(STAGES) if at in counts})
         if others:
@@ -433,18 +432,11 @@ def _list_other_lines(database: DuckDatabase, number: int) -> list[str] | None:
     return None if any(line is None or line == "0" or is_part(line) for line in lines) else lines
 
 
-def _number_servers(database: DuckDatabase, reader: EventReader, server: int) -> None:
-    """Replace the names of API servers in `raw` by their numbers. `server` is the number for the file."""
+def _number_servers(database: DuckDatabase, reader: EventReader) -> None:
+    """Create the table `named` with the numbers of the API servers that `raw` names."""
     names = [name for (name,) in _query(database, "SELECT DISTINCT server FROM raw WHERE server <> '' ORDER BY 1")]
-    database.query("CREATE TABLE named (server VARCHAR, number INTEGER)")
+    database.query("CREATE TABLE named (name VARCHAR, number INTEGER)")
     database.insert("named", [(name, reader.server_number(name)) for name in names])
-    columns = "raw.* EXCLUDE (server)"
-    database.query(
-        f"CREATE TABLE numbered AS SELECT {columns}, coalesce(number, {server}) AS server FROM raw LEFT JOIN named USING (server)"
-    )
-    for table in ("raw", "named"):
-        database.query(f"DROP TABLE {table}")
-    database.query("ALTER TABLE numbered RENAME TO raw")
 
 
 def _locate(file: AuditLogFile) -> str | None:
@@ -499,17 +491,21 @@ def _list_new_tuples(database: DuckDatabase) -> list[AttributeTuple] | None:
         return None
 
 
-def _store_requests(database: DuckDatabase, numbers: list[int]) -> None:
-    """Move the requests of `raw` to `request`. `numbers` are the indices of the tuples in `new_key`."""
+def _store_requests(database: DuckDatabase, numbers: list[int], server: int) -> None:
+    """Move the requests of `raw` to `request`.
+
+    `numbers` are the indices of the tuples in `new_key`. `server` is the index of the API server of events that do not name it.
+    """
     database.query("INSERT INTO key SELECT key, CAST(? AS INTEGER[])[position] FROM new_key", [numbers])
     database.query(
-        f"INSERT INTO request SELECT tuple, server, {REQUEST_NAMES} FROM raw JOIN key ON raw.key = key.key WHERE {IS_REQUEST}"
+        f"INSERT INTO request SELECT tuple, coalesce(number, {server}), {REQUEST_NAMES} FROM raw JOIN key ON raw.key = key.key"
+        f" LEFT JOIN named ON raw.server = named.name WHERE {IS_REQUEST}"
     )
     answered = f"SELECT id FROM raw WHERE {IS_REQUEST} AND id IS NOT NULL"
     is_unanswered = f"class = {STAGES.index(RECEIVED)} AND id IS NOT NULL AND id NOT IN ({answered})"
     database.query(f"INSERT INTO received SELECT id FROM raw WHERE {is_unanswered}")
-    database.query("DROP TABLE raw")
-    database.query("DROP TABLE new_key")
+    for table in ("raw", "new_key", "named"):
+        database.query(f"DROP TABLE {table}")
 
 
 def _read_event(wanted: Wanted) -> str:
@@ -543,12 +539,12 @@ def _read_json(paths: Iterable[str], fields: Fields, compression: str) -> str:
 
 
 def _read_lines(path: str, compression: str) -> str:
-    """Return a query for the lines of a file that are not blank. If a line has a control character, the query fails."""
+    """Return a query for the lines of a file that are not empty. If a line has a control character, the query fails."""
     return (
         f"SELECT line FROM read_csv({quote(path)}, columns = {{'line': 'VARCHAR'}}, delim = chr(1), quote = '', escape = '',"
         f" header = false, auto_detect = false, max_line_size = {_MAX_WRAPPED_LINE_BYTES},"
         f" buffer_size = {4 * _MAX_WRAPPED_LINE_BYTES}, new_line = '\\n', compression = {quote(compression)})"
-        " WHERE trim(line, ' ' || chr(9)) <> ''"
+        " WHERE line <> ''"
     )
 
 
@@ -564,6 +560,7 @@ def _parse_time(text: str) -> str:
     return f"CASE WHEN NOT {_IS_RECEIVED} AND {text} LIKE {quote(_TIME)} THEN try_strptime({text}, {quote(_TIME_FORMAT)}) END"
 
 
+_NO_TEXT = "CAST(NULL AS TEXT)"
 _IS_RECEIVED = f"coalesce(stage = '{RECEIVED}', FALSE)"
 _CODE = "TRY_CAST(CAST(responseStatus.code AS TEXT) AS INTEGER)"
 _EVENT = f"""

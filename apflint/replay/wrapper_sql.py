@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 Fields = dict[str, "str | Fields"]
 """Fields of an object: SQL types, or the fields of inner objects."""
-_BRACE = "instr(line, '{')"
-_LINE_BREAK = "chr(10)"
+_NULL = "CAST(NULL AS STRING)"
+_INNER_LINE_BREAK = r"\n."
 _TRAILING_COMMA = r",\s*[}\]]"
 """Pattern of what DuckDB reads although it is not JSON. The pattern may also match inside of strings, which Python reads, too."""
 
@@ -45,10 +45,9 @@ def make_unwrapping(wrapper: Wrapper, name: Callable[[str], str], json_type: str
     `name` writes the name of a column, and `json_type` is the type of a column that keeps a string as in JSON.
     """
     if wrapper.prefix:
-        pattern = quote(f"^({wrapper.prefix})$")
-        text = f"CASE WHEN {_BRACE} > 1 THEN substr(line, {_BRACE}) END"
-        has_prefix = f"CASE WHEN {_BRACE} > 1 THEN regexp_like(substr(line, 1, {_BRACE} - 1), {pattern}) ELSE FALSE END"
-        return Unwrapping(f"CASE WHEN {has_prefix} AND {_is_plain(text)} THEN {text} END", "CAST(NULL AS STRING)", {})
+        text = "substr(line, instr(line, '{'))"  # no prefix contains a brace
+        conditions = [f"regexp_like(line, {quote(f'^({wrapper.prefix})[{{]')})", _is_plain("line")]
+        return Unwrapping(f"CASE WHEN {' AND '.join(conditions)} THEN {text} END", _NULL, {})
     fields: Fields = dict.fromkeys(_list_absent(wrapper), "STRING")
     conditions = [f"{name(key)} IS NULL" for key in fields]
     _add(fields, wrapper.path, "STRING")
@@ -56,13 +55,13 @@ def make_unwrapping(wrapper: Wrapper, name: Callable[[str], str], json_type: str
     conditions += (
         f"substr({text}, 1, 1) = '{{'",
         _is_plain(text),
-        f"instr({text}, {_LINE_BREAK}) IN (0, length({text}))",
+        f"NOT regexp_like({text}, {quote(_INNER_LINE_BREAK)})",
     )
     if wrapper.category:
         _add(fields, (wrapper.category,), "STRING")
         categories = ", ".join(map(quote, AUDIT_CATEGORIES))
         conditions.append(f"coalesce({name(wrapper.category)} IN ({categories}), TRUE)")
-    server = "CAST(NULL AS STRING)"
+    server = _NULL
     if wrapper.server:
         _add(fields, wrapper.server, json_type)
         value = f"CAST({_access(wrapper.server, name)} AS STRING)"
