@@ -92,6 +92,8 @@ _MAX_LINE_BYTES = 8 * 1024 * 1024
 
 _MAX_WRAPPED_LINE_BYTES = 2 * 1024 * 1024
 """Maximum number of bytes in a line with a prefix that DuckDB reads. Each thread has a buffer for several lines."""
+_NO_LINE = "0"
+"""Stands for a line that DuckDB has already parsed, so that Python must read the whole file."""
 _MAX_OTHER_LINES = 50_000
 """Maximum number of lines outside of the wrapper of a file, such as lines of other logs. Beyond it, Python reads the file."""
 
@@ -400,13 +402,13 @@ def _read_wrapped(
     mark = secrets.token_hex(8)
     line, server = f"line-{mark}", f"server-{mark}"
     if unwrapping.fields:  # a damaged line is an error, and then Python reads the file
-        lines = f"SELECT NULL AS line, * FROM ({_read_json([path], unwrapping.fields, compression)})"
+        lines, other = _read_json([path], unwrapping.fields, compression), quote(_NO_LINE)
     else:
-        lines = _read_lines(path, compression)
+        lines, other = _read_lines(path, compression), "to_json(line)"
     output = f"""
-        SELECT CASE WHEN text IS NULL THEN concat('{{"{line}":', coalesce(to_json(line), '0'), '}}')
+        SELECT CASE WHEN text IS NULL THEN concat('{{"{line}":', {other}, '}}')
             WHEN server IS NULL THEN text ELSE concat('{{"{server}":', server, ',', substr(text, 2)) END
-        FROM (SELECT line, {unwrapping.text} AS text, {unwrapping.server} AS server FROM ({lines}))
+        FROM (SELECT {"" if unwrapping.fields else "line, "}{unwrapping.text} AS text, {unwrapping.server} AS server FROM ({lines}))
     """
     target = os.path.join(database.directory, f"{mark}.json")
     try:
@@ -429,7 +431,7 @@ def _list_other_lines(database: DuckDatabase, number: int) -> list[str] | None:
         return None
     lines = [line for (line,) in _query(database, f"SELECT line FROM raw WHERE class = {ODD}")]
     # Parts of a long line are joined in the order of the file.
-    return None if any(line is None or line == "0" or is_part(line) for line in lines) else lines
+    return None if any(line is None or line == _NO_LINE or is_part(line) for line in lines) else lines
 
 
 def _number_servers(database: DuckDatabase, reader: EventReader) -> None:
@@ -549,7 +551,7 @@ def _read_lines(path: str, compression: str) -> str:
 
 
 def _quote_name(name: str) -> str:
-    return f'"{name}"'
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _parse_time(text: str) -> str:

@@ -38,6 +38,7 @@ from apflint.requests.log_wrappers import (
     PLAIN,
     find_field,
     find_prefix,
+    is_bare,
     is_other_log,
     parse_json,
     split_batches,
@@ -525,6 +526,8 @@ def _find_wrapper(line: bytes, event_field: Sequence[str]) -> Wrapper | None:
             return PLAIN if find_problem(values[0]) is None else None
         content = unwrap(values[0], event_field)
     except UserError:
+        return None
+    if not is_bare(values[0], field):
         return None
     return field if content is not None and find_problem(content.value) is None else None
 

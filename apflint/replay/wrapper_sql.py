@@ -85,7 +85,8 @@ def _list_absent(wrapper: Wrapper) -> Iterator[str]:
             roots.append(other.items)
         elif other.path and (is_earlier or other.category):
             roots.append(other.path[0])
-    yield from (root for root in roots if root != wrapper.path[0])
+    # DuckDB does not distinguish the case of columns. Fields of journald are uppercase, so no record has both of two such keys.
+    yield from (root for root in roots if root.lower() != wrapper.path[0].lower())
 
 
 def _add(fields: Fields, path: tuple[str, ...], kind: str) -> None:

@@ -164,7 +164,7 @@ WRAPPERS: tuple[Wrapper, ...] = (
     Wrapper(
         "syslog of RFC 5424",
         "https://www.rfc-editor.org/rfc/rfc5424",
-        prefix=r"<[0-9]{1,3}>1 [^ {]+ [^ {]+ [^ {]+ [^ {]+ [^ {]+ (-|\[[^{]*\]) (\ufeff)?",
+        prefix=r"<[0-9]{1,3}>1 [^ {]+ [^ {]+ [^ {]+ [^ {]+ [^ {]+ (-|\[[^{]*\]) " + "\ufeff?",
     ),
     Wrapper(
         "Fluentd out_file",
@@ -207,12 +207,6 @@ WRAPPERS: tuple[Wrapper, ...] = (
         "https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_GetQueryResults.html",
         path=("@message",),
         server=("@logStream",),
-    ),
-    Wrapper(
-        "journalctl -o json",
-        "https://systemd.io/JOURNAL_EXPORT_FORMATS/",
-        path=("MESSAGE",),
-        server=("_HOSTNAME",),
     ),
     Wrapper(
         "Loki: logcli --output=jsonl",
@@ -280,6 +274,12 @@ WRAPPERS: tuple[Wrapper, ...] = (
         "Google Cloud Logging of other clusters, as text",
         "https://cloud.google.com/logging/docs/reference/v2/rest/v2/LogEntry",
         path=("textPayload",),
+    ),
+    Wrapper(
+        "journalctl -o json",
+        "https://systemd.io/JOURNAL_EXPORT_FORMATS/",
+        path=("MESSAGE",),
+        server=("_HOSTNAME",),
     ),
     Wrapper(
         "GKE: Cloud Audit Logs, also of BigQuery",
@@ -479,6 +479,12 @@ def find_field(value: object, event_field: Sequence[str] = ()) -> Wrapper | None
     if is_event(value):
         return None
     return next((wrapper for wrapper in WRAPPED_IN_FIELD if isinstance(_find(value, wrapper.path), str | dict)), None)
+
+
+def is_bare(value: object, wrapper: Wrapper) -> bool:
+    """Return whether the field of a log record contains an event, and not a line with a prefix."""
+    found = _find(value, wrapper.path)
+    return isinstance(found, dict) or (isinstance(found, str) and found.startswith("{"))
 
 
 def unwrap(value: object, event_field: Sequence[str] = ()) -> Record | None:
