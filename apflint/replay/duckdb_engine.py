@@ -413,11 +413,14 @@ def _read_wrapped(
     target = os.path.join(database.directory, f"{mark}.json")
     try:
         form = "FORMAT csv, HEADER false, QUOTE '', ESCAPE '', DELIMITER '\x01', USE_TMP_FILE false"
-        database.query(f"COPY ({output}) TO {quote(target)} ({form})")
+        ((written,),) = _query(database, f"COPY ({output}) TO {quote(target)} ({form})")
         fields = {**_FIELDS, line: "VARCHAR", server: "VARCHAR"}
         columns = f'"{line}" AS line, "{server}" AS server'
         event = f"SELECT {columns}, {_read_event(wanted)} FROM ({_read_json([target], fields, 'none')})"
         _reduce(database, reader, event, wanted)
+        ((read,),) = _query(database, "SELECT count(*) FROM raw")
+        if read != written:
+            raise duckdb.InvalidInputException("a line break is inside of an event")
     finally:
         if os.path.exists(target):
             os.unlink(target)

@@ -304,13 +304,6 @@ class EventReader:
         if depth > MAX_DEPTH:
             self._reject(f"the event has more than {MAX_DEPTH} wrappers around each other")
             return
-        records = unwrap_list(value)
-        if records is not None:
-            for record in records:
-                self._read_value(
-                    record.value, self.server_number(record.server) if record.server else server, depth + 1
-                )
-            return
         if is_other_log(value):
             self.coverage.other_records += 1
             return
@@ -321,6 +314,13 @@ class EventReader:
             return
         if content is not None:
             self._read_value(content.value, self.server_number(content.server) if content.server else server, depth + 1)
+            return
+        records = unwrap_list(value)
+        if records is not None:
+            for record in records:
+                self._read_value(
+                    record.value, self.server_number(record.server) if record.server else server, depth + 1
+                )
             return
         problem = find_problem(value)
         if problem is not None:

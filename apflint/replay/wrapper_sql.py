@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from apflint.named_tuple import NamedTuple
 from apflint.replay.sql_text import quote
-from apflint.requests.log_wrappers import AUDIT_CATEGORIES, EVENT_KEYS, WRAPPERS, Wrapper
+from apflint.requests.log_wrappers import AUDIT_CATEGORIES, EVENT_KEYS, WRAPPED_IN_FIELD, Wrapper
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 Fields = dict[str, "str | Fields"]
 """Fields of an object: SQL types, or the fields of inner objects."""
 _NULL = "CAST(NULL AS STRING)"
-_INNER_LINE_BREAK = r"\n."
 _TRAILING_COMMA = r",\s*[}\]]"
 """Pattern of what DuckDB reads although it is not JSON. The pattern may also match inside of strings, which Python reads, too."""
 
@@ -52,11 +51,7 @@ def make_unwrapping(wrapper: Wrapper, name: Callable[[str], str], json_type: str
     conditions = [f"{name(key)} IS NULL" for key in fields]
     _add(fields, wrapper.path, "STRING")
     text = _access(wrapper.path, name)
-    conditions += (
-        f"substr({text}, 1, 1) = '{{'",
-        _is_plain(text),
-        f"NOT regexp_like({text}, {quote(_INNER_LINE_BREAK)})",
-    )
+    conditions += (f"substr({text}, 1, 1) = '{{'", _is_plain(text))
     if wrapper.category:
         _add(fields, (wrapper.category,), "STRING")
         categories = ", ".join(map(quote, AUDIT_CATEGORIES))
@@ -76,15 +71,8 @@ def _is_plain(text: str) -> str:
 def _list_absent(wrapper: Wrapper) -> Iterator[str]:
     """Yield the keys that would give an object with this wrapper another meaning, for Python's reader."""
     yield from EVENT_KEYS
-    yield "messageType"
-    roots = []
-    is_earlier = True
-    for other in WRAPPERS:
-        is_earlier &= other != wrapper
-        if other.items:
-            roots.append(other.items)
-        elif other.path and (is_earlier or other.category):
-            roots.append(other.path[0])
+    at = WRAPPED_IN_FIELD.index(wrapper) if wrapper in WRAPPED_IN_FIELD else len(WRAPPED_IN_FIELD)
+    roots = [other.path[0] for other in WRAPPED_IN_FIELD[:at]]
     # DuckDB does not distinguish the case of columns. Fields of journald are uppercase, so no record has both of two such keys.
     yield from (root for root in roots if root.lower() != wrapper.path[0].lower())
 

@@ -459,15 +459,12 @@ def is_other_log(value: object) -> bool:
 
     These are Azure log records of other categories, such as `kube-scheduler`, and control messages of CloudWatch.
     """
-    if not isinstance(value, dict) or is_event(value):
+    if not isinstance(value, dict):
         return False
-    if value.get("messageType") == "CONTROL_MESSAGE":
-        return True
-    return any(
-        value.get(wrapper.category) not in (None, *AUDIT_CATEGORIES)
-        for wrapper in WRAPPED_IN_FIELD
-        if wrapper.category and wrapper.path[0] in value
-    )
+    field = find_field(value)
+    if field is None:
+        return value.get("messageType") == "CONTROL_MESSAGE"
+    return bool(field.category) and value.get(field.category) not in (None, *AUDIT_CATEGORIES)
 
 
 def find_field(value: object, event_field: Sequence[str] = ()) -> Wrapper | None:
