@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter
-from itertools import chain
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any
 
 from apflint.budgets import MAX_AUDIT_VALUE_BYTES, MAX_AUDIT_VALUE_PARTS, MAX_LINES_WITHOUT_EVENTS
 from apflint.interrupts import defer_interrupt
+from apflint.replay.bare_lines import LineUnwrapper
 from apflint.replay.database_tables import close_on_error, create_log_tables
 from apflint.replay.events import (
     DECISION,
@@ -47,7 +48,7 @@ from apflint.requests.log_wrappers import (
     unwrap_list,
 )
 from apflint.requests.server_log import require_not_logged_request
-from apflint.requests.split_lines import INCOMPLETE, SplitLines
+from apflint.requests.split_lines import INCOMPLETE, SplitLines, is_part
 from apflint.sources.audit_logs import Block, read_blocks
 from apflint.user_error import UserError
 
@@ -67,6 +68,7 @@ _MAX_REMEMBERED_SECONDS = 1_000_000
 _JSON_SPACES = " \t\r\n"
 _CACHE_KIBIBYTES = 65_536
 _SAMPLE_LINES = 100
+_EVENT_START = b'{"kind":"Event"'
 
 
 class SqliteDatabase:
@@ -143,6 +145,7 @@ class EventReader:
         """Pairs of `kind` and `apiVersion` that were validated."""
         self._file, self._line = "", 0
         self._split_lines = SplitLines()
+        self._unwrapper = LineUnwrapper(wanted.event_field)
 
     def read_file(
         self, file: AuditLogFile, report: Callable[[int], object] = lambda _: None, *, max_bytes: int | None = None
@@ -246,12 +249,44 @@ class EventReader:
         """Read the events of complete lines. `number` is the number of the first line. Return the number of lines."""
         if not data.endswith(b"\n"):
             data += b"\n"
+        if data.startswith(_EVENT_START) or not self._read_wrapped(number, data, server):
+            position, line = 0, number
+            for start in self._read_events(data, server):
+                line += data.count(b"\n", position, start)
+                position = start
+                self._read_line(line, data[start : data.index(b"\n", start)], server)
+        if max(len(self._rows), len(self._received)) >= _ROWS_PER_INSERT:
+            self.flush()
+        return data.count(b"\n")
+
+    def _read_wrapped(self, number: int, data: bytes, server: int) -> bool:
+        """Read lines if most of them are events in wrappers, and no line is only a part of an event. Return whether they were read."""
+        lines = data.split(b"\n")[:-1]
+        if self._unwrapper.unwrap(lines[:1]) == [None] or not self._split_lines.is_empty:
+            return False
+        found = self._unwrapper.unwrap(lines)
+        left = [at for at, bare in enumerate(found) if bare is None]
+        if any(is_part(lines[at].decode("utf-8", "replace")) for at in left):
+            return False
+        for name in dict.fromkeys(bare.server for bare in found if bare is not None):
+            chosen = [(at, bare.text) for at, bare in enumerate(found) if bare is not None and bare.server == name]
+            text = b"".join(line for _, event in chosen for line in (event, b"\n"))
+            odd = self._read_events(text, self.server_number(name) if name else server)
+            if odd:
+                starts = accumulate((len(event) + 1 for _, event in chosen), initial=0)
+                places = dict(zip(starts, (at for at, _ in chosen), strict=False))
+                left += (places[start] for start in odd)
+        for at in sorted(left):
+            self._read_line(number + at, lines[at], server)
+        return True
+
+    def _read_events(self, data: bytes, server: int) -> list[int]:
+        """Read lines that are events in the most common forms. Return the offsets of all other lines."""
         if self._wants_texts:  # texts differ in each line, so caches would not help
             starts = find_lines(data)
-            length = len(starts)
         else:
-            starts, length = self._canonical_lines.read(data, server, self._rows, self._received, self._counts)
-        position = 0
+            starts, _ = self._canonical_lines.read(data, server, self._rows, self._received, self._counts)
+        odd = []
         for start in starts:
             line = data[start : data.index(b"\n", start)]
             try:
@@ -259,12 +294,8 @@ class EventReader:
                     continue
             except (UserError, ValueError, LookupError, AttributeError, TypeError, StopIteration, RecursionError):
                 pass
-            number += data.count(b"\n", position, start)
-            position = start
-            self._read_line(number, line, server)
-        if max(len(self._rows), len(self._received)) >= _ROWS_PER_INSERT:
-            self.flush()
-        return length
+            odd.append(start)
+        return odd
 
     def _read_plain(self, line: bytes, server: int) -> bool:
         """Read a line if it is an event in the most common form. Return True if it was read."""
@@ -327,8 +358,7 @@ class EventReader:
             self._reject(problem)
             return
         event: Any = value
-        if depth == 0:
-            self._versions.add((event.get("kind"), event.get("apiVersion")))
+        self._versions.add((event.get("kind"), event.get("apiVersion")))
         stage = event["stage"]
         if stage == RECEIVED:
             self.coverage.stages[RECEIVED] += 1

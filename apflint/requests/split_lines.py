@@ -28,6 +28,11 @@ class SplitLines:
         """Parts by stream. The parts of standard output and standard error may alternate."""
         self._size = 0
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no line is incomplete."""
+        return not self._parts
+
     def clear(self) -> int:
         """Forget all parts. Return the number of incomplete lines."""
         number = len(self._parts)
