@@ -17,8 +17,8 @@ from apflint.evaluate.requestinfo import parse_request_info
 from apflint.output.explain import REPEATED_FIELDS, reasons_json, request_json
 from apflint.output.json_text import SCHEMA
 from apflint.output.sanitize import sanitize_json
-from apflint.requests.cloud_log_records import strip_timestamp, unwrap_list
 from apflint.requests.json_lines import NO_EVENTS, describe_json_error, join_first_value, read_json_values
+from apflint.requests.log_wrappers import find_prefix, unwrap_list
 from apflint.user_error import UserError
 
 if TYPE_CHECKING:
@@ -142,12 +142,12 @@ class LineExplainer:
         try:
             value = json.loads(text)
         except (ValueError, RecursionError) as error:
-            if not text or text.isspace() or text.startswith("\ufeff") or strip_timestamp(text) is not text:
+            if not text or text.isspace() or text.startswith("\ufeff") or find_prefix(text):
                 yield from self.explain_text(number, text)
             else:
                 yield self.reject(number, describe_json_error(error))
             return
-        if not isinstance(value, dict) or unwrap_list(value) is not value:
+        if not isinstance(value, dict) or unwrap_list(value) is not None:
             del value  # memory must not contain two copies: `explain_text` parses the list again
             yield from self.explain_text(number, text)
             return

@@ -1,7 +1,8 @@
 """The engine for large logs: DuckDB reads the files on several cores, in bounded memory, and spills to disk.
 
-DuckDB reads a file with the types of an audit event. If a line has other types, is in an envelope or is not JSON, the
-Python engine reads the whole file instead. Thus, all engines produce the same results.
+DuckDB reads a file with the types of an audit event. If a line has other types or is not JSON, the Python engine reads the whole
+file instead. So all engines have the same results. If the events are in wrappers, DuckDB first writes them without wrappers to a
+temporary file, so that both kinds of logs are read in the same way. Python reads the lines that are not in this wrapper.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import glob
 import json
 import os
+import secrets
 import tempfile
 from contextlib import contextmanager
 from threading import Event, Thread
@@ -20,18 +22,21 @@ from apflint.interrupts import defer_interrupt
 from apflint.replay.database_tables import close_on_error, create_log_tables
 from apflint.replay.events import DECISION, QUEUE_WAIT, RECEIVED, TOO_MANY_REQUESTS
 from apflint.replay.loaded_log import Log
-from apflint.replay.python_engine import EventReader, is_mostly_plain
+from apflint.replay.python_engine import EventReader, find_format
 from apflint.replay.reduction_sql import (
     IS_REQUEST,
     ODD,
     REQUEST_NAMES,
     STAGES,
     is_ambiguous,
-    quote,
     read_key,
     reduce_events,
 )
+from apflint.replay.sql_text import quote
+from apflint.replay.wrapper_sql import can_unwrap, make_unwrapping
 from apflint.requests.list_options import LIST_VERBS
+from apflint.requests.log_wrappers import PLAIN
+from apflint.requests.split_lines import is_part
 from apflint.sources.audit_logs import find_compression, is_complete_zstandard, locate
 from apflint.sources.file_reading import open_without_waiting
 from apflint.user_error import UserError
@@ -42,11 +47,15 @@ if TYPE_CHECKING:
     from apflint.replay.database_tables import Row
     from apflint.replay.events import AttributeTuple
     from apflint.replay.loaded_log import Wanted
+    from apflint.replay.wrapper_sql import Fields
+    from apflint.requests.log_wrappers import Wrapper
     from apflint.sources.audit_logs import AuditLogFile
 
-_USER = {"username": "VARCHAR", "groups": "JSON"}
-_REFERENCE = dict.fromkeys(("apiGroup", "resource", "subresource", "namespace", "name", "apiVersion"), "VARCHAR")
-_FIELDS: dict[str, Any] = {
+_USER: Fields = {"username": "VARCHAR", "groups": "JSON"}
+_REFERENCE: Fields = dict.fromkeys(
+    ("apiGroup", "resource", "subresource", "namespace", "name", "apiVersion"), "VARCHAR"
+)
+_FIELDS: Fields = {
     **dict.fromkeys(("kind", "apiVersion", "stage", "auditID", "verb", "requestURI", "userAgent"), "VARCHAR"),
     "user": _USER,
     "impersonatedUser": _USER,
@@ -89,6 +98,14 @@ _MAX_LINE_BYTES = 8 * 1024 * 1024
 """Maximum number of bytes in a line that DuckDB reads. Python reads files with longer lines."""
 
 
+_MAX_WRAPPED_LINE_BYTES = 2 * 1024 * 1024
+"""Maximum number of bytes in a line with a prefix that DuckDB reads. Each thread has a buffer for several lines."""
+_NO_LINE = "0"
+"""Stands for a line that DuckDB has already parsed, so that Python must read the whole file."""
+_MAX_OTHER_LINES = 50_000
+"""Maximum number of lines outside of the wrapper of a file, such as lines of other logs. Beyond it, Python reads the file."""
+
+
 class OutOfMemoryError(UserError):
     """A query of DuckDB needs more memory than `--memory` permits."""
 
@@ -118,7 +135,7 @@ class DuckDatabase:
         self.query("SET checkpoint_threshold = '1TB'")  # without a database file, checkpoints only take time
         # Spark has this function only under the name `regexp_like`.
         self.query("CREATE MACRO regexp_like(text, pattern) AS regexp_matches(text, pattern)")
-        self.query("SET enable_progress_bar = true")  # the name in Spark
+        self.query("SET enable_progress_bar = true")
         self.query("SET enable_progress_bar_print = false")
         # A log must not make DuckDB load extensions, change settings or use the network. DuckDB reads only the named files.
         self.query("SET autoinstall_known_extensions = false")
@@ -339,8 +356,10 @@ def _read_files(database: DuckDatabase, reader: EventReader, files: Sequence[Aud
     # A pipe cannot be opened twice. In a file of one byte, DuckDB does not detect a line.
     if any(file.inode is None or file.size < _MIN_FILE_BYTES for file in files):
         return False
-    # Check the first lines before the query, because DuckDB would read all files before it fails.
-    if not all(map(is_mostly_plain, files)):
+    # DuckDB would read all files before it fails. It cannot know which file a line without a wrapper was in.
+    formats = {find_format(file, wanted.event_field) for file in files}
+    wrapper = formats.pop()
+    if formats or wrapper is None or (wrapper != PLAIN and (len(files) > 1 or not can_unwrap(wrapper))):
         return False
     paths = [_locate(file) for file in files]
     compressions = {None if path is None else _find_compression(path) for path in paths}
@@ -351,13 +370,18 @@ def _read_files(database: DuckDatabase, reader: EventReader, files: Sequence[Aud
         links = [_link(database, path) for path in paths if path is not None]
     except OSError:  # the file system has no symbolic links
         return False
-    server, typed = reader.server_number(files[0].server), _read_typed(links, compression, wanted)
-    event = f"SELECT *, {server} AS server, CAST(hash(audit_id) >> 1 AS BIGINT) AS id FROM ({typed})"
+    server = reader.server_number(files[0].server)
     database.query("BEGIN")
     try:
-        database.query(f"CREATE TABLE raw AS {reduce_events(event, 'epoch_us', wanted, reader.namespaces)}")
+        if wrapper == PLAIN:
+            source = _read_json(links, _FIELDS, compression)
+            event = f"SELECT {_NO_TEXT} AS line, {_NO_TEXT} AS server, {_read_event(wanted)} FROM ({source})"
+            _reduce(database, reader, event, wanted)
+        else:
+            _read_wrapped(database, reader, links[0], compression, wrapper, wanted)
         counts = dict(_query(database, "SELECT class, count(*) FROM raw GROUP BY class"))
-        attributes = None if ODD in counts else _list_new_tuples(database)
+        others = _list_other_lines(database, counts.pop(ODD, 0))
+        attributes = None if others is None else _list_new_tuples(database)
     except KeyboardInterrupt:
         database.query("ROLLBACK")
         raise
@@ -368,11 +392,75 @@ def _read_files(database: DuckDatabase, reader: EventReader, files: Sequence[Aud
         database.query("ROLLBACK")
         return False
     with defer_interrupt():
-        _store_requests(database, list(map(reader.number_attributes, attributes)))
+        _number_servers(database, reader)
+        _store_requests(database, list(map(reader.number_attributes, attributes)), server)
         database.query("COMMIT")
-        reader.coverage.files += len(files)
         reader.coverage.stages.update({stage: counts[at] for at, stage in enumerate(STAGES) if at in counts})
+        if others:
+            reader.read_odd_lines(files[0], others)
+        else:
+            reader.coverage.files += len(files)
     return True
+
+
+def _reduce(database: DuckDatabase, reader: EventReader, event: str, wanted: Wanted) -> None:
+    """Create the table `raw` from the relation `event`, which lacks the hash of the audit ID."""
+    event = f"SELECT *, CAST(hash(audit_id) >> 1 AS BIGINT) AS id FROM ({event})"
+    database.query(f"CREATE TABLE raw AS {reduce_events(event, 'epoch_us', wanted, reader.namespaces)}")
+
+
+def _read_wrapped(
+    database: DuckDatabase, reader: EventReader, path: str, compression: str, wrapper: Wrapper, wanted: Wanted
+) -> None:
+    """Create the table `raw` from a file with wrapped events.
+
+    The events are written to a temporary file. In this file, an event also has the name of its API server, and a line that
+    Python must read is an object with the line. The keys of both are random, so that no log contains them.
+    """
+    unwrapping = make_unwrapping(wrapper, _quote_name, "JSON")
+    mark = secrets.token_hex(8)
+    line, server = f"line-{mark}", f"server-{mark}"
+    if unwrapping.fields:  # a damaged line is an error, and then Python reads the file
+        lines, other = _read_json([path], unwrapping.fields, compression), quote(_NO_LINE)
+    else:
+        lines, other = _read_lines(path, compression), "to_json(line)"
+    output = f"""
+        SELECT CASE WHEN text IS NULL THEN concat('{{"{line}":', {other}, '}}')
+            WHEN server IS NULL THEN text ELSE concat('{{"{server}":', server, ',', substr(text, 2)) END
+        FROM (SELECT {"" if unwrapping.fields else "line, "}{unwrapping.text} AS text, {unwrapping.server} AS server FROM ({lines}))
+    """
+    target = os.path.join(database.directory, f"{mark}.json")
+    try:
+        form = "FORMAT csv, HEADER false, QUOTE '', ESCAPE '', DELIMITER '\x01', USE_TMP_FILE false"
+        ((written,),) = _query(database, f"COPY ({output}) TO {quote(target)} ({form})")
+        fields = {**_FIELDS, line: "VARCHAR", server: "VARCHAR"}
+        columns = f'"{line}" AS line, "{server}" AS server'
+        event = f"SELECT {columns}, {_read_event(wanted)} FROM ({_read_json([target], fields, 'none')})"
+        _reduce(database, reader, event, wanted)
+        ((read,),) = _query(database, "SELECT count(*) FROM raw")
+        if read != written:
+            raise duckdb.InvalidInputException("a line break is inside of an event")
+    finally:
+        if os.path.exists(target):
+            os.unlink(target)
+
+
+def _list_other_lines(database: DuckDatabase, number: int) -> list[str] | None:
+    """Return the lines that are not in the wrapper of the file, or None if Python must read the whole file."""
+    if not number:
+        return []
+    if number > _MAX_OTHER_LINES:
+        return None
+    lines = [line for (line,) in _query(database, f"SELECT line FROM raw WHERE class = {ODD}")]
+    # Parts of a long line are joined in the order of the file.
+    return None if any(line is None or line == _NO_LINE or is_part(line) for line in lines) else lines
+
+
+def _number_servers(database: DuckDatabase, reader: EventReader) -> None:
+    """Create the table `named` with the numbers of the API servers that `raw` names."""
+    names = [name for (name,) in _query(database, "SELECT DISTINCT server FROM raw WHERE server <> '' ORDER BY 1")]
+    database.query("CREATE TABLE named (name VARCHAR, number INTEGER)")
+    database.insert("named", [(name, reader.server_number(name)) for name in names])
 
 
 def _locate(file: AuditLogFile) -> str | None:
@@ -427,22 +515,25 @@ def _list_new_tuples(database: DuckDatabase) -> list[AttributeTuple] | None:
         return None
 
 
-def _store_requests(database: DuckDatabase, numbers: list[int]) -> None:
-    """Move the requests of `raw` to `request`. `numbers` are the indices of the tuples in `new_key`."""
+def _store_requests(database: DuckDatabase, numbers: list[int], server: int) -> None:
+    """Move the requests of `raw` to `request`.
+
+    `numbers` are the indices of the tuples in `new_key`. `server` is the index of the API server of events that do not name it.
+    """
     database.query("INSERT INTO key SELECT key, CAST(? AS INTEGER[])[position] FROM new_key", [numbers])
     database.query(
-        f"INSERT INTO request SELECT tuple, server, {REQUEST_NAMES} FROM raw JOIN key ON raw.key = key.key WHERE {IS_REQUEST}"
+        f"INSERT INTO request SELECT tuple, coalesce(number, {server}), {REQUEST_NAMES} FROM raw JOIN key ON raw.key = key.key"
+        f" LEFT JOIN named ON raw.server = named.name WHERE {IS_REQUEST}"
     )
     answered = f"SELECT id FROM raw WHERE {IS_REQUEST} AND id IS NOT NULL"
     is_unanswered = f"class = {STAGES.index(RECEIVED)} AND id IS NOT NULL AND id NOT IN ({answered})"
     database.query(f"INSERT INTO received SELECT id FROM raw WHERE {is_unanswered}")
-    database.query("DROP TABLE raw")
-    database.query("DROP TABLE new_key")
+    for table in ("raw", "new_key", "named"):
+        database.query(f"DROP TABLE {table}")
 
 
-def _read_typed(paths: Iterable[str], compression: str, wanted: Wanted) -> str:
-    """Return a query for the relation `event`. If a file contains other lines than audit events, the query may fail."""
-    columns = ", ".join(f"{quote(name)}: {quote(_type(kind))}" for name, kind in _FIELDS.items())
+def _read_event(wanted: Wanted) -> str:
+    """Return the columns of the relation `event` that come from the fields of an audit event."""
     name = f"CASE WHEN verb IN ({', '.join(map(quote, LIST_VERBS))}) THEN objectRef.name END"
     texts = [
         "auditID",
@@ -458,14 +549,32 @@ def _read_typed(paths: Iterable[str], compression: str, wanted: Wanted) -> str:
         ELSE NOT {is_ambiguous(texts)} AND coalesce(starts_with(requestURI, '/'), TRUE)
             AND coalesce(CAST({_CODE} AS TEXT), '') = coalesce(CAST(responseStatus.code AS TEXT), '') END
     """
-    # Each file has its own read function, because DuckDB 2.0.0 sometimes silently ignores a line that is not JSON if
-    # one function reads several files.
-    source = " UNION ALL ".join(
+    return f"{is_plain} AS is_plain, {_EVENT}"
+
+
+def _read_json(paths: Iterable[str], fields: Fields, compression: str) -> str:
+    """Return a query for the fields of the JSON objects in the lines of files. If a line has other types, the query fails."""
+    columns = ", ".join(f"{quote(name)}: {quote(_type(kind))}" for name, kind in fields.items())
+    # One read function for several files is unsafe: DuckDB 2.0.0 sometimes ignores a line that is not JSON without an error.
+    return " UNION ALL ".join(
         f"SELECT * FROM read_json({quote(path)}, columns = {{{columns}}}, format = 'newline_delimited', auto_detect = false,"
         f" maximum_object_size = {_MAX_LINE_BYTES}, compression = {quote(compression)})"
         for path in paths
     )
-    return f"SELECT CAST(NULL AS TEXT) AS line, {is_plain} AS is_plain, {_EVENT} FROM ({source})"
+
+
+def _read_lines(path: str, compression: str) -> str:
+    """Return a query for the lines of a file that are not empty. If a line has a control character, the query fails."""
+    return (
+        f"SELECT line FROM read_csv({quote(path)}, columns = {{'line': 'VARCHAR'}}, delim = chr(1), quote = '', escape = '',"
+        f" header = false, auto_detect = false, max_line_size = {_MAX_WRAPPED_LINE_BYTES},"
+        f" buffer_size = {4 * _MAX_WRAPPED_LINE_BYTES}, new_line = '\\n', compression = {quote(compression)})"
+        " WHERE line <> ''"
+    )
+
+
+def _quote_name(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _parse_time(text: str) -> str:
@@ -476,6 +585,7 @@ def _parse_time(text: str) -> str:
     return f"CASE WHEN NOT {_IS_RECEIVED} AND {text} LIKE {quote(_TIME)} THEN try_strptime({text}, {quote(_TIME_FORMAT)}) END"
 
 
+_NO_TEXT = "CAST(NULL AS TEXT)"
 _IS_RECEIVED = f"coalesce(stage = '{RECEIVED}', FALSE)"
 _CODE = "TRY_CAST(CAST(responseStatus.code AS TEXT) AS INTEGER)"
 _EVENT = f"""

@@ -29,6 +29,8 @@ class Wanted(NamedTuple):
     """Whether the options of lists and watches are read from the URL."""
     calls: bool = False
     """Whether the hash and the parameter `timeout` of each URI are read."""
+    event_field: tuple[str, ...] = ()
+    """Keys of the event in log records of a format that apflint does not know."""
 
     @property
     def texts(self) -> tuple[bool, ...]:

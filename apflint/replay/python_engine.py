@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from itertools import chain
-from math import inf
+from collections import Counter
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any
 
 from apflint.budgets import MAX_AUDIT_VALUE_BYTES, MAX_AUDIT_VALUE_PARTS, MAX_LINES_WITHOUT_EVENTS
 from apflint.interrupts import defer_interrupt
+from apflint.replay.bare_lines import LineUnwrapper
 from apflint.replay.database_tables import close_on_error, create_log_tables
 from apflint.replay.events import (
     DECISION,
@@ -32,17 +33,31 @@ from apflint.replay.fast_lines import CanonicalLines, scan
 from apflint.replay.loaded_log import Coverage, Log, UnreadableLine
 from apflint.replay.request_timeouts import find_timeout
 from apflint.replay.uri_namespace import find_namespace
-from apflint.requests.cloud_log_records import find_server, is_other_log, strip_timestamp, unwrap_event, unwrap_list
 from apflint.requests.json_lines import NO_EVENTS, describe_json_error
+from apflint.requests.log_wrappers import (
+    MAX_DEPTH,
+    PLAIN,
+    find_field,
+    find_prefix,
+    is_bare,
+    is_other_log,
+    parse_json,
+    split_batches,
+    strip_prefix,
+    unwrap,
+    unwrap_list,
+)
 from apflint.requests.server_log import require_not_logged_request
+from apflint.requests.split_lines import INCOMPLETE, SplitLines, is_part
 from apflint.sources.audit_logs import Block, read_blocks
 from apflint.user_error import UserError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 
     from apflint.replay.database_tables import Row
     from apflint.replay.loaded_log import Wanted
+    from apflint.requests.log_wrappers import Wrapper
     from apflint.sources.audit_logs import AuditLogFile
 
 _ROWS_PER_INSERT = 10_000
@@ -55,6 +70,7 @@ _MAX_REMEMBERED_SECONDS = 1_000_000
 _JSON_SPACES = " \t\r\n"
 _CACHE_KIBIBYTES = 65_536
 _SAMPLE_LINES = 100
+_EVENT_START = b'{"kind":"Event"'
 
 
 class SqliteDatabase:
@@ -130,6 +146,8 @@ class EventReader:
         self._versions: set[tuple[object, object]] = set()
         """Pairs of `kind` and `apiVersion` that were validated."""
         self._file, self._line = "", 0
+        self._split_lines = SplitLines()
+        self._unwrapper = LineUnwrapper(wanted.event_field)
 
     def read_file(
         self, file: AuditLogFile, report: Callable[[int], object] = lambda _: None, *, max_bytes: int | None = None
@@ -167,6 +185,8 @@ class EventReader:
             if max_bytes is not None and size >= max_bytes:
                 self.coverage.beginning_of = file.name
                 break
+        for _ in range(self._split_lines.clear()):
+            self._reject(INCOMPLETE)
 
     def _count_records(self) -> int:
         """Return the number of values read so far: audit events, and other log records."""
@@ -234,12 +254,44 @@ class EventReader:
         """Read the events of complete lines. `number` is the number of the first line. Return the number of lines."""
         if not data.endswith(b"\n"):
             data += b"\n"
-        if self._wants_texts:  # each line has other texts, so caches would not help
+        if data.startswith(_EVENT_START) or not self._read_wrapped(number, data, server):
+            position, line = 0, number
+            for start in self._read_events(data, server):
+                line += data.count(b"\n", position, start)
+                position = start
+                self._read_line(line, data[start : data.index(b"\n", start)], server)
+        if max(len(self._rows), len(self._received)) >= _ROWS_PER_INSERT:
+            self.flush()
+        return data.count(b"\n")
+
+    def _read_wrapped(self, number: int, data: bytes, server: int) -> bool:
+        """Read lines if most of them are events in wrappers, and no line is only a part of an event. Return whether they were read."""
+        lines = data.split(b"\n")[:-1]
+        if self._unwrapper.unwrap(lines[:1]) == [None] or not self._split_lines.is_empty:
+            return False
+        found = self._unwrapper.unwrap(lines)
+        left = [at for at, bare in enumerate(found) if bare is None]
+        if any(is_part(lines[at].decode("utf-8", "replace")) for at in left):
+            return False
+        for name in dict.fromkeys(bare.server for bare in found if bare is not None):
+            chosen = [(at, bare.text) for at, bare in enumerate(found) if bare is not None and bare.server == name]
+            text = b"".join(line for _, event in chosen for line in (event, b"\n"))
+            odd = self._read_events(text, self.server_number(name) if name else server)
+            if odd:
+                starts = accumulate((len(event) + 1 for _, event in chosen), initial=0)
+                places = dict(zip(starts, (at for at, _ in chosen), strict=False))
+                left += (places[start] for start in odd)
+        for at in sorted(left):
+            self._read_line(number + at, lines[at], server)
+        return True
+
+    def _read_events(self, data: bytes, server: int) -> list[int]:
+        """Read lines that are events in the most common forms. Return the offsets of all other lines."""
+        if self._wants_texts:  # texts differ in each line, so caches would not help
             starts = find_lines(data)
-            length = len(starts)
         else:
-            starts, length = self._canonical_lines.read(data, server, self._rows, self._received, self._counts)
-        position = 0
+            starts, _ = self._canonical_lines.read(data, server, self._rows, self._received, self._counts)
+        odd = []
         for start in starts:
             line = data[start : data.index(b"\n", start)]
             try:
@@ -247,12 +299,8 @@ class EventReader:
                     continue
             except (UserError, ValueError, LookupError, AttributeError, TypeError, StopIteration, RecursionError):
                 pass
-            number += data.count(b"\n", position, start)
-            position = start
-            self._read_line(number, line, server)
-        if max(len(self._rows), len(self._received)) >= _ROWS_PER_INSERT:
-            self.flush()
-        return length
+            odd.append(start)
+        return odd
 
     def _read_plain(self, line: bytes, server: int) -> bool:
         """Read a line if it is an event in the most common form. Return whether the line was read."""
@@ -280,48 +328,51 @@ class EventReader:
         """Read any line: a blank line, an event, an event in an envelope, a list, or text that is not an event."""
         self._line = number
         try:
-            value = _parse_line(line)
+            text = self._split_lines.join_line(_decode(line))
+            for value in _parse_line(text) if text is not None else ():
+                for record in self._split_lines.join_record(value):
+                    self._read_value(record, server)
         except UserError as error:
             self._reject(str(error))
-        else:
-            if value is not None:
-                self._read_value(value[0], server)
 
-    def _read_value(self, value: object, server: int) -> None:
-        """Read an event, or a list or log record that contains events."""
-        items = unwrap_list(value)
-        if isinstance(items, list) and not _is_row(items):
-            for item in items:
-                self._read_value(item, server)
+    def _read_value(self, value: object, server: int, depth: int = 0) -> None:
+        """Read an event, or a list or log record that contains events. `depth` is the number of wrappers around the value."""
+        if depth > MAX_DEPTH:
+            self._reject(f"the event has more than {MAX_DEPTH} wrappers around each other")
             return
         if is_other_log(value):
             self.coverage.other_records += 1
             return
-        name = find_server(value)
         try:
-            event: Any = unwrap_event(value)
+            content = unwrap(value, self._wanted.event_field)
         except UserError as error:
             self._reject(str(error))
             return
-        if event is not value and isinstance(unwrap_list(event), list):  # a log record with a batch of events
-            self._read_value(event, self.server_number(name) if name else server)
+        if content is not None:
+            self._read_value(content.value, self.server_number(content.server) if content.server else server, depth + 1)
             return
-        problem = find_problem(event)
+        records = unwrap_list(value)
+        if records is not None:
+            for record in records:
+                self._read_value(
+                    record.value, self.server_number(record.server) if record.server else server, depth + 1
+                )
+            return
+        problem = find_problem(value)
         if problem is not None:
             self._reject(problem)
             return
-        if isinstance(value, dict) and event is value:
-            self._versions.add((value.get("kind"), value.get("apiVersion")))
+        event: Any = value
+        self._versions.add((event.get("kind"), event.get("apiVersion")))
         stage = event["stage"]
         if stage == RECEIVED:
             self.coverage.stages[RECEIVED] += 1
             self._add_received(event)
             return
         try:
-            self._add(event, stage, self.server_number(name) if name else server)
+            self._add(event, stage, server)
         except UserError as error:
             self._reject(str(error))
-            return
 
     def _reject(self, reason: str) -> None:
         self.coverage.reject(self._file, self._line, reason)
@@ -439,21 +490,31 @@ def find_lines(data: bytes) -> list[int]:
     return starts
 
 
-def _parse_line(line: str | bytes) -> tuple[object] | None:
-    """Return the JSON value in a line as a tuple, or None for a blank line. Raises UserError if the line is not JSON."""
+def _decode(line: str | bytes) -> str:
+    """Return the text of a line. Raises UserError if the line is not UTF-8, or has too many parts."""
     _check_size(line)
     try:
-        text = line if isinstance(line, str) else line.decode()
-        if not text.strip(_JSON_SPACES):
-            return None
-        value = _parse_json(strip_timestamp(text))
-        json.dumps(value, ensure_ascii=False).encode()
+        return line if isinstance(line, str) else line.decode()
+    except UnicodeError:
+        raise UserError("this is not UTF-8") from None
+
+
+def _parse_line(text: str) -> list[object]:
+    """Return the JSON value in a line, or all batches of CloudWatch in it. A blank line has no value.
+
+    Raises UserError if the line is not JSON.
+    """
+    if not text.strip(_JSON_SPACES):
+        return []
+    try:
+        return [parse_json(strip_prefix(text))]
     except UnicodeError:
         raise UserError("this is not UTF-8") from None
     except (ValueError, RecursionError) as error:
+        if batches := split_batches(text):
+            return batches
         require_not_logged_request(text)
         raise UserError(describe_json_error(error)) from None
-    return (value,)
 
 
 def _check_size(data: str | bytes) -> None:
@@ -463,16 +524,6 @@ def _check_size(data: str | bytes) -> None:
     text = data if isinstance(data, bytes) else data.encode("utf-8", "replace")
     if sum(map(text.count, (b",", b":", b"[", b"{"))) > MAX_AUDIT_VALUE_PARTS:
         raise UserError(f"this JSON has more than {MAX_AUDIT_VALUE_PARTS:,} commas, colons and brackets")
-
-
-def _parse_json(text: str) -> object:
-    """Return a JSON value. Integers with more digits than Python permits become infinity."""
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError:
-        raise
-    except ValueError:
-        return json.loads(text, parse_int=lambda digits: int(digits) if len(digits) < 1000 else inf)
 
 
 def _find_first_unreadable(file: AuditLogFile, reasons: Mapping[str, str]) -> UnreadableLine | None:
@@ -487,25 +538,33 @@ def _find_first_unreadable(file: AuditLogFile, reasons: Mapping[str, str]) -> Un
     return None
 
 
-def is_mostly_plain(file: AuditLogFile) -> bool:
-    """Return whether most of the first lines of a file are events without an envelope."""
+def find_format(file: AuditLogFile, event_field: Sequence[str] = ()) -> Wrapper | None:
+    """Return the wrapper of most of the first lines of a file, `PLAIN` for events without a wrapper, or None for other lines."""
     for block in read_blocks(file):
         lines = [line for line in block.data.split(b"\n", _SAMPLE_LINES)[:_SAMPLE_LINES] if line.strip()]
-        return sum(map(_is_event, lines)) * 2 >= len(lines)
-    return False
+        found = Counter(filter(None, (_find_wrapper(line, event_field) for line in lines)))
+        return next((wrapper for wrapper, number in found.most_common(1) if number * 2 >= len(lines)), None)
+    return None
 
 
-def _is_event(line: bytes) -> bool:
+def _find_wrapper(line: bytes, event_field: Sequence[str]) -> Wrapper | None:
+    """Return the only wrapper around an event in a line, or None if the line is not an event in at most one wrapper."""
     try:
-        value = _parse_line(line)
+        text = _decode(line)
+        values = _parse_line(text)
+        if not values:
+            return None
+        if (prefix := find_prefix(text)) is not None:
+            return prefix if find_problem(values[0]) is None else None
+        field = find_field(values[0], event_field)
+        if field is None:
+            return PLAIN if find_problem(values[0]) is None else None
+        content = unwrap(values[0], event_field)
     except UserError:
-        return False
-    return value is not None and find_problem(value[0]) is None
-
-
-def _is_row(items: list[Any]) -> bool:
-    """Return whether a list is a row of CloudWatch Logs Insights. Such a row is a list of fields."""
-    return bool(items) and all(isinstance(item, dict) and {*item} == {"field", "value"} for item in items)
+        return None
+    if not is_bare(values[0], field):
+        return None
+    return field if content is not None and find_problem(content.value) is None else None
 
 
 def _is_beginning(data: bytes) -> bool:

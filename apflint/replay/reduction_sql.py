@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from apflint.replay import request_timeouts, uri_namespace
 from apflint.replay.events import COMPLETE, PANIC, RECEIVED, STARTED, UNREADABLE_WAIT, make_attributes
+from apflint.replay.sql_text import quote
 from apflint.requests.list_options import LIST_VERBS, make_sql
 
 if TYPE_CHECKING:
@@ -43,7 +44,9 @@ _WAIT_UNITS = (("h", 3600e6), ("m", 60e6), ("s", 1e6), ("ms", 1e3), ("[uµμ]s",
 """Units of Go durations in microseconds, in the order in which `parse_wait` adds them."""
 
 
-_OTHER_VALUE = r"^([{\[]|([-+.0-9eE]+|true|false|NaN|-?Infinity)$)"
+_NUMBER = r"-?[0-9]+([.][0-9]*)?([eE][-+]?[0-9]+)?"
+_OTHER_VALUE = rf"^([{{\[]|({_NUMBER}|true|false|[-+]?([Nn][Aa][Nn]|[Ii][Nn][Ff]([Ii][Nn][Ii][Tt][Yy])?))$)"
+"""Pattern of texts that may come from a JSON value that is not a string. It matches no UUID: some consist of digits, `e` and `-`."""
 _find_other_value = re.compile(_OTHER_VALUE).search
 _IS_PLAIN = """
     is_plain AND (kind IS NULL OR kind IN ('', 'Event')) AND (version IS NULL OR version = '' OR version LIKE 'audit.k8s.io/%')
@@ -166,8 +169,3 @@ def read_key(key: str) -> AttributeTuple:
         raise ValueError(key)
     fields = (verb, api_group, resource, subresource, namespace, path, options)
     return make_attributes((user[0] if user else None, names, *fields))
-
-
-def quote(text: str) -> str:
-    """Return a string literal of SQL."""
-    return "'" + text.replace("'", "''") + "'"

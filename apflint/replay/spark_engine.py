@@ -19,8 +19,9 @@ from urllib.request import proxy_bypass
 from apflint.replay.database_tables import close_on_error, create_log_tables
 from apflint.replay.events import DECISION, QUEUE_WAIT, RECEIVED, TOO_MANY_REQUESTS
 from apflint.replay.loaded_log import Log, Wanted
-from apflint.replay.python_engine import EventReader, SqliteDatabase, is_mostly_plain
+from apflint.replay.python_engine import EventReader, SqliteDatabase, find_format
 from apflint.replay.reduction_sql import IS_REQUEST, ODD, STAGES, is_ambiguous, read_key, reduce_events
+from apflint.requests.log_wrappers import PLAIN
 from apflint.sources.audit_logs import AuditLogFile, find_compression, is_url
 from apflint.sources.file_reading import open_without_waiting
 from apflint.user_error import UserError
@@ -166,7 +167,7 @@ def _is_readable(file: AuditLogFile) -> bool:
             compression = find_compression(stream)
     except OSError:
         return False
-    return compression == ("gzip" if file.path.endswith(".gz") else "none") and is_mostly_plain(file)
+    return compression == ("gzip" if file.path.endswith(".gz") else "none") and find_format(file) == PLAIN
 
 
 def _read_files(

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from apflint.evaluate.authentication import complete_groups, has_fixed_groups
 from apflint.evaluate.match import UserInfo, rs_join
 from apflint.evaluate.requestinfo import parse_request_info
-from apflint.requests.cloud_log_records import unwrap_event
 from apflint.requests.json_lines import NOT_EVENT, get_string, get_strings, require_object
+from apflint.requests.log_wrappers import unwrap_event
 from apflint.requests.request import METHOD_OF_VERB, Request, make_resource_info
 from apflint.user_error import UserError
 

@@ -12,7 +12,7 @@ from apflint.evaluate.match import UserInfo
 from apflint.evaluate.requestinfo import parse_request_info
 from apflint.evaluate.resources import find_resources
 from apflint.named_tuple import NamedTuple
-from apflint.requests.cloud_log_records import is_other_log, strip_timestamp, unwrap_event, unwrap_list
+from apflint.requests.log_wrappers import is_other_log, strip_prefix, unwrap_event, unwrap_list
 from apflint.requests.request import Request, describe_group, make_resource_info
 from apflint.user_error import UserError
 
@@ -164,19 +164,19 @@ def _reject_event(fields: dict[str, Any]) -> None:
 
 def _read_value(line: int, text: str) -> JsonValue:
     try:
-        return JsonValue(line, json.loads(strip_timestamp(text)))
+        return JsonValue(line, json.loads(strip_prefix(text)))
     except (ValueError, RecursionError) as error:
         return JsonValue(line, None, describe_json_error(error))
 
 
 def _split_list(value: JsonValue) -> Iterator[JsonValue]:
-    items = unwrap_list(value.value)
-    if not isinstance(items, list):
+    records = unwrap_list(value.value)
+    if records is None:
         yield value
         return
-    for item in items:
-        if not is_other_log(item):  # Azure event hubs mix audit events with other records
-            yield JsonValue(value.line, item)
+    for record in records:
+        if not is_other_log(record.value):  # Azure event hubs mix audit events with other records
+            yield JsonValue(value.line, record.value)
 
 
 def require_object(value: object, what: str) -> dict[str, object]:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.audit_logs import event, needs_duckdb, replay_json, write_log
 
-from apflint.sources.audit_logs import AuditLogFile
+from apflint.replay.loaded_log import Wanted
+from apflint.sources.audit_logs import AuditLogFile, find_audit_logs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -129,3 +130,15 @@ def test_rotation_while_files_are_read(
     found = replay_json(capsys, *files, "--engine", "duckdb")
     assert rotated
     assert (found["files"], found["events"], found["duplicateEvents"]) == (3, 6, 0)
+
+
+def test_audit_id_of_digits_is_not_a_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a million random audit IDs, six consist of digits, `e` and `-`."""
+    from apflint.replay import python_engine
+    from apflint.replay.duckdb_engine import read_log
+
+    monkeypatch.setattr(python_engine.EventReader, "read_file", lambda *_: pytest.fail("read by Python"))
+    path = write_log(tmp_path / "audit.log", [event(auditID="30950168-8420-4e57-9667-744728498901")])
+    log = read_log(find_audit_logs([str(path)]), Wanted(), (), memory="224MB")
+    log.database.close()
+    assert log.coverage.stages.total() == 1

@@ -1,22 +1,16 @@
-"""Envelopes of audit events: lists, and log records of hosted control planes.
+"""Log records whose fields are those of an audit event under other names: they become audit events.
 
-Azure (AKS) puts an audit event as a string into `properties.log`. Amazon (EKS) uses `message`, or the field `@message` of a
-query result. Google (GKE) records requests in its own format, without the groups of the user; `_convert_google_record`
-turns such a record into an audit event.
+Google (GKE) records requests in its own format, without the groups of the user. Tables of Azure Log Analytics have a column for
+each field of an event.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 from apflint.user_error import UserError
 
-_LIST_KEYS = ("items", "records", "events", "results")
-"""Keys of the lists in Kubernetes lists, Azure event hubs, `aws logs filter-log-events` and `aws logs get-query-results`."""
-_AKS_CATEGORIES = ("kube-audit", "kube-audit-admin")
-_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[T ]\S+ (?:(?:UTC|[+-]\d\d:?\d\d) )?(?=\{)", re.ASCII)
 _GKE_TYPE = "google.cloud.audit.AuditLog"
 _GKE_SERVICE = "k8s.io"
 _GKE_PREFIX = "io.k8s."
@@ -43,70 +37,14 @@ _STATUS_OF_GRPC = {
 """HTTP status for each gRPC code. Source: comments in google/rpc/code.proto."""
 
 
-def strip_timestamp(line: str) -> str:
-    """Return the line without its leading timestamp. Exports from CloudWatch to object storage have timestamps."""
-    match = _TIMESTAMP.match(line)
-    return line[match.end() :] if match else line
-
-
-def unwrap_list(value: object) -> object:
-    """Return the list in a Kubernetes list or a batch of log records. Return other values unchanged."""
-    if isinstance(value, dict):
-        return next((value[key] for key in _LIST_KEYS if isinstance(value.get(key), list)), value)
-    return value
-
-
-def is_other_log(value: object) -> bool:
-    """Return whether a value is an Azure log record of another category than audit events, such as `kube-scheduler`."""
-    return isinstance(value, dict) and "properties" in value and value.get("category") not in (None, *_AKS_CATEGORIES)
-
-
-def unwrap_event(value: object) -> object:
-    """Return the audit event in a log record. Return values that are not log records unchanged.
-
-    Raises UserError for log records without a readable audit event.
-    """
-    if isinstance(value, list):  # maybe a row of CloudWatch Logs Insights, a list of fields
-        message = _find_field(value, "@message")
-        return value if message is None else _parse_wrapped_event(message, "@message")
-    if not isinstance(value, dict):
-        return value
-    properties = value.get("properties")
-    if isinstance(properties, dict) and "log" in properties:
-        category, log = value.get("category"), properties["log"]
-        if category is not None and category not in _AKS_CATEGORIES:
-            raise UserError(f'this Azure log record has the category "{category}", which is not an audit log')
-        return _parse_wrapped_event(log, "properties.log") if isinstance(log, str) else log
-    if _is_google_record(value):
-        return _convert_google_record(value)
-    message = value.get("message")
-    if isinstance(message, str) and "requestURI" not in value and "kind" not in value:
-        return _parse_wrapped_event(message, "message")
-    if isinstance(value.get("@message"), str):
-        return _parse_wrapped_event(value["@message"], "@message")
-    return value
-
-
-def find_server(value: object) -> str:
-    """Return the name of the API server in a log record, or an empty string. Raw audit events do not have it."""
-    name: object = None
-    if isinstance(value, list):
-        name = _find_field(value, "@logStream")
-    elif isinstance(value, dict):
-        properties = value.get("properties")
-        name = properties.get("pod") if isinstance(properties, dict) else value.get("logStreamName")
-        name = name or value.get("@logStream")
-    return name if isinstance(name, str) else ""
-
-
-def _convert_google_record(record: dict[str, Any]) -> dict[str, object]:
+def convert_google_record(record: dict[str, Any]) -> dict[str, object]:
     """Return a record of Cloud Audit Logs as an audit event without groups, duration and URI.
 
     `resourceName` is GROUP/VERSION/[namespaces/NAMESPACE/]RESOURCE[/NAME][/SUBRESOURCE], and the core group is `core`. The
     last part of `methodName` is the verb. The status is a gRPC code. The record does not show whether a request with code
     8 (429) reached authorization, so only evictions are assumed to. Raises UserError for a record of another service.
     """
-    payload = record["protoPayload"]
+    payload = _find_payload(record)
     method, path = payload.get("methodName"), payload.get("resourceName")
     if not (isinstance(method, str) and method.startswith(_GKE_PREFIX) and isinstance(path, str)):
         raise UserError(f"this Cloud Audit Logs record is not a request to a Kubernetes API server: {method}")
@@ -157,9 +95,9 @@ def _get_object(fields: dict[str, Any], key: str) -> dict[str, Any]:
     return value or {}
 
 
-def _is_google_record(value: dict[str, Any]) -> bool:
+def is_google_record(value: dict[str, Any]) -> bool:
     """Return whether a log record is from Cloud Audit Logs. Exports to BigQuery and some sinks omit `@type`."""
-    payload = value.get("protoPayload")
+    payload = _find_payload(value)
     return isinstance(payload, dict) and (
         str(payload.get("@type", "")).endswith(_GKE_TYPE)
         or payload.get("serviceName") == _GKE_SERVICE
@@ -167,16 +105,47 @@ def _is_google_record(value: dict[str, Any]) -> bool:
     )
 
 
-def _find_field(row: list[Any], name: str) -> str | None:
-    """Return the value of a field in a row of CloudWatch Logs Insights, or None."""
-    for field in row:
-        if isinstance(field, dict) and field.get("field") == name and isinstance(field.get("value"), str):
-            return str(field["value"])
-    return None
+def _find_payload(record: dict[str, Any]) -> Any:
+    """Return the audit log entry of a record, or None. Tables of BigQuery have another name for it."""
+    return record.get("protoPayload", record.get("protopayload_auditlog"))
 
 
-def _parse_wrapped_event(text: str, field: str) -> object:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        raise UserError(f'"{field}" of this log record is not an audit event in JSON') from None
+def is_azure_row(value: dict[str, Any]) -> bool:
+    """Return whether a value is a row of the tables `AKSAudit`, `AKSAuditAdmin` or `ArcK8sAudit`."""
+    return "AuditId" in value and "Stage" in value
+
+
+def convert_azure_row(row: dict[str, Any]) -> dict[str, object]:
+    """Return a row of `AKSAudit` as an audit event. Raises UserError if a column for objects is not one.
+
+    Exports contain columns for objects as objects, or as strings with JSON. Absent values are empty strings.
+    """
+    event: dict[str, object] = {}
+    for column, field in _AZURE_COLUMNS.items():
+        value = row.get(column)
+        if field in _AZURE_OBJECTS and isinstance(value, str) and value:
+            try:
+                value = json.loads(value)
+            except (ValueError, RecursionError):
+                raise UserError(f'the column "{column}" is not an object in JSON') from None
+        if value is not None and value != "":
+            event[field] = value
+    return event
+
+
+_AZURE_COLUMNS = {
+    "AuditId": "auditID",
+    "Stage": "stage",
+    "RequestUri": "requestURI",
+    "Verb": "verb",
+    "User": "user",
+    "ImpersonatedUser": "impersonatedUser",
+    "UserAgent": "userAgent",
+    "ObjectRef": "objectRef",
+    "ResponseStatus": "responseStatus",
+    "RequestReceivedTime": "requestReceivedTimestamp",
+    "StageReceivedTime": "stageTimestamp",
+    "Annotations": "annotations",
+}
+"""Field of an audit event by column. Source: https://learn.microsoft.com/azure/azure-monitor/reference/tables/AKSAudit."""
+_AZURE_OBJECTS = frozenset(("user", "impersonatedUser", "objectRef", "responseStatus", "annotations"))

@@ -1,0 +1,125 @@
+"""Joins the parts of long lines: container runtimes split lines of more than 16 KiB.
+
+Sources: the tag P of the CRI format in `pkg/kubelet/kuberuntime/logs/logs.go`, and `maxBufSize` in `daemon/logger/copier.go` of Docker.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from apflint.budgets import MAX_FILE_BYTES
+from apflint.requests.log_wrappers import find_open_part, find_part
+from apflint.user_error import UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_MAX_RECORD_CHARACTERS = 4 * 1024 * 1024
+"""Maximum length of a line that is joined from records of Docker. Such a line is parsed after each part."""
+INCOMPLETE = "the line is incomplete: its other parts are missing"
+
+
+class SplitLines:
+    """The parts of lines that are not complete yet."""
+
+    def __init__(self) -> None:
+        self._parts: dict[str, list[str]] = {}
+        """Parts by stream. The parts of standard output and standard error may alternate."""
+        self._size = 0
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no line is incomplete."""
+        return not self._parts
+
+    def clear(self) -> int:
+        """Forget all parts. Return the number of incomplete lines."""
+        number = len(self._parts)
+        self._parts.clear()
+        self._size = 0
+        return number
+
+    def join_line(self, line: str) -> str | None:
+        """Return a complete line, or None if more parts must follow. Raises UserError if the line is too long."""
+        part = find_part(line) if line[:1].isdigit() else None
+        if part is None or (part.is_last and part.stream not in self._parts):
+            return line
+        text = self._add(part.stream, part.text, MAX_FILE_BYTES)
+        return self._take(part.stream, text) if part.is_last else None
+
+    def join_record(self, value: object) -> Iterator[object]:
+        """Yield the log record of a complete line, or nothing if more records must follow.
+
+        Raises UserError after the last record if an earlier line is incomplete, or if the line is too long.
+        """
+        part = find_open_part(value)
+        if part is None:
+            yield value
+            return
+        if part.stream not in self._parts:
+            if part.is_last or not _is_open(part.text):
+                yield value
+            else:
+                self._add(part.stream, part.text, _MAX_RECORD_CHARACTERS)
+            return
+        text = self._add(part.stream, part.text, _MAX_RECORD_CHARACTERS)
+        fields: Any = value
+        if _is_json(text):
+            yield {**fields, "log": self._take(part.stream, text)}
+        elif part.is_last or _is_json(part.text):
+            self._take(part.stream, text)
+            yield value
+            raise UserError(INCOMPLETE)
+
+    def _add(self, stream: str, text: str, maximum: int) -> str:
+        parts = self._parts.setdefault(stream, [])
+        parts.append(text)
+        self._size += len(text)
+        if self._size > maximum:
+            self.clear()
+            raise UserError(f"the joined line is longer than {maximum >> 20} MiB")
+        return "".join(parts)
+
+    def _take(self, stream: str, text: str) -> str:
+        del self._parts[stream]
+        self._size -= len(text)
+        return text
+
+
+def is_part(line: str) -> bool:
+    """Return whether a line contains only a part of an event."""
+    part = find_part(line) if line[:1].isdigit() else None
+    if part is not None:
+        return not part.is_last
+    if '"log"' not in line:
+        return False
+    try:
+        record = find_open_part(json.loads(line))
+    except (ValueError, RecursionError):
+        return False
+    return record is not None and not record.is_last and _is_open(record.text)
+
+
+def _is_open(text: str) -> bool:
+    """Return whether a text is the beginning of a JSON object."""
+    if not text.startswith("{"):
+        return False
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        # An unterminated string is reported at its beginning.
+        return error.pos >= len(text) or error.msg.startswith("Unterminated string")
+    except (ValueError, RecursionError):
+        pass
+    return False
+
+
+def _is_json(text: str) -> bool:
+    if not text.rstrip().endswith("}"):
+        return False
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
