@@ -25,6 +25,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("__main__", "cli", "lsp", "run"),
     (
         "baseline",
+        "client_diagnosis",
         "input_checking",
         "diff",
         "edit",

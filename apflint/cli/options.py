@@ -33,6 +33,7 @@ OUTPUT = "Output"
 RULES = "Rules"
 SETTINGS = "Settings"
 
+_MIN_WATCH_SECONDS, _MAX_WATCH_SECONDS = 1, 600
 _MAX_SEATS = 2**31 - 1
 """Maximum number of seats of an API server. The flags that set the seats are 32-bit integers."""
 
@@ -85,6 +86,16 @@ def parse_seats(text: str) -> int:
             " such as 400+200"
         )
     return seats
+
+
+def parse_watch(text: str) -> float:
+    """Parse the time between two snapshots, such as `60s`. Raises UserError for another form."""
+    from apflint.evaluate.request_outcomes import parse_duration
+
+    seconds = parse_duration(text)
+    if seconds is None or not _MIN_WATCH_SECONDS <= seconds <= _MAX_WATCH_SECONDS:
+        raise UserError(f'"{text}" is not a time from 1s to 10m, such as 60s')
+    return seconds
 
 
 def parse_selectors(values: Iterable[str]) -> tuple[RuleSelector, ...]:

@@ -40,14 +40,14 @@ def read_parts(paths: Iterable[str]) -> tuple[Part, ...]:
 
 def _read_path(path: str) -> Iterator[Part]:
     if not os.path.isdir(path):
-        yield parse_part("<stdin>" if path == "-" else path, _decode(_read(path)))
+        yield parse_part("<stdin>" if path == "-" else path, decode(_read(path)))
         return
     try:
         names = sorted(name for name in os.listdir(path) if not name.startswith("."))
     except OSError as error:
         raise UserError(f"{path}: {describe_failure(path, error)}") from None
     files = [file for name in names if os.path.isfile(file := os.path.join(path, name))]
-    parts = [parse_part(file, _decode(_read(file))) for file in files if is_server_file(_decode(_read_start(file)))]
+    parts = [parse_part(file, decode(_read(file))) for file in files if is_server_file(decode(_read_start(file)))]
     if not parts:
         raise UserError(
             f"{path}: the directory has no metrics and no dumps of an API server. For manifests, use -f {path}"
@@ -55,7 +55,8 @@ def _read_path(path: str) -> Iterator[Part]:
     yield from parts
 
 
-def _decode(data: bytes) -> str:
+def decode(data: bytes) -> str:
+    """Return the text of metrics or a dump, without a byte order mark. Bytes that are not text are replaced."""
     return data.decode("utf-16" if data.startswith(_UTF16) else "utf-8", "replace").removeprefix("\ufeff")
 
 

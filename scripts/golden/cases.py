@@ -24,7 +24,7 @@ COMMANDS = (
         "graph",
         "help",
     ),
-    *("limits", "lsp", "migrate", "propose", "replay", "rule", "schema", "shards", "simulate", "test"),
+    *("limits", "lsp", "migrate", "propose", "replay", "rule", "schema", "shards", "simulate", "test", "why"),
 )
 RELEASES = tuple(f"1.{minor}" for minor in range(18, 38))
 VERSIONS = ("v1alpha1", "v1beta1", "v1beta2", "v1beta3", "v1")
@@ -35,7 +35,7 @@ SCHEMAS = (
     *("FlowSchema", "PriorityLevelConfiguration", "FlowSchemaList", "PriorityLevelConfigurationList"),
     *("config", "load", "test", "report"),
     *(f"{name}-output" for name in ("config", "diff", "doctor", "explain", "limits", "propose", "replay")),
-    *("rule-output", "shards-output", "simulate-output", "test-output"),
+    *("rule-output", "shards-output", "simulate-output", "test-output", "why-output"),
 )
 STORIES = ("small-cluster", "accepted-but-wrong", "many-clusters", "move-ci/before", "move-ci/after")
 REQUESTS = (

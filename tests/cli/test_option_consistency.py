@@ -29,14 +29,14 @@ ABSENT: dict[str, dict[str, str]] = {
     "--exit-zero": {
         **_SHELLS,
         **_PRINTERS,
-        **dict.fromkeys(("config", "explain", "graph", "limits", "rule", "shards"), _NO_CHANGE),
+        **dict.fromkeys(("config", "explain", "graph", "limits", "rule", "shards", "why"), _NO_CHANGE),
         "simulate": "only --fail-if changes the exit code",
     },
     "--report": {
         **_SHELLS,
         **_PRINTERS,
         **dict.fromkeys(("config", "explain", "graph", "limits", "rule", "shards", "simulate"), _ONE_DOCUMENT),
-        **dict.fromkeys(("diff", "doctor", "propose", "replay", "test"), _ONE_DOCUMENT),
+        **dict.fromkeys(("diff", "doctor", "propose", "replay", "test", "why"), _ONE_DOCUMENT),
         **dict.fromkeys(("fix", "migrate"), "edits files; `check` writes reports"),
     },
     "--set": {
@@ -61,6 +61,7 @@ ABSENT: dict[str, dict[str, str]] = {
                 "shards",
                 "simulate",
                 "test",
+                "why",
             ),
             "reads a configuration, whose files the settings exclude",
         ),

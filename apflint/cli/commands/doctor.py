@@ -22,7 +22,6 @@ from apflint.doctor.level_state import compute_state
 from apflint.doctor.rule_runner import diagnose
 from apflint.doctor.rules import DIAGNOSES
 from apflint.doctor.snapshot import group_servers
-from apflint.evaluate.request_outcomes import parse_duration
 from apflint.output.configuration_line import name_configuration
 from apflint.output.doctor import describe_gaps, report_doctor, state_json
 from apflint.output.doctor_causes import causes_json, group_findings, name_verdict
@@ -54,20 +53,11 @@ _WATCH_HELP = "With --live: read the metrics again after this time, such as 60s,
 _FORMATS = (*FORMATS, "html")
 _FORMATS_WITH_TABLES = ("text", "json", "markdown", "html")
 """Formats that show the state of the server, too. In other formats, missing metrics are printed as notes."""
-_MIN_WATCH_SECONDS, _MAX_WATCH_SECONDS = 1, 600
 
 
 def parse_doctor_format(name: str) -> str:
     """Return the name of an output format unchanged. Raises UserError for an unknown format."""
     return name if name == "html" else parse_format(name)
-
-
-def parse_watch(text: str) -> float:
-    """Parse the time between two snapshots, such as `60s`. Raises UserError for another form."""
-    seconds = parse_duration(text)
-    if seconds is None or not _MIN_WATCH_SECONDS <= seconds <= _MAX_WATCH_SECONDS:
-        raise UserError(f'"{text}" is not a time from 1s to 10m, such as 60s')
-    return seconds
 
 
 @command(
@@ -86,7 +76,9 @@ def doctor(
     filename: Annotated[list[str] | None, option(INPUT, _MANIFESTS_HELP, "--filename", "-f", metavar="PATH")] = None,
     kustomize: options.Kustomize = None,
     live: Annotated[bool, option(CLUSTER, _LIVE_HELP, "--live")] = False,
-    watch: Annotated[float | None, option(CLUSTER, _WATCH_HELP, "--watch", metavar="TIME", parser=parse_watch)] = None,
+    watch: Annotated[
+        float | None, option(CLUSTER, _WATCH_HELP, "--watch", metavar="TIME", parser=options.parse_watch)
+    ] = None,
     kubeconfig: options.Kubeconfig = None,
     kube_context: options.KubeContext = None,
     cluster: options.Cluster = None,

@@ -34,6 +34,7 @@ Name = Literal[
     "shards-output",
     "simulate-output",
     "test-output",
+    "why-output",
 ]
 FILES = {name: f"apflint-{name}.json" for name in ("config", "load", "report", "test")}
 """File names of schemas by kind: settings, loads of simulations, policy tests, and the output of `check --format json`."""

@@ -57,7 +57,7 @@ MIN_TIMEOUT_REASON = 0.8
 MAX_TIMED_OUT = 0.5
 """Maximum proportion of requests that time out. If it is exceeded, the level does not serve the other requests."""
 
-
+_LIMIT_RATE = "fix the client: it must limit its rate, and wait for Retry-After"
 _UNKNOWN_REJECTIONS = "Without metrics, rejections are unknown. If no request is rejected, fair queuing protects the other clients: see the cause noisy-but-fair."
 _UNKNOWN_LIMITS = "Without metrics, limits are unknown. If the level borrows, it takes seats of other levels: see the cause flood-one-flow."
 
@@ -171,6 +171,7 @@ def find_client_timeouts(server: ServerLoad, overload: Overload) -> OverloadCaus
                 f"increase the timeouts of these clients: a wait of {seconds_text(level.wait.mean or limit)} needs a timeout of more than"
                 f" {seconds_text(TIMEOUT_PROPORTION * (level.wait.mean or limit))}",
                 "apflint replay audit.log --live --where status=429",
+                is_by_client=True,
             ),
             Action("or give them a separate priority level with a short queue", simulate_manifests()),
             Action(f'or shorten the queue that always waits at "{level.name}": send fewer requests at a time'),
@@ -378,7 +379,7 @@ def _flood_cause(
                     " borrowingLimitPercent 0",
                     simulate_manifests(),
                 ),
-                Action("fix the client: it must limit its rate, and wait for Retry-After", explain_request(client)),
+                Action(_LIMIT_RATE, explain_request(client), is_by_client=True),
             ),
             would_not_help=(
                 "More shares for the level: the flood takes them, too.",
@@ -402,9 +403,7 @@ def _contained_cause(server: ServerLoad, overload: Overload, client: Client, uns
             severity="info",
             levels=(level.name,),
             evidence=(describe_harm(server, overload), *describe_offered(server, level), *describe_clients(level.rows)),
-            actions=(
-                Action("fix the client: it must limit its rate, and wait for Retry-After", explain_request(client)),
-            ),
+            actions=(Action(_LIMIT_RATE, explain_request(client), is_by_client=True),),
             would_not_help=(f'More shares for "{level.name}" let more of the flood through.',),
             unsure=unsure,
         )

@@ -39,6 +39,8 @@ class Action(NamedTuple):
     text: str
     """The instruction, without a final period."""
     command: str | None = None
+    is_by_client: bool = False
+    """Whether the owner of the client does it, and not the administrator of the cluster."""
 
 
 class OverloadCause(NamedTuple):

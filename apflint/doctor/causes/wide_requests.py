@@ -85,12 +85,15 @@ def find_watch_storm(server: ServerLoad, overload: Overload) -> OverloadCause | 
                 *describe_clients(rows, "Seats of watches in the dump"),
             ),
             actions=(
-                Action("restart these clients in steps, such as with a smaller maxUnavailable of their DaemonSet"),
+                Action(
+                    "restart these clients in steps, such as with a smaller maxUnavailable of their DaemonSet",
+                    is_by_client=True,
+                ),
                 Action(
                     "send their watches to another priority level, with a separate FlowSchema",
                     explain_request(client, verb="watch"),
                 ),
-                Action("let them watch fewer objects: one namespace, or a field selector"),
+                Action("let them watch fewer objects: one namespace, or a field selector", is_by_client=True),
             ),
             would_not_help=(
                 "A permanently larger level is not needed: open watches hold no seats after their initial events.",
@@ -136,8 +139,10 @@ def find_heavy_lists(server: ServerLoad, overload: Overload) -> OverloadCause | 
                     "give the client its own FlowSchema and priority level, with few seats and borrowingLimitPercent 0",
                     simulate_manifests(),
                 ),
-                Action("let the client use an informer (list once, then watch), or list one namespace"),
-                Action("send fewer of these requests at a time"),
+                Action(
+                    "let the client use an informer (list once, then watch), or list one namespace", is_by_client=True
+                ),
+                Action("send fewer of these requests at a time", is_by_client=True),
             ),
             would_not_help=(
                 "The number of requests is misleading: the client sends few, and each takes several seats.",
@@ -241,7 +246,7 @@ def find_exempt_abuse(server: ServerLoad, overloads: Sequence[Overload]) -> Over
                     explain_request(client),
                 ),
                 Action("then send its requests to a priority level with a limit", compare_manifests()),
-                Action("let it send fewer and smaller lists"),
+                Action("let it send fewer and smaller lists", is_by_client=True),
             ),
             would_not_help=(
                 "More shares for the waiting levels do not limit exempt requests.",

@@ -1,0 +1,245 @@
+"""Collects the evidence for `apflint why`: from files, a running cluster and Prometheus. Then prints the answer."""
+
+from __future__ import annotations
+
+import gc
+import os
+import shlex
+from contextlib import closing
+from typing import TYPE_CHECKING, NamedTuple
+
+from apflint.cli.comparison_sides import read_live
+from apflint.cli.error_reporting import print_note
+from apflint.cli.progress import show_progress
+from apflint.client_diagnosis.diagnosis import CommandWords, diagnose_client
+from apflint.client_diagnosis.evidence import ClientEvidence, ConcernedClient, measure_servers
+from apflint.doctor.causes import conclude
+from apflint.doctor.level_state import compute_state
+from apflint.doctor.snapshot import group_servers
+from apflint.request_explanation import Explainer
+from apflint.requests.request_words import RequestArguments
+from apflint.run import Answer, read, show
+from apflint.sources.evidence_files import sort_evidence
+from apflint.sources.source_arguments import LIVE
+from apflint.string_formats import check_dns_label
+from apflint.user_error import UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from apflint.cli.prometheus_options import PrometheusOptions
+    from apflint.client_diagnosis.diagnosis import ClientDiagnosis
+    from apflint.client_diagnosis.log_evidence import ClientLog
+    from apflint.doctor.level_state import ServerState
+    from apflint.doctor.snapshot import Server
+    from apflint.effective_configuration import Effective
+    from apflint.replay.object_counts import ObjectCounts
+    from apflint.replay.server_decisions import ServerLogReport
+    from apflint.requests.request import Request
+    from apflint.sources.effective_configurations import EffectiveConfiguration
+    from apflint.sources.evidence_files import EvidenceFiles
+    from apflint.sources.input_types import InputRequest
+
+_EXAMPLE = ("list", "pods")
+"""The request that stands for those of a client whose requests the evidence does not show."""
+
+
+class ClientQuestion(NamedTuple):
+    """The arguments of `apflint why` that name the client, the requests in question and the files."""
+
+    user: str | None
+    groups: Sequence[str]
+    namespace: str | None
+    all_namespaces: bool
+    words: tuple[str, ...]
+    """Files, directories and the words of the request, in any order."""
+    files: tuple[str, ...]
+    """Files in options."""
+
+    def split_words(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the words of the request, and the files. Raises UserError for a word that is neither."""
+        request: list[str] = []
+        files: list[str] = []
+        for word in self.words:
+            is_target = len(request) == 1
+            if not is_target and (word == "-" or os.path.lexists(word)):
+                files.append(word)
+            elif not request and not word.isalpha():
+                raise UserError(f"{word}: no such file or directory, and a request begins with a verb, as in list pods")
+            else:
+                request.append(word)
+        return tuple(request), tuple(files)
+
+    def parse(self, words: tuple[str, ...]) -> Request:
+        """Return the request with these words. Raises UserError if they are not a request."""
+        return RequestArguments(
+            self.user or "", words, tuple(self.groups), self.namespace, self.all_namespaces
+        ).to_request()
+
+    def write(self, words: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the words of the command line that name the client and the request."""
+        scope = ["-A"] if self.all_namespaces else []
+        scope += ["-n", self.namespace] if self.namespace is not None else []
+        groups = (word for group in self.groups for word in ("--as-group", group))
+        return tuple(map(shlex.quote, ("--as", self.user or "", *groups, *words, *scope)))
+
+
+class _ServerEvidence(NamedTuple):
+    """What was read from API servers."""
+
+    servers: tuple[Server, ...] = ()
+    moment: str = "now"
+    notes: tuple[str, ...] = ()
+
+
+def answer_question(
+    question: ClientQuestion,
+    selected: InputRequest,
+    watch: float | None,
+    prometheus: PrometheusOptions,
+    render: Callable[[ClientDiagnosis, str], str],
+) -> int:
+    """Print why the requests of a client are slow or rejected, and return the exit status.
+
+    Raises UserError for invalid arguments, and for files that cannot be read.
+    """
+    words, paths = question.split_words()
+    request = _parse_request(question, words)
+    files = sort_evidence((*paths, *question.files))
+    if files.parts and prometheus.prometheus is not None:
+        raise UserError("metrics and dumps in files cannot be combined with --prometheus")
+    if files.parts and selected.kubectl is not None:
+        raise UserError(
+            f"{files.server_files[0]} and --live cannot be combined: name the objects of its server with -f"
+        )
+    if LIVE in selected.words:
+        selected = read_live(selected)
+    observed = _observe(files, selected, watch, prometheus)
+    release = selected.kubernetes
+    states = [compute_state(server, release) for server in observed.servers]
+    configuration = read(_complete(selected, files, states))
+    client = ConcernedClient(question.user or "", request, has_groups=bool(question.groups))
+    evidence = _collect(question, client, files, states, configuration, observed.moment)
+    named = CommandWords(
+        question.write(words),
+        tuple(shlex.quote(file.path) for file in files.audit_logs),
+        tuple(word for name in configuration.name.split(" + ") if name for word in ("-f", shlex.quote(name))),
+        tuple(map(shlex.quote, files.server_files)),
+    )
+    diagnosis = diagnose_client(client, evidence, named)
+    return show(Answer(render(diagnosis, configuration.description), observed.notes))
+
+
+def _parse_request(question: ClientQuestion, words: tuple[str, ...]) -> Request | None:
+    """Return the request in question, or None without one. Raises UserError if it or the client is missing or invalid."""
+    if not question.user or question.user.isspace():
+        raise UserError(
+            "no client given. Name the user with --as, as in --as alice or --as system:serviceaccount:NAMESPACE:NAME. For all"
+            " clients of a server, use apflint doctor"
+        )
+    if question.namespace is not None and question.all_namespaces:
+        raise UserError("-n and -A cannot be combined")
+    if question.namespace is not None and (problem := check_dns_label(question.namespace)):
+        raise UserError(f'-n: "{question.namespace}" is not a valid name of a namespace: {problem}')
+    if not words and (question.namespace is not None or question.all_namespaces):
+        raise UserError("-n and -A require a request, as in list pods")
+    return question.parse(words) if words else None
+
+
+def _observe(
+    files: EvidenceFiles, selected: InputRequest, watch: float | None, prometheus: PrometheusOptions
+) -> _ServerEvidence:
+    """Read the API servers: files, Prometheus, or those that kubectl reaches."""
+    if prometheus.prometheus is not None:
+        reading = prometheus.read(selected.kubernetes)
+        return _ServerEvidence(tuple(reading.servers), "in this interval")
+    if selected.kubectl is None:
+        return _ServerEvidence(group_servers(files.parts))
+    from apflint.sources.live_servers import read_live_servers
+
+    try:
+        with show_progress("Reading the cluster"):
+            found = read_live_servers(selected.kubectl, selected, watch)
+    except UserError as error:  # not fatal: the objects show the level
+        return _ServerEvidence(notes=(str(error),))
+    return _ServerEvidence(found.servers, notes=(*found.coverage, *found.notes))
+
+
+def _complete(selected: InputRequest, files: EvidenceFiles, states: Sequence[ServerState]) -> InputRequest:
+    """Return the input request with the manifests among the files, and with the release and seats of the servers."""
+    used = (*files.server_files, *(file.path for file in (*files.audit_logs, *files.server_logs)))
+    totals = {state.total for state in states}
+    release = next((state.release for state in states if state.release is not None), None)
+    selected = selected._replace(
+        words=(*selected.words, *files.manifests), ignored=frozenset(map(os.path.realpath, used))
+    )
+    return selected.assume(
+        release if selected.kubernetes is None and selected.recorded is None else None,
+        totals.pop() if len(totals) == 1 and selected.server_concurrency is None else None,
+    )
+
+
+def _collect(
+    question: ClientQuestion,
+    client: ConcernedClient,
+    files: EvidenceFiles,
+    states: Sequence[ServerState],
+    configuration: EffectiveConfiguration,
+    moment: str,
+) -> ClientEvidence:
+    known = configuration.effective
+    example = client.request or question.parse(_EXAMPLE)
+    return ClientEvidence(
+        measure_servers(states),
+        conclude(states, moment) if states else None,
+        _read_log(client, files, known) if files.audit_logs else None,
+        _read_server_log(files, configuration) if files.server_logs else None,
+        Explainer(known).explain(example, reasons=False),
+        known,
+        moment,
+    )
+
+
+def _read_log(client: ConcernedClient, files: EvidenceFiles, known: Effective) -> ClientLog:
+    from apflint.client_diagnosis.log_evidence import read_log_evidence
+    from apflint.replay.running import ReplayOptions, replay_sides
+
+    options = ReplayOptions(by=("namespace",), counts=_count_objects(files), calls=True)
+    gc.disable()  # requests have no reference cycles; looking for them would take a quarter of the time
+    try:
+        with (
+            show_progress("Reading"),
+            closing(replay_sides(files.audit_logs, [known], options)) as replays,
+        ):
+            replay = next(replays)
+            if not replay.extent.requests:
+                raise UserError(
+                    "the audit log has no request: no event has the stage ResponseComplete or ResponseStarted"
+                )
+            if (first := replay.log.coverage.first_unreadable) is not None:
+                print_note(
+                    f"{first.file}:{first.line}: {first.reason} (unreadable lines: {replay.log.coverage.unreadable})"
+                )
+            return read_log_evidence(replay, client)
+    finally:
+        gc.enable()
+
+
+def _count_objects(files: EvidenceFiles) -> ObjectCounts | None:
+    """Return the object counts in the last metrics that have them, for the seats of lists, or None."""
+    from apflint.replay.object_counts import parse_metrics
+
+    for part in reversed(files.parts):
+        if part.kind == "metrics":
+            try:
+                return parse_metrics(part.source.text)
+            except UserError:
+                continue  # metrics without object counts
+    return None
+
+
+def _read_server_log(files: EvidenceFiles, configuration: EffectiveConfiguration) -> ServerLogReport:
+    from apflint.replay.server_decisions import read_server_logs
+
+    with show_progress("Reading"):
+        return read_server_logs(files.server_logs, configuration.effective, configuration.description)

@@ -1,0 +1,131 @@
+"""How certain the answer about a client is: what it is based on, and which evidence is missing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apflint.client_diagnosis.evidence import find_in_dumps
+from apflint.evaluate.authentication import has_fixed_groups
+from apflint.named_tuple import NamedTuple
+from apflint.wording import count_noun, join_some, join_words, quote
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from apflint.client_diagnosis.evidence import ClientEvidence, ConcernedClient
+
+SAVE_METRICS = "kubectl get --raw /metrics > metrics.txt"
+SAVE_DUMP = (
+    "kubectl get --raw '/debug/api_priority_and_fairness/dump_requests?includeRequestDetails=1' > dump_requests.txt"
+)
+_MAX_NAMES = 3
+
+
+class Gap(NamedTuple):
+    """Missing evidence that could change the answer."""
+
+    text: str
+    """A sentence that says what is unknown, and what shows it."""
+    command: str | None = None
+    """A command that gets it, or None."""
+
+
+class Certainty(NamedTuple):
+    """How certain an answer is."""
+
+    basis: tuple[str, ...]
+    """The evidence, as nouns: `2 snapshots of the metrics`."""
+    gaps: tuple[Gap, ...]
+    """The missing evidence, the most important first. Empty if the answer is certain."""
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether no evidence is missing."""
+        return not self.gaps
+
+
+class Question(NamedTuple):
+    """What an answer is about, as far as its certainty depends on it."""
+
+    client: ConcernedClient
+    is_example: bool
+    """Whether no request was named, and an example stands for the requests of the client."""
+    is_client_needed: bool
+    """Whether the answer depends on the clients of the level."""
+    unsure: str | None
+    """What else the figures of the cause may mean, or None."""
+    level: str
+    """The level that the configuration gives the requests, or an empty string if a dump shows their level."""
+
+
+def judge(evidence: ClientEvidence, question: Question) -> Certainty:
+    """Return how certain the answer to a question is."""
+    return Certainty(tuple(_list_basis(evidence, question.client)), tuple(_list_gaps(evidence, question)))
+
+
+def _list_basis(evidence: ClientEvidence, client: ConcernedClient) -> Iterator[str]:
+    snapshots = [shot for load in evidence.servers for shot in load.state.server.snapshots if shot.metrics is not None]
+    if snapshots:
+        where = f" of {len(evidence.servers)} servers" if len(evidence.servers) > 1 else ""
+        yield f"{count_noun(len(snapshots), 'snapshot')}{where}"
+    places = []
+    if evidence.has_dump:
+        count = sum(sighting.requests for sighting in find_in_dumps(evidence.servers, client))
+        places.append(f"a dump ({count:,})")
+    if evidence.log is not None:
+        places.append(f"a log ({sum(sighting.requests for sighting in evidence.log.sightings):,})")
+    if places:
+        yield f"its requests in {join_words(places, 'and')}"
+    if evidence.server_log is not None:
+        yield f"{count_noun(evidence.server_log.requests, 'request')} of all clients in a log of the server"
+
+
+def _list_gaps(evidence: ClientEvidence, question: Question) -> Iterator[Gap]:
+    if evidence.servers or evidence.log is not None:
+        yield from _compare_objects(evidence, question)
+        yield from _list_gaps_of_clients(evidence, question)
+    elif evidence.server_log is not None:
+        yield Gap("The log of the server names no users: a dump of requests shows who fills the level.", SAVE_DUMP)
+    else:
+        yield Gap(
+            "Metrics and a dump of requests show whether the level delays or rejects requests, and who fills it.",
+            SAVE_METRICS,
+        )
+    if question.unsure is not None:
+        yield Gap(question.unsure)
+    if evidence.servers and not evidence.has_metrics:
+        yield Gap("Metrics show limits, rejections and execution times.", SAVE_METRICS)
+    elif evidence.servers and not evidence.has_rates:
+        yield Gap(
+            "One snapshot counts since the start of the server: a second one shows what happens now.", SAVE_METRICS
+        )
+    if evidence.log is not None and not evidence.servers:
+        yield Gap("A log shows no waits below 500 ms and no limits: metrics of that time do, also from --prometheus.")
+    if evidence.log is not None and not evidence.log.is_complete:
+        yield Gap("A part of the log could not be read.")
+
+
+def _compare_objects(evidence: ClientEvidence, question: Question) -> Iterator[Gap]:
+    """Yield a gap if the configuration is not that of the servers, although it gives the level of the requests."""
+    if not question.level or not evidence.servers:
+        return
+    if evidence.level(question.level) is None and evidence.has_metrics:
+        yield Gap(f"The servers do not have the level {quote(question.level)}: add their objects with -f or --live.")
+    elif unknown := evidence.list_unknown_objects():
+        names = join_some(tuple(map(quote, unknown)), _MAX_NAMES)
+        yield Gap(f"The servers have objects that the configuration lacks ({names}): add theirs with -f or --live.")
+
+
+def _list_gaps_of_clients(evidence: ClientEvidence, question: Question) -> Iterator[Gap]:
+    """Yield a gap if the answer depends on clients that the evidence does not show."""
+    shows_clients = evidence.has_dump or evidence.log is not None
+    if not question.is_client_needed or question.client.user in evidence.users:
+        return
+    if not shows_clients:
+        yield Gap("Metrics name no clients: a dump of requests shows who fills the level.", SAVE_DUMP)
+        return
+    needed = ["the request in question"] if question.is_example else []
+    if not question.client.has_groups and not has_fixed_groups(question.client.user):
+        needed.append("its groups with --as-group")
+    advice = f": name {' and '.join(needed)}" if needed else ""
+    yield Gap(f"No dump and no log shows this client, so the FlowSchema is that of the configuration{advice}.")

@@ -1,0 +1,393 @@
+"""Concludes why the requests of a client are slow or rejected, from the causes of `doctor` or of an audit log.
+
+The causes are taken as they are. This module adds the view of the client: whether it is the cause, or suffers from the
+cause, or has nothing to do with it.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import TYPE_CHECKING, Literal
+
+from apflint.client_diagnosis.certainty import Certainty, Question, judge
+from apflint.client_diagnosis.evidence import find_in_dumps, rank_shares
+from apflint.doctor.causes.conclusion import Action
+from apflint.evaluate.authentication import parse_service_account
+from apflint.evaluate.configuration import EXEMPT
+from apflint.named_tuple import NamedTuple
+from apflint.propose.log_causes import CONFIGURATION_CAUSES, MIN_USER_SHARE, write_user
+from apflint.spelling import find_intended
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from apflint.client_diagnosis.evidence import ClientEvidence, ConcernedClient, Share, Sighting
+    from apflint.client_diagnosis.log_evidence import ClientLog
+    from apflint.doctor.causes.conclusion import OverloadCause, Verdict
+    from apflint.doctor.level_state import LevelState
+    from apflint.propose.incidents import Incident
+    from apflint.propose.log_causes import LogCause
+
+Role = Literal["culprit", "victim", "affected", "bystander", "unknown"]
+"""`culprit`: the client is the cause. `victim`: another client, a component or the configuration is the cause. `affected`: a
+client of its level is the cause, and the evidence does not show which. `bystander`: no cause concerns its requests. `unknown`:
+the evidence does not show their level."""
+CAUSED_BY_CLIENT = frozenset(
+    (
+        *("client-timeouts", "exempt-abuse", "flood-contained", "flood-one-flow", "leases-captured", "list-heavy"),
+        *("noisy-but-fair", "single-flow", "watch-init-storm"),
+    )
+)
+"""Causes whose user is a client that the requests of others, or its own ones, wait for. The user of other causes only shows it,
+such as that of a webhook."""
+WHOLE_SERVER = frozenset(("etcd-slow", "restart"))
+"""Causes that slow the requests of all levels, not only of those that are overloaded."""
+_OUTSIDE = frozenset(("slow-service", "restart", "imbalance"))
+"""Causes in an audit log that are not a matter of API Priority and Fairness."""
+
+_WIDE_CAUSES = frozenset(("exempt-abuse", "slow-service"))
+"""Causes in an audit log that may delay requests of several levels. A log shows the cause at one of them."""
+_UNKNOWN_SEATS = (
+    "Without metrics, each list counts as one seat, so a client that lists may be the cause instead: add metrics."
+)
+_MAX_SIMILAR = 3
+_MAX_COMMAND = 140
+"""Maximum number of characters of a command that names all files: two lines of a terminal."""
+
+
+class Placement(NamedTuple):
+    """The FlowSchema and level of requests of the client."""
+
+    flow_schema: str
+    level: str
+    source: Literal["dump", "log", "configuration"]
+    """Where this is known from. A dump shows what the server did; the others are computed from the configuration."""
+    server: str = ""
+    sightings: tuple[Sighting, ...] = ()
+    """The requests with this FlowSchema and level in dumps and logs."""
+
+
+class ClientCause(NamedTuple):
+    """A cause of waits and rejections, from the servers or from a log."""
+
+    name: str
+    message: str
+    is_apf: bool
+    is_harmless: bool
+    """Whether no action is needed."""
+    levels: tuple[str, ...]
+    users: tuple[str, ...]
+    """The users whom the cause names, the main one first."""
+    actions: tuple[Action, ...]
+    unsure: str | None
+    source: Literal["servers", "log"]
+    server: str = ""
+
+    @property
+    def is_client(self) -> bool:
+        """Whether the cause is a client, known or not."""
+        return self.name in CAUSED_BY_CLIENT
+
+    @property
+    def clients(self) -> tuple[str, ...]:
+        """The clients who are the cause. Empty if they are unknown, or the cause is not a client."""
+        return self.users if self.is_client else ()
+
+    def concerns(self, placement: Placement) -> bool:
+        """Return whether the cause may delay or reject requests with this placement."""
+        if self.name in WHOLE_SERVER:
+            return True
+        is_same_server = not (self.server and placement.server) or self.server == placement.server
+        return placement.level in self.levels and placement.level != EXEMPT and is_same_server
+
+
+class ClientDiagnosis(NamedTuple):
+    """The answer to the question why the requests of a client are slow or rejected."""
+
+    client: ConcernedClient
+    role: Role
+    verdict: Verdict | None
+    """The verdict of `doctor` about the servers, or None without metrics and dumps."""
+    placements: tuple[Placement, ...]
+    """The FlowSchemas and levels of the requests, the most concerned first. Empty if unknown."""
+    cause: ClientCause | None
+    """The cause that concerns the client or, for a bystander, the worst other cause."""
+    more_causes: int
+    """Number of further causes that need an action."""
+    incident: Incident | None
+    """The time of the cause in the log, or None if the cause is from the servers."""
+    shares: tuple[Share, ...]
+    """The shares of users in the seats of the first placement's level, the largest first. Empty if unknown."""
+    shares_source: Literal["dump", "log"]
+    flow_schemas: tuple[str, ...]
+    """FlowSchemas of the requests of this level, the one with the most requests first. Empty if unknown."""
+    level: LevelState | None
+    """The state of this level at the server, or None if unknown."""
+    service_seconds: float | None
+    """Mean execution time of the requests of this level at the server, or None."""
+    actions: tuple[Action, ...]
+    certainty: Certainty
+    similar: tuple[str, ...]
+    """Clients in the evidence with similar names, if the evidence does not show the client."""
+    evidence: ClientEvidence
+
+    @property
+    def placement(self) -> Placement | None:
+        """The most concerned placement, or None if unknown."""
+        return next(iter(self.placements), None)
+
+    @property
+    def is_apf(self) -> bool | None:
+        """Whether API Priority and Fairness delays or rejects the requests of the client. None if unknown."""
+        if self.role == "unknown":
+            return None
+        return self.role != "bystander" and self.cause is not None and self.cause.is_apf
+
+    @property
+    def harmed(self) -> bool | None:
+        """Whether requests of the client are known to wait or to be rejected. None if the evidence does not show them."""
+        placement = self.placement
+        if placement is None or not placement.sightings:
+            return None
+        return any(sighting.harmed for sighting in placement.sightings)
+
+
+class CommandWords(NamedTuple):
+    """Words of the command line, for the commands in the answer."""
+
+    request: tuple[str, ...] = ()
+    """The words that name the client and the request: `--as alice list pods`."""
+    logs: tuple[str, ...] = ()
+    configuration: tuple[str, ...] = ()
+    """The options that name the configuration: `-f manifests/`."""
+    server_files: tuple[str, ...] = ()
+
+
+def diagnose_client(client: ConcernedClient, evidence: ClientEvidence, words: CommandWords) -> ClientDiagnosis:
+    """Return why the requests of a client are slow or rejected."""
+    placements = _find_placements(client, evidence)
+    causes = _list_causes(evidence)
+    ranked = sorted(placements, key=lambda placement: _rank(client, placement, causes))
+    first = next(iter(ranked), None)
+    cause = _choose_cause(client, first, causes)
+    role = _find_role(client, first, cause, evidence)
+    log = evidence.log
+    level = evidence.level(first.level, first.server) if first is not None else None
+    dumped = rank_shares(level.rows) if level is not None else ()
+    logged = log.shares_at(first.level) if log is not None and first is not None else ()
+    others = [other for other in causes if other is not cause and not other.is_harmless]
+    question = Question(
+        client,
+        is_example=client.request is None,
+        is_client_needed=cause is None or cause.name not in WHOLE_SERVER,
+        unsure=cause.unsure if cause is not None and role in ("culprit", "victim", "affected") else None,
+        level="" if first is None or first.source == "dump" else first.level,
+    )
+    return ClientDiagnosis(
+        client,
+        role,
+        None if evidence.conclusion is None else evidence.conclusion.verdict,
+        tuple(ranked),
+        cause,
+        len(others),
+        log.incident if log is not None and cause is not None and cause.source == "log" else None,
+        dumped or logged,
+        "dump" if dumped else "log",
+        () if level is None else level.schemas,
+        None if level is None else level.state,
+        None if level is None else level.service_seconds,
+        tuple(_list_actions(client, role, cause, words)),
+        judge(evidence, question),
+        find_similar_users(client.user, evidence.users),
+        evidence,
+    )
+
+
+def find_similar_users(user: str, users: frozenset[str]) -> tuple[str, ...]:
+    """Return users that `user` may stand for: those of whose names it is a part, or the one that it misspells.
+
+    Empty for a known user. Complete names of service accounts resemble each other, so only a misspelling counts.
+    """
+    if user in users:
+        return ()
+    if parse_service_account(user) is None:
+        parts = re.split("[:/]", user)
+        same = [
+            other for other in sorted(users) if other.split(":")[-len(parts) :] == parts or user in other.split(":")
+        ]
+        if same:
+            return tuple(same[:_MAX_SIMILAR])
+    intended = find_intended(user, sorted(users))
+    return () if intended is None else (intended,)
+
+
+def _find_placements(client: ConcernedClient, evidence: ClientEvidence) -> list[Placement]:
+    """Return the FlowSchemas and levels of the requests: those in dumps, in the log, and that of the request in question.
+
+    A dump shows what the server decided. So if it has objects that the configuration lacks, the configuration does not count.
+    """
+    dumped = list(find_in_dumps(evidence.servers, client))
+    logged = evidence.log.sightings if evidence.log is not None else ()
+    is_other = bool(evidence.list_unknown_objects())
+    if dumped and is_other:
+        logged = ()
+    groups: dict[tuple[str, str, str], list[Sighting]] = {}
+    for sighting in dumped:
+        groups.setdefault((sighting.flow_schema, sighting.level, sighting.server), []).append(sighting)
+    for sighting in logged:
+        keys = [key for key in groups if key[:2] == (sighting.flow_schema, sighting.level)]
+        for key in keys or [(sighting.flow_schema, sighting.level, "")]:
+            groups.setdefault(key, []).append(sighting)
+    found = [
+        Placement(schema, level, seen[0].source, server, tuple(seen))
+        for (schema, level, server), seen in groups.items()
+    ]
+    explanation = evidence.explanation
+    if explanation is not None and explanation.unclassified is None and (not found or client.request is not None):
+        schema, level = explanation.resolution.flow_schema.name, explanation.level.name
+        if not any((placement.flow_schema, placement.level) == (schema, level) for placement in found):
+            found.append(Placement(schema, level, "configuration"))
+    return found
+
+
+def _rank(client: ConcernedClient, placement: Placement, causes: list[ClientCause]) -> tuple[object, ...]:
+    """Return a sort key: placements that a cause concerns first, then those with the most harmed requests."""
+    concerned = next(
+        (
+            number
+            for number, cause in enumerate(causes)
+            if placement.level in cause.levels and (cause.concerns(placement) or client.user in cause.clients)
+        ),
+        len(causes),
+    )
+    harmed = max((sighting.harmed for sighting in placement.sightings), default=0)
+    requests = max((sighting.requests for sighting in placement.sightings), default=0)
+    return concerned, -harmed, -requests, placement.level, placement.flow_schema, placement.server
+
+
+def _list_causes(evidence: ClientEvidence) -> list[ClientCause]:
+    """Return the causes, the worst first: those of `doctor` or, if it finds no overload now, that of the log, too."""
+    conclusion, log = evidence.conclusion, evidence.log
+    logged = [_from_log(log.cause, log)] if log is not None and log.cause is not None else []
+    if conclusion is None:
+        return logged
+    observed = [_from_overload(cause, log) for cause in conclusion.causes]
+    if conclusion.warnings:
+        return observed
+    names = {cause.name for cause in observed}
+    added = [cause for cause in logged if cause.name not in names]
+    return added if conclusion.verdict == "past" and added else [*observed, *added]
+
+
+def _from_overload(cause: OverloadCause, log: ClientLog | None) -> ClientCause:
+    """Return a cause of `doctor`. A log may confirm it, and name the users that metrics do not show."""
+    users = [] if cause.user is None else [cause.user]
+    logged = log.cause if log is not None else None
+    is_confirmed = logged is not None and logged.cause == cause.cause
+    if logged is not None and is_confirmed:
+        users += [user for user in logged.users if user not in users]
+    if not users and log is not None and cause.cause in CAUSED_BY_CLIENT:
+        ranked = [share for level in cause.levels for share in log.shares_at(level)[:1]]
+        users = [share.user for share in ranked if share.share >= MIN_USER_SHARE][:1]
+    return ClientCause(
+        cause.cause,
+        cause.message,
+        cause.is_apf,
+        cause.severity == "info",
+        cause.levels,
+        tuple(users),
+        cause.actions,
+        None if is_confirmed else cause.unsure,
+        "servers",
+        cause.server,
+    )
+
+
+def _from_log(cause: LogCause, log: ClientLog) -> ClientCause:
+    """Return the cause of an incident in a log, with all levels that it delays."""
+    others = log.overloaded if cause.cause in _WIDE_CAUSES else ()
+    is_weighed = log.has_list_seats or cause.cause not in CAUSED_BY_CLIENT
+    return ClientCause(
+        cause.cause,
+        cause.message,
+        cause.cause not in _OUTSIDE,
+        cause.is_contained,
+        tuple(dict.fromkeys((cause.level, *others))),
+        cause.users,
+        (Action(cause.advice),) if cause.advice else (),
+        None if is_weighed else _UNKNOWN_SEATS,
+        "log",
+    )
+
+
+def _choose_cause(
+    client: ConcernedClient, placement: Placement | None, causes: list[ClientCause]
+) -> ClientCause | None:
+    """Return the cause that names the client or concerns its requests or, if there is none, the worst one."""
+    named = (cause for cause in causes if client.user in cause.clients)
+    concerning = (cause for cause in causes if placement is not None and cause.concerns(placement))
+    return next(named, None) or next(concerning, None) or next(iter(causes), None)
+
+
+def _find_role(
+    client: ConcernedClient, placement: Placement | None, cause: ClientCause | None, evidence: ClientEvidence
+) -> Role:
+    if cause is not None and client.user in cause.clients:
+        return "culprit"
+    if cause is not None and cause.name in WHOLE_SERVER:
+        return "victim"
+    if placement is None or not _is_shown(client, placement, evidence):
+        return "unknown"
+    if cause is None or cause.is_harmless or not cause.concerns(placement):
+        is_unexplained = (
+            not evidence.servers and evidence.log is not None and placement.level in evidence.log.overloaded
+        )
+        return "unknown" if is_unexplained else "bystander"
+    return "affected" if cause.is_client and not cause.clients else "victim"
+
+
+def _is_shown(client: ConcernedClient, placement: Placement, evidence: ClientEvidence) -> bool:
+    """Return whether the evidence shows the level of the requests.
+
+    Without a request in question, the level is that of an example. It does not count if the evidence should show the client.
+    A level that the configuration gives does not count if the servers have other objects.
+    """
+    if placement.source != "dump" and evidence.list_unknown_objects():
+        return False
+    is_example = client.request is None and not placement.sightings
+    if is_example and (evidence.log is not None or find_similar_users(client.user, evidence.users)):
+        return False
+    return evidence.level(placement.level) is not None or (evidence.log is not None and not evidence.servers)
+
+
+def _list_actions(
+    client: ConcernedClient, role: Role, cause: ClientCause | None, words: CommandWords
+) -> Iterator[Action]:
+    """Yield what to do, the most useful first."""
+    live = " ".join(("apflint why", *words.request, "--live --watch 10s"))
+    if role == "unknown":
+        yield Action("collect the evidence while the requests are slow, such as from the running cluster", live)
+        return
+    if role == "bystander" or cause is None:
+        yield Action(
+            'look for "client-side throttling" in the log of the client, and measure again while it is slow', live
+        )
+        return
+    actions = cause.actions or (Action("find the smallest change of objects that would have prevented this"),)
+    proposal = _write_proposal(client, role, cause, words)
+    if proposal is not None:  # it names the files at hand, and `doctor` names an example
+        change = next((action for action in actions if not action.is_by_client), None)
+        actions = tuple(action._replace(command=proposal) if action is change else action for action in actions)
+    yield from sorted(actions, key=lambda action: action.is_by_client != (role == "culprit"))
+
+
+def _write_proposal(client: ConcernedClient, role: Role, cause: ClientCause, words: CommandWords) -> str | None:
+    """Return the command that searches and proves a change of objects, or None without a log or if objects do not help."""
+    if not words.logs or cause.name not in CONFIGURATION_CAUSES:
+        return None
+    metrics = [f"--metrics {name}" for name in words.server_files]
+    goal = [] if role == "culprit" else [f"--protect {shlex.quote(write_user(client.user))}"]
+    command = " ".join(("apflint propose", *words.logs, *words.configuration, *goal))
+    complete = " ".join((command, *metrics))
+    return complete if len(complete) <= _MAX_COMMAND else command

@@ -1,0 +1,373 @@
+"""Renders why the requests of a client are slow or rejected: at most `MAX_ROWS` rows of text, or a JSON object."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apflint.evaluate.authentication import parse_service_account
+from apflint.named_tuple import NamedTuple
+from apflint.output.blocks import Command, Facts, Group, Prose, Text
+from apflint.output.console import Style, count_cells, shorten
+from apflint.output.doctor_causes import CAUSE_URL
+from apflint.output.json_text import SCHEMA
+from apflint.output.text import render as render_text
+from apflint.wording import count_noun, format_duration, join_some, pluralize, write_sentence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from apflint.client_diagnosis.diagnosis import ClientCause, ClientDiagnosis, Placement
+    from apflint.output.blocks import Block, Tone
+    from apflint.propose.incidents import Incident
+
+TITLE = "Why the requests are slow or rejected"
+MAX_ROWS, COLUMNS = 15, 80
+"""Maximum number of rows of the text in a terminal with this number of columns."""
+_LABEL_CELLS = 9
+_COMMAND_INDENT = 11
+_MAX_NAME_CELLS = 60
+_MAX_SHARES = 3
+_MIN_SHARE = 0.005
+"""Minimum share of a user that is shown: smaller ones would be 0%."""
+_MAX_BASIS = 4
+_MAX_LEVELS = 3
+
+_OVER = "Healthy now, and overloaded in the log. "
+_OTHER_CAUSES = {
+    "catch-all": "no FlowSchema except catch-all matches the requests",
+    "etcd-slow": "etcd is slow",
+    "imbalance": "the API server has no free seats",
+    "inversion": "a webhook calls the API server back, and waits for its own requests",
+    "leader-election-starved": "the level has too few seats for all who renew leases",
+    "restart": "the API server has just started",
+    "slow-service": "the requests themselves are slow",
+    "slow-webhook": "an admission webhook is slow",
+    "small-level": "the level has too few seats for its requests",
+}
+"""What happens, for each cause that is not a client."""
+_OWN_CAUSES = {
+    "client-timeouts": "its timeouts are shorter than the wait at this level allows",
+    "exempt-abuse": "its exempt requests take the seats of other levels",
+    "flood-contained": "it sends more requests than its level executes, and harms nobody else",
+    "flood-one-flow": "it sends more requests than the level can execute",
+    "leases-captured": "its requests keep the level busy to which a FlowSchema sends leases, too",
+    "list-heavy": "its wide requests take most seats of the level",
+    "noisy-but-fair": "it waits for its own requests, and harms nobody else",
+    "single-flow": "its requests fill the one flow that all clients of the FlowSchema share",
+    "watch-init-storm": "its watches start at once, and hold their seats until they are initialized",
+}
+"""What happens, for each cause that is a client, in the view of this client."""
+
+
+class _Fact(NamedTuple):
+    """A part of the answer."""
+
+    rank: int
+    """0 for a part that is never left out. The part with the highest rank is left out first."""
+    blocks: Sequence[Block]
+    short: Sequence[Block] = ()
+    """What stands for the part if it is left out."""
+
+
+def report_client_diagnosis(diagnosis: ClientDiagnosis, configuration: str | None) -> Iterator[Block]:
+    """Yield the answer. Parts that are less important are left out if the text would have more than `MAX_ROWS` rows."""
+    facts = list(_list_facts(diagnosis, configuration))
+    while count_rows([Group(_flatten(facts))]) > MAX_ROWS and any(fact.rank for fact in facts):
+        least = max(facts, key=lambda fact: fact.rank)
+        facts[facts.index(least)] = _Fact(0, least.short)
+    yield Group(_flatten(facts))
+
+
+def count_rows(blocks: Sequence[Block]) -> int:
+    """Return the number of rows that blocks take in a terminal with `COLUMNS` columns. A long command takes several."""
+    lines = render_text(blocks, Style(width=COLUMNS)).splitlines()
+    return sum(max(1, -(-count_cells(line) // COLUMNS)) for line in lines)
+
+
+def _flatten(facts: Sequence[_Fact]) -> list[Block]:
+    """Return the blocks of facts. Adjacent facts are one list."""
+    blocks: list[Block] = []
+    for block in (block for fact in facts for block in fact.blocks):
+        last = blocks[-1] if blocks else None
+        if isinstance(block, Facts) and isinstance(last, Facts):
+            blocks[-1] = last._replace(pairs=(*last.pairs, *block.pairs))
+        else:
+            blocks.append(block)
+    return blocks
+
+
+def _list_facts(diagnosis: ClientDiagnosis, configuration: str | None) -> Iterator[_Fact]:
+    """Yield the parts of the answer."""
+    if configuration is not None:
+        yield _Fact(0, [Prose([f"Configuration: {configuration}"], "dim")])
+    yield _Fact(0, [Prose([Text(describe_answer(diagnosis), _find_tone(diagnosis))])])
+    yield _Fact(0, _label("Client", " ".join(_describe_client(diagnosis))))
+    if level := " ".join(_describe_level(diagnosis)):
+        yield _Fact(1, _label("Level", level))
+    yield from _list_cause(diagnosis)
+    for number, action in enumerate(diagnosis.actions):
+        yield _Fact(number and 5 + 2 * number, _label("" if number else "Do", write_sentence(action.text)))
+        if action.command is not None:
+            yield _Fact(2 + 4 * number, [_command(action.command)])
+    certainty = diagnosis.certainty
+    if certainty.is_certain:
+        yield _Fact(0, _label("Certain", write_sentence(join_some(certainty.basis, _MAX_BASIS))))
+    commands = {action.command for action in diagnosis.actions}
+    for number, gap in enumerate(certainty.gaps):
+        yield _Fact(number and 4 + number, _label("" if number else "Unsure", gap.text))
+        if gap.command is not None and gap.command not in commands and not number:
+            yield _Fact(4, [_command(gap.command)])
+
+
+def _list_cause(diagnosis: ClientDiagnosis) -> Iterator[_Fact]:
+    cause = diagnosis.cause
+    if cause is None:
+        return
+    is_elsewhere = _is_elsewhere(diagnosis)
+    kind = ", not a client" if is_elsewhere and not cause.is_client else ""
+    when = "" if diagnosis.incident is None else f", {_describe_time(diagnosis.incident)}"
+    label, name = "Also" if is_elsewhere else "Cause", f"{cause.name}{kind}{when}"
+    yield _Fact(3, _label(label, f"{name}: {cause.message}"), _label(label, f"{name}."))
+
+
+def _label(label: str, text: str) -> Sequence[Block]:
+    return [Facts([(label, text)], _LABEL_CELLS)]
+
+
+def _command(line: str) -> Command:
+    program, _, arguments = line.partition(" ")
+    return Command(program, arguments, _COMMAND_INDENT)
+
+
+def _quote(name: str) -> str:
+    return f'"{shorten(name, _MAX_NAME_CELLS)}"'
+
+
+def _abbreviate(user: str) -> str:
+    """Return a service account as `NAMESPACE/NAME`, and other users unchanged, for a list in a narrow line."""
+    account = parse_service_account(user)
+    return shorten("/".join(account) if account is not None else user, _MAX_NAME_CELLS)
+
+
+def _find_tone(diagnosis: ClientDiagnosis) -> Tone:
+    if diagnosis.role == "unknown":
+        return "bold"
+    is_harmless = diagnosis.role == "bystander" or (diagnosis.cause is not None and diagnosis.cause.is_harmless)
+    return "good" if is_harmless else "error"
+
+
+def describe_answer(diagnosis: ClientDiagnosis) -> str:
+    """Return the answer in one to three sentences."""
+    is_over = diagnosis.incident is not None and diagnosis.verdict is not None
+    return f"{_OVER if is_over else ''}{_describe_role(diagnosis)}"
+
+
+def _describe_role(diagnosis: ClientDiagnosis) -> str:
+    user, cause, placement = _quote(diagnosis.client.user), diagnosis.cause, diagnosis.placement
+    match diagnosis.role:
+        case "unknown" if diagnosis.harmed and placement is not None:
+            return f'Unknown: requests of {user} at "{placement.level}" wait or are rejected, and the evidence does not show why.'
+        case "unknown":
+            return f"Unknown: the evidence does not show whether API Priority and Fairness slows {user}."
+        case "affected":
+            return f"{_describe_harm(diagnosis, user)}. One client is the cause, and the evidence does not show which."
+        case "bystander":
+            return _describe_bystander(diagnosis, user)
+        case "culprit":
+            assert cause is not None
+            level = "" if placement is None else f' at "{placement.level}"'
+            return f"{user} itself {_is(cause)} the cause{level}: {_OWN_CAUSES[cause.name]}."
+    assert cause is not None
+    if not cause.is_client:
+        if not cause.is_apf:
+            return f"Not a matter of API Priority and Fairness: {_OTHER_CAUSES[cause.name]}. No client is the cause."
+        return f"{_describe_harm(diagnosis, user)}: {_OTHER_CAUSES[cause.name]}. No client is the cause."
+    return f"{_describe_harm(diagnosis, user)}: the cause {_is(cause)} {_quote(cause.clients[0])}."
+
+
+def _is(cause: ClientCause) -> str:
+    return "is" if cause.unsure is None else "is probably"
+
+
+def _describe_bystander(diagnosis: ClientDiagnosis, user: str) -> str:
+    placement = diagnosis.placement
+    level = "its level" if placement is None else f'"{placement.level}"'
+    if diagnosis.verdict == "past":
+        return f"Healthy now: {level} neither delays nor rejects {user}. It may have in the past."
+    if diagnosis.harmed:
+        return f"{level} is not overloaded, although requests of {user} wait or are rejected at times."
+    if _is_elsewhere(diagnosis):
+        return f"Not API Priority and Fairness: {level} neither delays nor rejects {user}, only other levels do."
+    return f"Healthy: {level} neither delays nor rejects {user}."
+
+
+def _describe_harm(diagnosis: ClientDiagnosis, user: str) -> str:
+    """Return a clause about the harm of a client: what is known about its requests or, if nothing is, about the level."""
+    placement, harmed = diagnosis.placement, diagnosis.harmed
+    level = "" if placement is None else f' at "{placement.level}"'
+    if harmed is None:
+        return f"API Priority and Fairness delays or rejects requests{level}, the level of {user}"
+    if not harmed:
+        return f"API Priority and Fairness delays or rejects requests{level}, but hardly those of {user}"
+    assert placement is not None
+    is_rejected = any(sighting.rejected for sighting in placement.sightings)
+    return f"API Priority and Fairness {'rejects' if is_rejected else 'delays'} requests of {user}{level}"
+
+
+def _is_elsewhere(diagnosis: ClientDiagnosis) -> bool:
+    """Return whether the cause is one of other levels, as far as known."""
+    cause = diagnosis.cause
+    return cause is not None and diagnosis.role in ("bystander", "unknown") and not cause.is_harmless
+
+
+def _describe_client(diagnosis: ClientDiagnosis) -> Iterator[str]:
+    placement = diagnosis.placement
+    if placement is None:
+        yield "The FlowSchema and priority level are unknown."
+    else:
+        example = ", for example to list pods" if _is_example(diagnosis, placement) else ""
+        yield f'FlowSchema "{placement.flow_schema}" -> priority level "{placement.level}"{example}.'
+        yield from _describe_sightings(placement)
+        others = [f'"{other.level}"' for other in diagnosis.placements if other.level != placement.level]
+        if others:
+            yield f"Other requests: {join_some(tuple(dict.fromkeys(others)), _MAX_LEVELS)}."
+    if diagnosis.similar:
+        yield f"The evidence has no such client. It has {join_some(diagnosis.similar, _MAX_LEVELS)}."
+
+
+def _is_example(diagnosis: ClientDiagnosis, placement: Placement) -> bool:
+    return placement.source == "configuration" and diagnosis.client.request is None
+
+
+def _describe_sightings(placement: Placement) -> Iterator[str]:
+    for sighting in placement.sightings:
+        longest = f" (up to {format_duration(sighting.longest_wait * 1e6)})" if sighting.longest_wait else ""
+        if sighting.source == "dump":
+            waiting = f"{sighting.waiting:,} waiting{longest if sighting.waiting else ''}"
+            yield f"Dump: {waiting}, {sighting.requests - sighting.waiting:,} executing."
+        else:
+            count = count_noun(sighting.requests, "request")
+            harm = f"{sighting.rejected or 0:,} rejected, {sighting.waiting:,} waited 500 ms or more{longest}"
+            yield f"Log: {count}, {harm if sighting.harmed else 'none rejected or waiting for 500 ms'}."
+
+
+def _describe_level(diagnosis: ClientDiagnosis) -> Iterator[str]:
+    """Yield the state of the level, and who fills it."""
+    state, placement = diagnosis.level, diagnosis.placement
+    if state is not None:
+        parts = []
+        if state.seats_in_use is not None:
+            of = "" if state.is_exempt or state.current is None else f" of {state.current}"
+            nominal = "" if state.is_exempt or state.nominal is None else f" (nominal {state.nominal})"
+            parts.append(f"{state.seats_in_use}{of} seats in use{nominal}")
+        if state.waiting is not None:
+            parts.append(f"{pluralize(state.waiting, 'request')} waiting")
+        if state.rejected:
+            parts.append(f"{state.rejected:,} rejected")
+        if parts:
+            yield f"{', '.join(parts)}."
+    elif diagnosis.evidence.explanation is not None and placement is not None and placement.source == "configuration":
+        limits = diagnosis.evidence.explanation.level
+        if not limits.is_exempt:
+            yield f"Nominal {pluralize(limits.nominal, 'seat')}, attainable {limits.attainable}."
+    if diagnosis.shares:
+        where = {"dump": "in the dump", "log": "in the log"}[diagnosis.shares_source]
+        large = [share for share in diagnosis.shares if share.share >= _MIN_SHARE]
+        shares = [f"{_abbreviate(share.user)} {share.share:.0%}" for share in large]
+        yield f"Seats {where}: {join_some(shares, _MAX_SHARES)}."
+    elif diagnosis.flow_schemas:
+        yield f"FlowSchemas: {join_some(diagnosis.flow_schemas, _MAX_SHARES)}."
+    if diagnosis.role == "bystander" and diagnosis.service_seconds is not None:
+        yield f"Its requests run {format_duration(diagnosis.service_seconds * 1e6)} on average."
+    yield from _describe_server_log(diagnosis)
+
+
+def _describe_server_log(diagnosis: ClientDiagnosis) -> Iterator[str]:
+    report, placement = diagnosis.evidence.server_log, diagnosis.placement
+    if report is None or placement is None:
+        return
+    key = placement.flow_schema, placement.level
+    found = [row for row in report.traffic if (row.flow_schema, row.priority_level) == key]
+    if not found:
+        yield "The log of the server has no requests of this FlowSchema."
+    for row in found:
+        wait = "" if row.max_wait is None else f", up to {row.max_wait:.1f} s"
+        yield (
+            f"In the log of the server, {row.rejected:,} of {count_noun(row.requests, 'request')} of all its clients were rejected, and"
+            f" {row.waited:,} waited{wait}."
+        )
+
+
+def _describe_time(incident: Incident) -> str:
+    from datetime import UTC, datetime
+
+    start, end = (datetime.fromtimestamp(time / 1e6, UTC) for time in (incident.start, incident.end))
+    return f"{start:%Y-%m-%d %H:%M:%S} to {end:%H:%M:%S} UTC"
+
+
+def client_diagnosis_json(diagnosis: ClientDiagnosis) -> dict[str, object]:
+    """Return the object of `--format json`. Unknown values are None."""
+    placement, certainty, state = diagnosis.placement, diagnosis.certainty, diagnosis.level
+    return {
+        "schema": SCHEMA,
+        "user": diagnosis.client.user,
+        "role": diagnosis.role,
+        "isAPF": diagnosis.is_apf,
+        "verdict": diagnosis.verdict,
+        "answer": describe_answer(diagnosis),
+        "flowSchema": None if placement is None else placement.flow_schema,
+        "priorityLevel": None if placement is None else placement.level,
+        "placements": [_placement_json(found) for found in diagnosis.placements],
+        "level": None
+        if state is None
+        else {
+            "nominal": state.nominal,
+            "current": state.current,
+            "seatsInUse": state.seats_in_use,
+            "waiting": state.waiting,
+            "rejected": state.rejected,
+        },
+        "clientsSource": diagnosis.shares_source if diagnosis.shares else None,
+        "clients": [{"user": share.user, "share": round(share.share, 4)} for share in diagnosis.shares],
+        "cause": None if diagnosis.cause is None else _cause_json(diagnosis, diagnosis.cause),
+        "furtherCauses": diagnosis.more_causes,
+        "actions": [{"text": action.text, "command": action.command} for action in diagnosis.actions],
+        "certain": certainty.is_certain,
+        "basedOn": list(certainty.basis),
+        "missing": [{"text": gap.text, "command": gap.command} for gap in certainty.gaps],
+        "similarUsers": list(diagnosis.similar),
+    }
+
+
+def _placement_json(placement: Placement) -> dict[str, object]:
+    return {
+        "flowSchema": placement.flow_schema,
+        "priorityLevel": placement.level,
+        "source": placement.source,
+        "server": placement.server or None,
+        "requests": [
+            {
+                "source": sighting.source,
+                "requests": sighting.requests,
+                "waiting": sighting.waiting,
+                "rejected": sighting.rejected,
+                "longestWait": sighting.longest_wait,
+            }
+            for sighting in placement.sightings
+        ],
+    }
+
+
+def _cause_json(diagnosis: ClientDiagnosis, cause: ClientCause) -> dict[str, object]:
+    return {
+        "cause": cause.name,
+        "isAPF": cause.is_apf,
+        "severity": "info" if cause.is_harmless else "warning",
+        "priorityLevels": list(cause.levels),
+        "users": list(cause.users),
+        "isClient": cause.is_client,
+        "message": cause.message,
+        "source": cause.source,
+        "incident": None if diagnosis.incident is None else _describe_time(diagnosis.incident),
+        "url": CAUSE_URL.format(id=cause.name),
+    }

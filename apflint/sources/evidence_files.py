@@ -1,0 +1,131 @@
+"""Sorts files by their content: metrics and dumps of API servers, logs, and manifests."""
+
+from __future__ import annotations
+
+import os
+import re
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from apflint.budgets import MAX_METRICS_BYTES
+from apflint.doctor.snapshot import is_server_file, parse_part
+from apflint.named_tuple import NamedTuple
+from apflint.requests.server_log import parse_logged_request
+from apflint.sources.audit_logs import AuditLogFile, find_audit_logs, read_beginning, read_blocks
+from apflint.sources.discovery import SUFFIXES
+from apflint.sources.server_state_files import decode, read_parts
+from apflint.user_error import UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Literal
+
+    from apflint.doctor.snapshot import Part
+
+    Kind = Literal["server", "audit log", "server log", "manifest", ""]
+
+_SAMPLE_LINES = 50
+_SAMPLE_BYTES = 64 * 1024
+_AUDIT_MARK = re.compile(rb"auditID|stageTimestamp|requestReceivedTimestamp|google\.cloud\.audit\.AuditLog")
+"""Strings that an audit event contains, also in the envelopes of cloud providers. An audit policy contains none of them."""
+
+
+class EvidenceFiles(NamedTuple):
+    """Files by content. Each kind has the order of the arguments."""
+
+    parts: tuple[Part, ...] = ()
+    """Metrics and dumps."""
+    server_files: tuple[str, ...] = ()
+    """The files of `parts`."""
+    audit_logs: tuple[AuditLogFile, ...] = ()
+    server_logs: tuple[AuditLogFile, ...] = ()
+    """Logs of kube-apiserver itself."""
+    manifests: tuple[str, ...] = ()
+
+
+def sort_evidence(paths: Iterable[str]) -> EvidenceFiles:
+    """Return files by their content. Of directories, the files are sorted, but not those of directories below.
+
+    A directory without metrics, dumps and logs is one of manifests. Raises UserError for a file that is none of these or
+    cannot be read, and if standard input is named twice.
+    """
+    named = list(paths)
+    if named.count("-") > 1:
+        raise UserError("standard input (-) can be read only once")
+    found: dict[str, list[AuditLogFile]] = {"server": [], "audit log": [], "server log": []}
+    manifests: list[str] = []
+    for path in named:
+        if os.path.isdir(path):
+            manifests += _sort_directory(path, found)
+            continue
+        (file,) = map(read_beginning, find_audit_logs([path]))
+        kind = _recognize(file)
+        if kind in found:
+            found[kind].append(file)
+        elif kind == "manifest" and file.inode is not None:
+            manifests.append(path)
+        else:
+            raise UserError(
+                f"{file.name}: this is neither metrics, nor a debug dump, nor an audit log. For manifests, use -f {path}"
+            )
+    server, audit, own = ({file.path: file for file in found[kind]} for kind in ("server", "audit log", "server log"))
+    return EvidenceFiles(
+        tuple(part for file in server.values() for part in _read(file)),
+        tuple(server),
+        tuple(audit.values()),
+        tuple(own.values()),
+        tuple(dict.fromkeys(manifests)),
+    )
+
+
+def _sort_directory(path: str, found: dict[str, list[AuditLogFile]]) -> Iterator[str]:
+    """Add the files of a directory to `found`. Yield the manifests: files, or the directory if it has nothing else."""
+    names = sorted(name for name in os.listdir(path) if not name.startswith("."))
+    kinds: dict[str, Kind] = {}
+    for name in names:
+        file = os.path.join(path, name)
+        if os.path.isfile(file):
+            (log,) = find_audit_logs([file])
+            kind = _recognize(log)
+            kinds[file] = kind
+            if kind in found:
+                found[kind].append(log)
+    if any(kind in found for kind in kinds.values()):
+        yield from (file for file, kind in kinds.items() if kind == "manifest" and _holds_objects(file))
+    else:
+        yield path
+
+
+def _holds_objects(path: str) -> bool:
+    """Return whether a file in a directory of evidence has objects of API Priority and Fairness."""
+    with open(path, "rb") as stream:
+        return b"flowcontrol" in stream.read()
+
+
+def _recognize(file: AuditLogFile) -> Kind:
+    """Return the kind of a file, or an empty string for an unknown one. Only its beginning is read."""
+    sample = file if file.rest is None else file._replace(rest=iter(()))
+    blocks = (block.data for block in read_blocks(sample) if not block.problem)
+    beginning = next(blocks, b"")
+    if is_server_file(decode(beginning[:_SAMPLE_BYTES])):
+        return "server"
+    lines = [line for line in islice(beginning.split(b"\n"), _SAMPLE_LINES) if line.strip()]
+    if any(map(_AUDIT_MARK.search, lines)):
+        return "audit log"
+    if any(parse_logged_request(line.decode("utf-8", "replace")) is not None for line in lines):
+        return "server log"
+    return "manifest" if file.path.endswith(SUFFIXES) else ""
+
+
+def _read(file: AuditLogFile) -> Iterator[Part]:
+    """Yield the metrics or the dump in a file or a stream."""
+    if file.rest is None:
+        yield from read_parts([file.path])
+        return
+    pieces, size = [], 0
+    for block in read_blocks(file):
+        pieces.append(block.data)
+        size += len(block.data)
+        if block.problem or size > MAX_METRICS_BYTES:
+            raise UserError(f"{file.name}: {block.problem or f'more than {MAX_METRICS_BYTES >> 20} MiB'}")
+    yield parse_part(file.name, decode(b"".join(pieces)))

@@ -1,0 +1,1 @@
+"""Tests of apflint.client_diagnosis."""
