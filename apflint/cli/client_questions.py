@@ -16,6 +16,7 @@ from apflint.client_diagnosis.evidence import ClientEvidence, ConcernedClient, m
 from apflint.doctor.causes import conclude
 from apflint.doctor.level_state import compute_state
 from apflint.doctor.snapshot import group_servers
+from apflint.releases import SERVER_CONCURRENCY
 from apflint.request_explanation import Explainer
 from apflint.requests.request_words import RequestArguments
 from apflint.run import Answer, read, show
@@ -88,7 +89,6 @@ class _ServerEvidence(NamedTuple):
     """What was read from API servers."""
 
     servers: tuple[Server, ...] = ()
-    moment: str = "now"
     notes: tuple[str, ...] = ()
 
 
@@ -117,9 +117,13 @@ def answer_question(
     observed = _observe(files, selected, watch, prometheus)
     release = selected.kubernetes
     states = [compute_state(server, release) for server in observed.servers]
-    configuration = read(_complete(selected, files, states))
+    completed = _complete(selected, files, states)
+    configuration = read(completed)
     client = ConcernedClient(question.user or "", request, has_groups=bool(question.groups))
-    evidence = _collect(question, client, files, states, configuration, observed.moment)
+    seats = configuration.effective.limits.server_concurrency
+    is_assumed = seats == SERVER_CONCURRENCY and "server_concurrency" not in completed.settings.origins
+    evidence = _collect(question, client, files, states, configuration)
+    evidence = evidence._replace(assumed_seats=seats if is_assumed else None)
     named = CommandWords(
         question.write(words),
         tuple(shlex.quote(file.path) for file in files.audit_logs),
@@ -152,7 +156,7 @@ def _observe(
     """Read the API servers: files, Prometheus, or those that kubectl reaches."""
     if prometheus.prometheus is not None:
         reading = prometheus.read(selected.kubernetes)
-        return _ServerEvidence(tuple(reading.servers), "in this interval")
+        return _ServerEvidence(tuple(reading.servers))
     if selected.kubectl is None:
         return _ServerEvidence(group_servers(files.parts))
     from apflint.sources.live_servers import read_live_servers
@@ -171,7 +175,7 @@ def _complete(selected: InputRequest, files: EvidenceFiles, states: Sequence[Ser
     totals = {state.total for state in states}
     release = next((state.release for state in states if state.release is not None), None)
     selected = selected._replace(
-        words=(*selected.words, *files.manifests), ignored=frozenset(map(os.path.realpath, used))
+        words=tuple(dict.fromkeys((*selected.words, *files.manifests))), ignored=frozenset(map(os.path.realpath, used))
     )
     return selected.assume(
         release if selected.kubernetes is None and selected.recorded is None else None,
@@ -185,18 +189,16 @@ def _collect(
     files: EvidenceFiles,
     states: Sequence[ServerState],
     configuration: EffectiveConfiguration,
-    moment: str,
 ) -> ClientEvidence:
     known = configuration.effective
     example = client.request or question.parse(_EXAMPLE)
     return ClientEvidence(
         measure_servers(states),
-        conclude(states, moment) if states else None,
+        conclude(states) if states else None,
         _read_log(client, files, known) if files.audit_logs else None,
         _read_server_log(files, configuration) if files.server_logs else None,
         Explainer(known).explain(example, reasons=False),
         known,
-        moment,
     )
 
 

@@ -48,8 +48,12 @@ _OUTSIDE = frozenset(("slow-service", "restart", "imbalance"))
 
 _WIDE_CAUSES = frozenset(("exempt-abuse", "slow-service"))
 """Causes in an audit log that may delay requests of several levels. A log shows the cause at one of them."""
-_UNKNOWN_SEATS = (
+_UNKNOWN_LISTS = (
     "Without metrics, each list counts as one seat, so a client that lists may be the cause instead: add metrics."
+)
+_ASSUMED_SEATS = (
+    "A log shows no limits: {} seats of a server are assumed, and the cause may be another one. Add metrics, or"
+    " --server-concurrency."
 )
 _MAX_SIMILAR = 3
 _MAX_COMMAND = 140
@@ -269,7 +273,7 @@ def _rank(client: ConcernedClient, placement: Placement, causes: list[ClientCaus
 def _list_causes(evidence: ClientEvidence) -> list[ClientCause]:
     """Return the causes, the worst first: those of `doctor` or, if it finds no overload now, that of the log, too."""
     conclusion, log = evidence.conclusion, evidence.log
-    logged = [_from_log(log.cause, log)] if log is not None and log.cause is not None else []
+    logged = [_from_log(log.cause, log, evidence.assumed_seats)] if log is not None and log.cause is not None else []
     if conclusion is None:
         return logged
     observed = [_from_overload(cause, log) for cause in conclusion.causes]
@@ -304,10 +308,13 @@ def _from_overload(cause: OverloadCause, log: ClientLog | None) -> ClientCause:
     )
 
 
-def _from_log(cause: LogCause, log: ClientLog) -> ClientCause:
+def _from_log(cause: LogCause, log: ClientLog, assumed_seats: int | None) -> ClientCause:
     """Return the cause of an incident in a log, with all levels that it delays."""
     others = log.overloaded if cause.cause in _WIDE_CAUSES else ()
-    is_weighed = log.has_list_seats or cause.cause not in CAUSED_BY_CLIENT
+    is_measured = cause.cause in _OUTSIDE  # service times and starts of servers do not depend on seats
+    unsure = None if log.has_list_seats or is_measured else _UNKNOWN_LISTS
+    if assumed_seats is not None and not is_measured:
+        unsure = _ASSUMED_SEATS.format(assumed_seats)
     return ClientCause(
         cause.cause,
         cause.message,
@@ -316,7 +323,7 @@ def _from_log(cause: LogCause, log: ClientLog) -> ClientCause:
         tuple(dict.fromkeys((cause.level, *others))),
         cause.users,
         (Action(cause.advice),) if cause.advice else (),
-        None if is_weighed else _UNKNOWN_SEATS,
+        unsure,
         "log",
     )
 
@@ -340,11 +347,19 @@ def _find_role(
     if placement is None or not _is_shown(client, placement, evidence):
         return "unknown"
     if cause is None or cause.is_harmless or not cause.concerns(placement):
-        is_unexplained = (
-            not evidence.servers and evidence.log is not None and placement.level in evidence.log.overloaded
-        )
-        return "unknown" if is_unexplained else "bystander"
+        return "bystander" if _is_calm(placement, evidence) else "unknown"
     return "affected" if cause.is_client and not cause.clients else "victim"
+
+
+def _is_calm(placement: Placement, evidence: ClientEvidence) -> bool:
+    """Return whether the evidence shows that a level without a cause neither delays nor rejects requests.
+
+    A dump of requests shows no rejections. A log shows the cause of only one of the overloaded levels.
+    """
+    level = evidence.level(placement.level)
+    if evidence.log is not None and not evidence.servers:
+        return placement.level not in evidence.log.overloaded
+    return evidence.log is not None or (level is not None and level.state.rejected is not None)
 
 
 def _is_shown(client: ConcernedClient, placement: Placement, evidence: ClientEvidence) -> bool:

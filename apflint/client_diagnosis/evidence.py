@@ -89,8 +89,8 @@ class ClientEvidence(NamedTuple):
     """The explanation of the request in question, or of an example, in the configuration."""
     known: Effective | None = None
     """The configuration."""
-    moment: str = "now"
-    """The time of the last snapshots, in words."""
+    assumed_seats: int | None = None
+    """Seats of each server that the configuration assumes, or None if the user or the metrics state them."""
 
     @property
     def has_dump(self) -> bool:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from apflint.evaluate.authentication import parse_service_account
 from apflint.named_tuple import NamedTuple
-from apflint.output.blocks import Command, Facts, Group, Prose, Text
+from apflint.output.blocks import DOCUMENTS, TEXT, Command, Facts, Group, Only, Prose, Text
 from apflint.output.console import Style, count_cells, shorten
 from apflint.output.doctor_causes import CAUSE_URL
 from apflint.output.json_text import SCHEMA
@@ -70,12 +70,13 @@ class _Fact(NamedTuple):
 
 
 def report_client_diagnosis(diagnosis: ClientDiagnosis, configuration: str | None) -> Iterator[Block]:
-    """Yield the answer. Parts that are less important are left out if the text would have more than `MAX_ROWS` rows."""
+    """Yield the answer. Text leaves out less important parts if it would have more than `MAX_ROWS` rows."""
     facts = list(_list_facts(diagnosis, configuration))
+    yield Only(DOCUMENTS, [Group(_flatten(facts))])
     while count_rows([Group(_flatten(facts))]) > MAX_ROWS and any(fact.rank for fact in facts):
         least = max(facts, key=lambda fact: fact.rank)
         facts[facts.index(least)] = _Fact(0, least.short)
-    yield Group(_flatten(facts))
+    yield Only(TEXT, [Group(_flatten(facts))])
 
 
 def count_rows(blocks: Sequence[Block]) -> int:
@@ -101,6 +102,10 @@ def _list_facts(diagnosis: ClientDiagnosis, configuration: str | None) -> Iterat
     if configuration is not None:
         yield _Fact(0, [Prose([f"Configuration: {configuration}"], "dim")])
     yield _Fact(0, [Prose([Text(describe_answer(diagnosis), _find_tone(diagnosis))])])
+    certainty = diagnosis.certainty
+    is_assumption = diagnosis.cause is not None and diagnosis.cause.source == "log" and not certainty.is_certain
+    if is_assumption:  # what could reverse the answer stands first
+        yield from _list_certainty(diagnosis)
     yield _Fact(0, _label("Client", " ".join(_describe_client(diagnosis))))
     if level := " ".join(_describe_level(diagnosis)):
         yield _Fact(1, _label("Level", level))
@@ -109,10 +114,15 @@ def _list_facts(diagnosis: ClientDiagnosis, configuration: str | None) -> Iterat
         yield _Fact(number and 5 + 2 * number, _label("" if number else "Do", write_sentence(action.text)))
         if action.command is not None:
             yield _Fact(2 + 4 * number, [_command(action.command)])
-    certainty = diagnosis.certainty
+    if not is_assumption:
+        yield from _list_certainty(diagnosis)
+
+
+def _list_certainty(diagnosis: ClientDiagnosis) -> Iterator[_Fact]:
+    """Yield the evidence, if the answer is certain, or else what is missing."""
+    certainty, commands = diagnosis.certainty, {action.command for action in diagnosis.actions}
     if certainty.is_certain:
         yield _Fact(0, _label("Certain", write_sentence(join_some(certainty.basis, _MAX_BASIS))))
-    commands = {action.command for action in diagnosis.actions}
     for number, gap in enumerate(certainty.gaps):
         yield _Fact(number and 4 + number, _label("" if number else "Unsure", gap.text))
         if gap.command is not None and gap.command not in commands and not number:
@@ -167,6 +177,8 @@ def _describe_role(diagnosis: ClientDiagnosis) -> str:
     match diagnosis.role:
         case "unknown" if diagnosis.harmed and placement is not None:
             return f'Unknown: requests of {user} at "{placement.level}" wait or are rejected, and the evidence does not show why.'
+        case "unknown" if diagnosis.level is not None and diagnosis.level.rejected is None:
+            return f'Unknown: no request waits long at "{diagnosis.level.name}", but a dump does not show rejections.'
         case "unknown":
             return f"Unknown: the evidence does not show whether API Priority and Fairness slows {user}."
         case "affected":
@@ -257,9 +269,14 @@ def _describe_level(diagnosis: ClientDiagnosis) -> Iterator[str]:
     if state is not None:
         parts = []
         if state.seats_in_use is not None:
-            of = "" if state.is_exempt or state.current is None else f" of {state.current}"
+            is_limited = not state.is_exempt and state.current is not None
+            seats = (
+                f"{state.seats_in_use} of {state.current} seats"
+                if is_limited
+                else pluralize(state.seats_in_use, "seat")
+            )
             nominal = "" if state.is_exempt or state.nominal is None else f" (nominal {state.nominal})"
-            parts.append(f"{state.seats_in_use}{of} seats in use{nominal}")
+            parts.append(f"{seats} in use{nominal}")
         if state.waiting is not None:
             parts.append(f"{pluralize(state.waiting, 'request')} waiting")
         if state.rejected:

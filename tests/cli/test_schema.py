@@ -53,6 +53,11 @@ OUTPUTS = {
         ["propose", str(BUSY / "audit.log.gz"), "-f", str(BUSY / "manifests"), "--server-concurrency", "30"],
         ["propose", AUDIT_LOG],
     ],
+    "why-output": [
+        ["why", "--as", "alice", "list", "pods", "-f", str(STORY)],
+        ["why", "--as", "system:serviceaccount:ci:runner", AUDIT_LOG],
+        ["why", "--as", "alice", str(LIVE / "4-mixed.metrics.txt.gz"), str(LIVE / "4-mixed.requests.txt")],
+    ],
     "replay-output": [
         ["replay", AUDIT_LOG, "--by", "user,group"],
         ["replay", AUDIT_LOG, "--where", "user=nobody", "--since", "2026-11-22", "--until", "2h"],

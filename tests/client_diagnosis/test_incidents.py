@@ -78,7 +78,6 @@ VIEWS = (
     View("exempt-abuse", FRONTEND, "victim", *LOW),
     View("exempt-abuse", SCHEDULER, "bystander", *HIGH),
     View("flood-one-flow", TAGGER, "culprit", *LOW),
-    View("flood-one-flow", TAGGER, "culprit", *LOW, files="log"),
     View("flood-one-flow", FRONTEND, "victim", *LOW),
     View("flood-one-flow", account("shop:orders"), "victim", *LOW),
     View("flood-one-flow", TAGGER, "affected", *LOW, files="metrics"),
@@ -106,6 +105,7 @@ VIEWS = (
     View("leases-captured", SCHEDULER, "victim", "platform-shared", "platform"),
     View("leases-captured", "system:node:worker-1", "victim", "platform-shared", "platform"),
     View("list-heavy", account("inventory:asset-sync"), "culprit", *LOW),
+    View("list-heavy", account("inventory:asset-sync"), "culprit", *LOW, files="log"),
     View("list-heavy", FRONTEND, "victim", *LOW),
     View("list-heavy", SCHEDULER, "bystander", *HIGH),
     View(

@@ -1,0 +1,330 @@
+"""`apflint why`: files recognized by their content, a short answer from any evidence, and clear errors for bad input."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import shutil
+import sys
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.api_server import serve
+from support.incidents import find_files
+from support.recordings import ROOT
+
+from apflint.cli.app import run
+from apflint.cli.prometheus_options import PrometheusOptions
+from apflint.doctor.snapshot import group_servers
+from apflint.output.client_diagnosis import MAX_ROWS
+from apflint.sources import live_servers
+from apflint.sources.server_state_files import read_parts
+
+from .test_doctor_live import answers
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from syrupy.assertion import SnapshotAssertion
+
+LOGS = ROOT / "fixtures" / "simulate" / "incidents"
+SMALL = "small-level"
+DASHBOARD = "system:serviceaccount:bi:dashboard"
+TAGGER, FRONTEND = "system:serviceaccount:ci:image-tagger", "system:serviceaccount:web:frontend"
+FLOOD = [str(path) for path in find_files("flood-one-flow", "12", dumps=True)]
+METRICS = [path for path in FLOOD if "metrics" in path]
+DUMP = next(path for path in FLOOD if "dump_requests" in path)
+OBJECTS = ["-f", str(LOGS / "flood-one-flow.objects.json")]
+SERVER_LOG = (
+    'I1123 16:23:31.000000       1 httplog.go:134] "HTTP" verb="GET" URI="/api/v1/pods" latency="2.1s" userAgent="x"'
+    ' audit-ID="a" apf_pl="workload-low" apf_fs="service-accounts" apf_iseats=1 apf_fseats=0 apf_additionalLatency="0s"'
+    ' fl_priorityandfairness="2.0s" resp=429\n'
+)
+
+
+@pytest.fixture(autouse=True)
+def empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run the command in an empty directory, which has no objects."""
+    work = tmp_path / "work"
+    work.mkdir()
+    monkeypatch.chdir(work)
+
+
+def ask(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
+    """Return the JSON of an answer."""
+    assert run(["why", "--isolated", "--format", "json", *words]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def fail(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    """Return the error of a command that fails."""
+    assert run(["why", "--isolated", *words]) == 2
+    out, err = capsys.readouterr()
+    assert not out
+    assert "Traceback" not in err
+    return err
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A directory with all evidence about an incident, as it was saved, and files of other kinds."""
+    path = tmp_path / "incident"
+    path.mkdir()
+    for file in find_files(SMALL, "12", dumps=True):
+        shutil.copy(file, path)
+    shutil.copy(LOGS / f"{SMALL}.log.gz", path / "audit.log.gz")
+    shutil.copy(LOGS / f"{SMALL}.objects.json", path / "objects.json")
+    (path / "notes.md").write_text("Paged at 3 a.m.\n", "utf-8")
+    (path / "label.yaml").write_text("kind: Other\n", "utf-8")
+    return path
+
+
+def test_directory_of_an_incident(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    answer = ask(capsys, "--as", DASHBOARD, str(folder))
+    assert (answer["role"], answer["flowSchema"], answer["cause"]["cause"]) == ("victim", "reporting", "small-level")
+    assert answer["certain"] is True
+    assert answer["basedOn"] == ["2 snapshots", "its requests in a dump (0) and a log (983)"]
+    assert "objects.json (21 objects)" in answer["configuration"]
+    assert answer["actions"][0]["command"].startswith(f"apflint propose {folder}/audit.log.gz -f {folder}/objects.json")
+
+
+@pytest.mark.parametrize("output_format", ["text", "markdown", "html", "json"])
+def test_formats(output_format: str, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
+    words = ["--as", TAGGER, *FLOOD, *OBJECTS, "--format", output_format]
+    assert run(["why", "--isolated", *words]) == 0
+    out = capsys.readouterr().out.replace(f"{ROOT}/", "")
+    if output_format == "html":  # the style sheet is that of all pages
+        out = out[out.index("<body") :]
+    assert out == snapshot
+
+
+def test_text_of_each_kind_of_evidence(
+    folder: Path, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The golden answers in a terminal of 80 columns: everything, a log, metrics, a dump, manifests, and nothing."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.chdir(folder)
+    files = {
+        "everything": ["1-during.metrics.txt.gz", "2-during.metrics.txt.gz", "1-during.dump_requests.txt.gz"],
+        "log": ["audit.log.gz"],
+        "metrics": ["2-during.metrics.txt.gz"],
+        "dump": ["1-during.dump_requests.txt.gz"],
+        "manifests": ["objects.json"],
+    }
+    files["everything"] += files["log"]
+    texts = {}
+    for name, words in files.items():
+        assert run(["why", "--isolated", "--as", DASHBOARD, "get", "configmaps", *words, "objects.json"]) == 0
+        texts[name] = capsys.readouterr().out
+        rows = sum(max(1, -(-len(line) // 80)) for line in texts[name].splitlines())
+        assert rows <= MAX_ROWS, texts[name]
+    assert texts == snapshot
+
+
+def test_log_names_the_client_that_metrics_do_not_show(capsys: pytest.CaptureFixture[str]) -> None:
+    files = [str(path) for path in find_files("list-heavy", "12", dumps=False)]
+    objects = ["-f", str(LOGS / "list-heavy.objects.json")]
+    words = [*files, str(LOGS / "list-heavy.log.gz"), *objects]
+    answer = ask(capsys, "--as", FRONTEND, *words)
+    culprit = "system:serviceaccount:inventory:asset-sync"
+    assert (answer["role"], answer["cause"]["users"], answer["clientsSource"]) == ("victim", [culprit], "log")
+
+
+def test_log_without_the_seats_of_the_server(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The level has 1 seat of 30, and would have 10 of 600: then its clients would not be too many for it."""
+    words = ["--as", DASHBOARD, f"{folder}/audit.log.gz", "-f", f"{folder}/objects.json"]
+    answer = ask(capsys, *words)
+    assert not answer["certain"]
+    assert "600 seats of a server are assumed" in answer["missing"][0]["text"]
+    answer = ask(capsys, *words, "--server-concurrency", "30")
+    assert (answer["role"], answer["cause"]["cause"]) == ("victim", "small-level")
+    assert not any("assumed" in gap["text"] for gap in answer["missing"])
+
+
+def test_dump_does_not_show_rejections(capsys: pytest.CaptureFixture[str]) -> None:
+    (dump,) = (str(path) for path in find_files(SMALL, "1", dumps=True, metrics=False) if "dump_requests" in path.name)
+    answer = ask(capsys, "--as", "system:serviceaccount:bi:report-builder", dump)
+    assert (answer["role"], answer["isAPF"]) == ("unknown", None)
+    assert "a dump does not show rejections" in answer["answer"]
+
+
+def test_metrics_alone_do_not_accuse(capsys: pytest.CaptureFixture[str]) -> None:
+    for user in (TAGGER, FRONTEND):
+        answer = ask(capsys, "--as", user, *METRICS, *OBJECTS)
+        assert (answer["role"], answer["priorityLevel"], answer["isAPF"]) == ("affected", "workload-low", True)
+        assert not answer["certain"]
+        assert "dump_requests" in answer["missing"][0]["command"]
+
+
+@pytest.mark.parametrize(
+    ("user", "similar"),
+    [
+        ("image-tagger", TAGGER),
+        ("ci/image-tagger", TAGGER),
+        ("system:serviceaccount:ci:image-taggr", TAGGER),
+        ("frontend", FRONTEND),
+    ],
+)
+def test_client_that_the_dump_does_not_show(user: str, similar: str, capsys: pytest.CaptureFixture[str]) -> None:
+    answer = ask(capsys, "--as", user, DUMP)
+    assert (answer["role"], answer["isAPF"], answer["similarUsers"]) == ("unknown", None, [similar])
+    assert "name the request in question" in answer["missing"][0]["text"]
+
+
+def test_groups_of_a_client_that_the_dump_does_not_show(capsys: pytest.CaptureFixture[str]) -> None:
+    answer = ask(capsys, "--as", "bob", "list", "pods", DUMP, METRICS[1], *OBJECTS)
+    assert (answer["role"], answer["priorityLevel"], answer["similarUsers"]) == ("bystander", "global-default", [])
+    assert "its groups with --as-group" in answer["missing"][0]["text"]
+    answer = ask(capsys, "--as", "bob", "--as-group", "system:masters", "list", "pods", DUMP, *OBJECTS)
+    assert answer["priorityLevel"] == "exempt"
+    assert "--as-group" not in answer["missing"][0]["text"]
+
+
+def test_servers_with_other_objects_than_the_configuration(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without the objects of the servers, the level of a client in metrics or a log is wrong, and a dump is right."""
+    files = [str(path) for path in find_files("leases-captured", "12", dumps=True)]
+    metrics = [path for path in files if "metrics" in path]
+    node = "system:node:worker-1"
+    answer = ask(capsys, "--as", node, *metrics, str(LOGS / "leases-captured.log.gz"))
+    assert (answer["role"], answer["isAPF"]) == ("unknown", None)
+    assert 'the configuration lacks ("platform" and "platform-shared")' in answer["missing"][0]["text"]
+    answer = ask(capsys, "--as", node, *files)
+    assert (answer["role"], answer["flowSchema"], answer["certain"]) == ("victim", "platform-shared", True)
+
+
+def test_level_that_the_servers_do_not_have(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "apf.yaml"
+    schema = json.loads((LOGS / "small-level.objects.json").read_text("utf-8"))
+    schema["items"] = [item for item in schema["items"] if item["metadata"]["name"] == "reporting"]
+    path.write_text(json.dumps(schema), "utf-8")
+    answer = ask(capsys, "--as", DASHBOARD, "list", "pods", *METRICS, "-f", str(path))
+    assert (answer["role"], answer["isAPF"]) == ("unknown", None)
+    assert 'The servers do not have the level "reporting"' in answer["missing"][0]["text"]
+
+
+def test_manifests_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    manifests = str(ROOT / "fixtures" / "stories" / "small-cluster" / "manifests")
+    answer = ask(capsys, "--as", "alice", "list", "pods", "-n", "team-a", manifests)
+    assert (answer["role"], answer["verdict"], answer["basedOn"]) == ("unknown", None, [])
+    assert answer["placements"][0]["source"] == "configuration"
+    assert answer["actions"][0]["command"] == "apflint why --as alice list pods -n team-a --live --watch 10s"
+
+
+def test_nothing_but_a_client(capsys: pytest.CaptureFixture[str]) -> None:
+    answer = ask(capsys, "--as", "alice")
+    assert (answer["role"], answer["flowSchema"]) == ("unknown", "global-default")
+
+
+def test_log_of_the_server_names_no_clients(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "kube-apiserver.log"
+    path.write_text(6 * SERVER_LOG, "utf-8")
+    assert run(["why", "--isolated", "--as", FRONTEND, "list", "pods", str(path), *OBJECTS]) == 0
+    out = capsys.readouterr().out
+    assert (
+        "In the log of the server, 6 of 6 requests of all its clients were rejected, and 6 waited, up to 2.0 s." in out
+    )
+    assert "names no users" in out
+
+
+def test_healthy_server(capsys: pytest.CaptureFixture[str]) -> None:
+    files = [str(path) for path in find_files("healthy-busy", "12", dumps=True)]
+    answer = ask(capsys, "--as", FRONTEND, *files)
+    assert (answer["role"], answer["isAPF"], answer["certain"]) == ("bystander", False, True)
+    assert answer["answer"].startswith('Healthy: "workload-low" neither delays nor rejects')
+    assert "client-side throttling" in answer["actions"][0]["text"]
+
+
+def test_requests_of_another_kind_do_not_count(capsys: pytest.CaptureFixture[str]) -> None:
+    answer = ask(capsys, "--as", TAGGER, "create", "configmaps", DUMP)
+    assert answer["placements"][0]["requests"][0]["requests"] == 310
+    answer = ask(capsys, "--as", TAGGER, "list", "pods", DUMP)
+    assert answer["placements"][0]["requests"] == []
+
+
+def test_order_of_the_files_does_not_matter(capsys: pytest.CaptureFixture[str]) -> None:
+    answer = ask(capsys, "--as", TAGGER, *FLOOD)
+    assert answer == ask(capsys, "--as", TAGGER, *(word for path in reversed(FLOOD) for word in ("--dump", path)))
+
+
+def test_standard_input(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    data = (ROOT / "fixtures" / DUMP).read_bytes()
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(data), isatty=lambda: False))
+    assert ask(capsys, "--as", TAGGER, "-")["role"] == "culprit"
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(gzip.decompress(data)), isatty=lambda: False))
+    assert ask(capsys, "--as", TAGGER, "-")["role"] == "culprit"
+
+
+def test_name_of_a_directory_can_be_a_resource(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "work" / "pods").mkdir()
+    assert ask(capsys, "--as", "alice", "list", "pods")["flowSchema"] == "global-default"
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        ([], "no client given. Name the user with --as"),
+        (["--as", "alice", "durng.txt"], "durng.txt: no such file or directory, and a request begins with a verb"),
+        (["--as", "alice", "list", "pdos"], 'Did you mean "pods"?'),
+        (["--as", "alice", "list"], '"list" is incomplete'),
+        (["--as", "alice", "-n", "a"], "-n and -A require a request"),
+        (["--as", "alice", "list", "pods", "-n", "a", "-A"], "-n and -A cannot be combined"),
+        (["--as", "alice", "list", "pods", "-n", "A B"], "is not a valid name of a namespace"),
+        (["--as", "alice", "-", "-"], "standard input (-) can be read only once"),
+        (["--as", "alice", "--watch", "10s"], "--watch requires --live"),
+        (["--as", "alice", "--since", "1h"], "--since requires --prometheus"),
+        (["--as", "alice", "-f", "absent.yaml"], "No such file or directory"),
+        (["--as", "alice", "--log", "absent.log"], "No such file or directory"),
+        (["--as", "alice", DUMP, "--live"], "and --live cannot be combined"),
+        (["--as", "alice", DUMP, "--prometheus", "http://x"], "cannot be combined with --prometheus"),
+        (["--as", "alice", str(ROOT / "README.md")], "this is neither metrics, nor a debug dump, nor an audit log"),
+    ],
+)
+def test_errors(words: list[str], error: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert error in fail(capsys, *words)
+
+
+@pytest.mark.parametrize("content", [b"", b"\0\xff\xfe", b"{", b'{"kind":"Event"}\n', b"a,b\n"])
+def test_unknown_content(content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "file.txt"
+    path.write_bytes(content)
+    assert "this is neither metrics" in fail(capsys, "--as", "alice", str(path))
+
+
+def test_log_without_a_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "audit.log"
+    path.write_text(
+        '{"kind":"Event","apiVersion":"audit.k8s.io/v1","auditID":"a","stage":"RequestReceived"}\n', "utf-8"
+    )
+    assert "the audit log has no request" in fail(capsys, "--as", "alice", str(path))
+
+
+def test_names_from_evidence_never_reach_a_terminal_raw(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "dump.txt"
+    text = gzip.decompress((ROOT / "fixtures" / DUMP).read_bytes()).decode()
+    path.write_text(text.replace(TAGGER, "evil\x1b[2J"), "utf-8")
+    assert run(["why", "--isolated", "--as", FRONTEND, str(path)]) == 0
+    assert "\x1b" not in capsys.readouterr().out
+    assert run(["why", "--isolated", "--as", "evil\x1b[2J", str(path)]) == 0
+    assert "\x1b" not in capsys.readouterr().out
+
+
+def test_prometheus(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    reading = SimpleNamespace(servers=group_servers(read_parts(METRICS)))
+    monkeypatch.setattr(PrometheusOptions, "read", lambda *_: reading)
+    answer = ask(capsys, "--as", FRONTEND, "--prometheus", "http://localhost:9090", *OBJECTS)
+    assert (answer["role"], answer["cause"]["cause"]) == ("affected", "flood-one-flow")
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
+def test_running_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr(live_servers, "time", SimpleNamespace(sleep=waits.append))
+    with serve(answers(), tmp_path) as kubeconfig:
+        answer = ask(capsys, "--as", "alice", "--live", "--watch", "10s", "--kubeconfig", kubeconfig)
+    assert waits == [10]
+    assert (answer["priorityLevel"], answer["placements"][0]["source"]) == ("slow", "dump")
+    assert answer["configuration"].startswith("running cluster")
