@@ -24,6 +24,7 @@ from apflint.sources.evidence_files import sort_evidence
 from apflint.sources.source_arguments import LIVE
 from apflint.string_formats import check_dns_label
 from apflint.user_error import UserError
+from apflint.wording import join_some, quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from apflint.sources.evidence_files import EvidenceFiles
     from apflint.sources.input_types import InputRequest
 
+_MAX_CLUSTERS = 5
 _EXAMPLE = ("list", "pods")
 """The request that stands for those of a client whose requests the evidence does not show."""
 
@@ -155,8 +157,13 @@ def _observe(
 ) -> _ServerEvidence:
     """Read the API servers: files, Prometheus, or those that kubectl reaches."""
     if prometheus.prometheus is not None:
+        from apflint.output.doctor_period import describe_periods
+
         reading = prometheus.read(selected.kubernetes)
-        return _ServerEvidence(tuple(reading.servers))
+        if len(reading.clusters) > 1:
+            names = join_some([quote(cluster.cluster) for cluster in reading.clusters], _MAX_CLUSTERS)
+            raise UserError(f"the metrics are those of the clusters {names}: choose one with --selector")
+        return _ServerEvidence(reading.servers, tuple(describe_periods(reading)))
     if selected.kubectl is None:
         return _ServerEvidence(group_servers(files.parts))
     from apflint.sources.live_servers import read_live_servers

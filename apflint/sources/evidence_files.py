@@ -11,8 +11,9 @@ from apflint.budgets import MAX_METRICS_BYTES
 from apflint.doctor.snapshot import is_server_file, parse_part
 from apflint.named_tuple import NamedTuple
 from apflint.requests.server_log import parse_logged_request
-from apflint.sources.audit_logs import AuditLogFile, find_audit_logs, read_beginning, read_blocks
+from apflint.sources.audit_logs import AuditLogFile, Block, find_audit_logs, read_beginning, read_blocks
 from apflint.sources.discovery import SUFFIXES
+from apflint.sources.file_reading import describe_failure
 from apflint.sources.server_state_files import decode, read_parts
 from apflint.user_error import UserError
 
@@ -80,7 +81,10 @@ def sort_evidence(paths: Iterable[str]) -> EvidenceFiles:
 
 def _sort_directory(path: str, found: dict[str, list[AuditLogFile]]) -> Iterator[str]:
     """Add the files of a directory to `found`. Yield the manifests: files, or the directory if it has nothing else."""
-    names = sorted(name for name in os.listdir(path) if not name.startswith("."))
+    try:
+        names = sorted(name for name in os.listdir(path) if not name.startswith("."))
+    except OSError as error:
+        raise UserError(f"{path}: {describe_failure(path, error)}") from None
     kinds: dict[str, Kind] = {}
     for name in names:
         file = os.path.join(path, name)
@@ -103,10 +107,15 @@ def _holds_objects(path: str) -> bool:
 
 
 def _recognize(file: AuditLogFile) -> Kind:
-    """Return the kind of a file, or an empty string for an unknown one. Only its beginning is read."""
+    """Return the kind of a file, or an empty string for an unknown one. Only its beginning is read.
+
+    Raises UserError if the file cannot be read.
+    """
     sample = file if file.rest is None else file._replace(rest=iter(()))
-    blocks = (block.data for block in read_blocks(sample) if not block.problem)
-    beginning = next(blocks, b"")
+    block = next(read_blocks(sample), Block(b""))
+    if block.is_file_problem and file.rest is None:
+        raise UserError(f"{file.name}: {block.problem}")
+    beginning = block.data
     if is_server_file(decode(beginning[:_SAMPLE_BYTES])):
         return "server"
     lines = [line for line in islice(beginning.split(b"\n"), _SAMPLE_LINES) if line.strip()]

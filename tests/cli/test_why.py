@@ -18,8 +18,10 @@ from support.recordings import ROOT
 from apflint.cli.app import run
 from apflint.cli.prometheus_options import PrometheusOptions
 from apflint.doctor.snapshot import group_servers
+from apflint.doctor.worst_interval import ClusterLoad
 from apflint.output.client_diagnosis import MAX_ROWS
 from apflint.sources import live_servers
+from apflint.sources.prometheus_server import ClusterReading, Period, PrometheusReading
 from apflint.sources.server_state_files import read_parts
 
 from .test_doctor_live import answers
@@ -287,6 +289,29 @@ def test_errors(words: list[str], error: str, capsys: pytest.CaptureFixture[str]
     assert error in fail(capsys, *words)
 
 
+def test_files_that_cannot_be_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    damaged = tmp_path / "damaged.gz"
+    damaged.write_bytes(b"\x1f\x8b" + b"x" * 100)
+    assert "damaged" in fail(capsys, "--as", "alice", str(damaged))
+    assert "damaged" in fail(capsys, "--as", "alice", str(tmp_path))
+    (tmp_path / "link").symlink_to("absent")
+    assert "does not exist" in fail(capsys, "--as", "alice", str(tmp_path / "link"))
+    short = tmp_path / "work" / "metrics.txt.gz"
+    short.write_bytes((ROOT / "fixtures" / METRICS[0]).read_bytes()[:5000])
+    assert "incomplete or damaged" in fail(capsys, "--as", "alice", str(short))
+
+
+def test_longest_names_fit(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    for user in ("u" * 253, f"system:serviceaccount:{'n' * 63}:{'s' * 253}", "a b " * 60):
+        assert run(["why", "--isolated", "--color", "never", "--as", user, *FLOOD]) == 0
+        text = capsys.readouterr().out
+        # The command names the user in full, because it is to be copied.
+        rows = [line for line in text.splitlines() if not line.lstrip().startswith("apflint ")]
+        assert sum(max(1, -(-len(row) // 80)) for row in rows) <= MAX_ROWS, text
+
+
 @pytest.mark.parametrize("content", [b"", b"\0\xff\xfe", b"{", b'{"kind":"Event"}\n', b"a,b\n"])
 def test_unknown_content(content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "file.txt"
@@ -312,11 +337,25 @@ def test_names_from_evidence_never_reach_a_terminal_raw(tmp_path: Path, capsys: 
     assert "\x1b" not in capsys.readouterr().out
 
 
+def read_fake(*clusters: str) -> PrometheusReading:
+    """Return the reading of a Prometheus that has the metrics of a flood, in a cluster or in several."""
+    interval = Period(1_763_915_011, 1_763_915_041)
+    load = ClusterLoad(interval.end, rejected=12.5, waiting=295)
+    servers = group_servers(read_parts(METRICS))
+    found = tuple(ClusterReading(name, "apiserver", ("192.0.2.1:6443",), interval, None, load, ()) for name in clusters)
+    return PrometheusReading("http://localhost:9090", "", interval, found, servers, 15, (), 9)
+
+
 def test_prometheus(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    reading = SimpleNamespace(servers=group_servers(read_parts(METRICS)))
-    monkeypatch.setattr(PrometheusOptions, "read", lambda *_: reading)
-    answer = ask(capsys, "--as", FRONTEND, "--prometheus", "http://localhost:9090", *OBJECTS)
+    monkeypatch.setattr(PrometheusOptions, "read", lambda *_: read_fake("prod"))
+    words = ["--as", FRONTEND, "--prometheus", "http://localhost:9090", *OBJECTS]
+    assert run(["why", "--isolated", *words, "--format", "json"]) == 0
+    out, err = capsys.readouterr()
+    answer = json.loads(out)
     assert (answer["role"], answer["cause"]["cause"]) == ("affected", "flood-one-flow")
+    assert "Interval: 2025-11-23T16:23:31Z to 16:24:01Z (the worst of the period" in err
+    monkeypatch.setattr(PrometheusOptions, "read", lambda *_: read_fake("prod", "test"))
+    assert 'the clusters "prod" and "test": choose one with --selector' in fail(capsys, *words)
 
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
