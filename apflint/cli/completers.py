@@ -89,5 +89,10 @@ def complete_request(ctx: ParsedWords, incomplete: str) -> list[str]:
     return [] if ctx.params.get("words") else _matching(VERBS, incomplete)
 
 
+def complete_file_or_verb(ctx: ParsedWords, incomplete: str) -> list[str]:
+    """Complete the verb of a request. Without a letter of a verb, the shell completes file names, which are more likely."""
+    return complete_request(ctx, incomplete) if incomplete else []
+
+
 def _matching(values: Iterable[str], incomplete: str) -> list[str]:
     return [value for value in values if value.startswith(incomplete)]

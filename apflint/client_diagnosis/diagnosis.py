@@ -143,7 +143,7 @@ class ClientDiagnosis(NamedTuple):
 
     @property
     def is_apf(self) -> bool | None:
-        """Whether API Priority and Fairness delays or rejects the requests of the client. None if unknown."""
+        """Whether API Priority and Fairness is the reason why requests of the client are slow or rejected. None if unknown."""
         if self.role == "unknown":
             return None
         return self.role != "bystander" and self.cause is not None and self.cause.is_apf
@@ -176,7 +176,8 @@ def diagnose_client(client: ConcernedClient, evidence: ClientEvidence, words: Co
     first = next(iter(ranked), None)
     cause = _choose_cause(client, first, causes)
     role = _find_role(client, first, cause, evidence)
-    log = evidence.log
+    is_logged = cause is not None and cause.source == "log"
+    log = evidence.log if is_logged else evidence.matching_log
     level = evidence.level(first.level, first.server) if first is not None else None
     dumped = rank_shares(level.rows) if level is not None else ()
     logged = log.shares_at(first.level) if log is not None and first is not None else ()
@@ -195,7 +196,7 @@ def diagnose_client(client: ConcernedClient, evidence: ClientEvidence, words: Co
         tuple(ranked),
         cause,
         len(others),
-        log.incident if log is not None and cause is not None and cause.source == "log" else None,
+        log.incident if log is not None and is_logged else None,
         dumped or logged,
         "dump" if dumped else "log",
         () if level is None else level.schemas,
@@ -276,7 +277,7 @@ def _list_causes(evidence: ClientEvidence) -> list[ClientCause]:
     logged = [_from_log(log.cause, log, evidence.assumed_seats)] if log is not None and log.cause is not None else []
     if conclusion is None:
         return logged
-    observed = [_from_overload(cause, log) for cause in conclusion.causes]
+    observed = [_from_overload(cause, evidence.matching_log) for cause in conclusion.causes]
     if conclusion.warnings:
         return observed
     names = {cause.name for cause in observed}

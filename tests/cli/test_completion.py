@@ -67,6 +67,8 @@ RULES = {*list_ids(), *(rule.name for rule in read_rules())}
         ("apflint schema Flow", {"FlowSchema", "FlowSchemaList"}),
         ("apflint explain de", {"delete", "deletecollection"}),
         ("apflint explain list de", set()),
+        ("apflint why de", {"delete", "deletecollection"}),
+        ("apflint why ", set()),
         ("apflint explain --method ", set(get_args(HttpMethod))),
         ("apflint help li", {"limits"}),
         # Without candidates, shells complete files.

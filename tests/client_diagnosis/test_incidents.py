@@ -260,3 +260,16 @@ def test_log_without_object_counts_does_not_accuse_for_certain() -> None:
     assert "add metrics" in accused.certainty.gaps[0].text
     with_counts = diagnose(view)
     assert (with_counts.role, with_counts.cause and with_counts.cause.name) == ("victim", "exempt-abuse")
+
+
+def test_log_of_another_time_confirms_nothing() -> None:
+    """The same clients after their cure, and the log from before it: the log is about another overload."""
+    view = View("flood-one-flow", FRONTEND, "", *LOW)
+    states, known = read_states("flood-one-flow", dumps=False), read_objects("flood-one-flow")
+    log = read_log("old-incident", ConcernedClient(FRONTEND))
+    evidence = ClientEvidence(measure_servers(states), conclude(states), log, known=known)
+    assert log.cause is not None
+    assert log.cause.cause == "flood-one-flow"
+    assert evidence.matching_log is None
+    diagnosis = diagnose_client(ConcernedClient(view.user), evidence, CommandWords())
+    assert (diagnosis.role, diagnosis.cause and diagnosis.cause.users, diagnosis.shares) == ("affected", (), ())

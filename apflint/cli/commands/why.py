@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from apflint.cli import options
+from apflint.cli import completers, options
 from apflint.cli.command_definitions import command, examples
 from apflint.cli.options import CLUSTER, INPUT, OUTPUT, argument, option
 from apflint.cli.prometheus_options import PrometheusOptions
@@ -35,7 +35,15 @@ _WATCH_HELP = "With --live: read the metrics again after this time, such as 10s,
     ),
 )
 def why(
-    words: Annotated[list[str] | None, argument(_WORDS_HELP, metavar="[FILE|REQUEST]...", show_default=False)] = None,
+    words: Annotated[
+        list[str] | None,
+        argument(
+            _WORDS_HELP,
+            metavar="[FILE|REQUEST]...",
+            show_default=False,
+            autocompletion=completers.complete_file_or_verb,
+        ),
+    ] = None,
     user: Annotated[
         str | None, option(CLIENT, "User whose requests are slow or rejected.", "--as", metavar="USER")
     ] = None,
