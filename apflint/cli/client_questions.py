@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.cli.comparison_sides import read_live
 from apflint.cli.error_reporting import print_note
+from apflint.cli.exit_codes import ExitCode
 from apflint.cli.progress import show_progress
 from apflint.client_diagnosis.diagnosis import CommandWords, diagnose_client
 from apflint.client_diagnosis.evidence import ClientEvidence, ConcernedClient, measure_servers
@@ -27,7 +28,7 @@ from apflint.user_error import UserError
 from apflint.wording import join_some, quote
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from apflint.cli.prometheus_options import PrometheusOptions
     from apflint.client_diagnosis.diagnosis import ClientDiagnosis
@@ -133,7 +134,17 @@ def answer_question(
         tuple(map(shlex.quote, files.server_files)),
     )
     diagnosis = diagnose_client(client, evidence, named)
-    return show(Answer(render(diagnosis, configuration.description), observed.notes))
+    status = ExitCode.INTERRUPTED if evidence.log is not None and evidence.log.is_interrupted else ExitCode.OK
+    errors = tuple(_list_damaged(evidence))
+    return show(Answer(render(diagnosis, configuration.description), observed.notes, errors, status=status))
+
+
+def _list_damaged(evidence: ClientEvidence) -> Iterator[str]:
+    """Yield the places of logs that could not be read to their end."""
+    if evidence.log is not None:
+        yield from evidence.log.damaged
+    if evidence.server_log is not None:
+        yield from (f"{place.file}:{place.line}: {place.reason}" for place in evidence.server_log.damaged)
 
 
 def _parse_request(question: ClientQuestion, words: tuple[str, ...]) -> Request | None:

@@ -40,6 +40,10 @@ class ClientLog(NamedTuple):
     """Whether the seats of lists are known. Without the number of objects, a list counts as 1 seat."""
     is_complete: bool = True
     """Whether all lines of the log were read."""
+    is_interrupted: bool = False
+    """Whether the user interrupted reading."""
+    damaged: tuple[str, ...] = ()
+    """Places of files that could not be read to their end, each with the reason."""
 
     def shares_at(self, level: str) -> tuple[Share, ...]:
         """Return the shares of users in the seats of a level during the incident, the largest first."""
@@ -73,6 +77,8 @@ def read_log_evidence(replay: Replay, client: ConcernedClient) -> ClientLog:
         _find_shares(usage) if usage is not None else (),
         has_list_seats=replay.has_counts or all(attributes.verb != "list" for attributes in tuples),
         is_complete=not (coverage.unreadable or coverage.damaged or coverage.interrupted),
+        is_interrupted=coverage.interrupted,
+        damaged=tuple(f"{place.file}:{place.line}: {place.reason}" for place in coverage.damaged),
     )
 
 

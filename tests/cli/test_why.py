@@ -301,6 +301,16 @@ def test_files_that_cannot_be_read(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "incomplete or damaged" in fail(capsys, "--as", "alice", str(short))
 
 
+def test_damaged_log_is_an_error_after_the_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "audit.log.gz"
+    path.write_bytes((LOGS / "slow-webhook.log.gz").read_bytes()[:30_000])
+    assert run(["why", "--isolated", "--as", "jane", str(path), "--format", "json"]) == 2
+    out, err = capsys.readouterr()
+    assert json.loads(out)["missing"][-1]["text"] == "A part of the log could not be read."
+    assert f"{path}:" in err
+    assert "ends too early" in err
+
+
 def test_longest_names_fit(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
