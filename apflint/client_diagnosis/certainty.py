@@ -60,6 +60,8 @@ class Question(NamedTuple):
 
 def judge(evidence: ClientEvidence, question: Question) -> Certainty:
     """Return how certain the answer to a question is."""
+    if evidence.find_unclassified(question.client) is not None:
+        return Certainty(("the request alone decides",), ())
     return Certainty(tuple(_list_basis(evidence, question.client)), tuple(_list_gaps(evidence, question)))
 
 

@@ -341,6 +341,8 @@ def _choose_cause(
 def _find_role(
     client: ConcernedClient, placement: Placement | None, cause: ClientCause | None, evidence: ClientEvidence
 ) -> Role:
+    if evidence.find_unclassified(client) is not None:
+        return "bystander"
     if cause is not None and client.user in cause.clients:
         return "culprit"
     if cause is not None and cause.name in WHOLE_SERVER:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from apflint.doctor.dumps import RequestRow
     from apflint.doctor.level_state import ServerState
     from apflint.effective_configuration import Effective
+    from apflint.evaluate.request_outcomes import Unclassified
     from apflint.replay.server_decisions import ServerLogReport
     from apflint.request_explanation import Explanation
     from apflint.requests.request import Request
@@ -118,6 +119,10 @@ class ClientEvidence(NamedTuple):
         rows = (row for load in self.servers for level in load.levels for row in level.rows)
         seen = frozenset(user for row in rows if (user := user_of(row)) is not None)
         return seen | (self.log.users if self.log is not None else frozenset())
+
+    def find_unclassified(self, client: ConcernedClient) -> Unclassified | None:
+        """Return why API Priority and Fairness does not classify the request in question, or None if it does."""
+        return None if client.request is None or self.explanation is None else self.explanation.unclassified
 
     @property
     def matching_log(self) -> ClientLog | None:

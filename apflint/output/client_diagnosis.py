@@ -10,6 +10,7 @@ from apflint.output.blocks import DOCUMENTS, TEXT, Command, Facts, Group, Only, 
 from apflint.output.console import Style, count_cells, shorten
 from apflint.output.doctor_causes import CAUSE_URL
 from apflint.output.json_text import SCHEMA
+from apflint.output.outcome_sentences import describe_unclassified
 from apflint.output.text import render as render_text
 from apflint.wording import count_noun, format_duration, join_some, pluralize, write_sentence
 
@@ -203,6 +204,9 @@ def _is(cause: ClientCause) -> str:
 
 def _describe_bystander(diagnosis: ClientDiagnosis, user: str) -> str:
     placement = diagnosis.placement
+    unclassified = diagnosis.evidence.find_unclassified(diagnosis.client)
+    if unclassified is not None:
+        return f"{describe_unclassified(unclassified)}."
     level = "its level" if placement is None else f'"{placement.level}"'
     if diagnosis.verdict == "past":
         return f"Healthy now: {level} neither delays nor rejects {user}. It may have in the past."
@@ -234,7 +238,9 @@ def _is_elsewhere(diagnosis: ClientDiagnosis) -> bool:
 
 def _describe_client(diagnosis: ClientDiagnosis) -> Iterator[str]:
     placement = diagnosis.placement
-    if placement is None:
+    if diagnosis.evidence.find_unclassified(diagnosis.client) is not None:
+        yield "The request gets no FlowSchema and no priority level."
+    elif placement is None:
         yield "The FlowSchema and priority level are unknown."
     else:
         example = ", for example to list pods" if _is_example(diagnosis, placement) else ""

@@ -216,6 +216,15 @@ def test_manifests_alone(capsys: pytest.CaptureFixture[str]) -> None:
     assert answer["actions"][0]["command"] == "apflint why --as alice list pods -n team-a --live --watch 10s"
 
 
+def test_request_that_is_not_classified(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--as", TAGGER, "create", "pods/exec", "web-0", "-n", "ci"]
+    for files in ([], FLOOD):
+        answer = ask(capsys, *words, *files)
+        assert (answer["role"], answer["isAPF"], answer["certain"]) == ("bystander", False, True)
+        assert answer["answer"].startswith("API Priority and Fairness does not classify this request")
+        assert answer["placements"] == []
+
+
 def test_nothing_but_a_client(capsys: pytest.CaptureFixture[str]) -> None:
     answer = ask(capsys, "--as", "alice")
     assert (answer["role"], answer["flowSchema"]) == ("unknown", "global-default")
