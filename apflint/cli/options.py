@@ -72,6 +72,17 @@ def parse_integer(text: str | int) -> int:
     return int(text)
 
 
+def parse_memory(text: str) -> str:
+    """Return a size that DuckDB accepts as a limit, such as `256MB`, `1.5GiB` or `80%`. Raises UserError for another form.
+
+    The other engines need no limit, but an option with an invalid value must not depend on the engine.
+    """
+    size = text.strip()
+    if not re.fullmatch(r"(?=.*[1-9])\d{0,12}(\.\d{1,9})?(?<=\d) ?([kmgt]i?b?|%)", size, re.ASCII | re.IGNORECASE):
+        raise UserError(f'"{text}" is not a size such as 256MB or 4GB')
+    return size
+
+
 def parse_seats(text: str) -> int:
     """Parse the seats of an API server: an integer, or the values of both inflight flags, such as `400+200`.
 

@@ -12,12 +12,15 @@ if TYPE_CHECKING:
 
 
 def render_report(title: str, blocks: Iterable[Block], output_format: str, style: Style) -> str:
-    """Render a report as `text`, `markdown` or `html`. `title` is the title of the page in HTML."""
+    """Render a report as `text`, `markdown` or `html`. `title` is the title of the page in HTML.
+
+    Markdown has at most the size of a comment on GitHub. If something is left out, it says so.
+    """
     match output_format:
         case "markdown":
-            from apflint.output.markdown import render as render_markdown
+            from apflint.output.markdown_size import render_comment
 
-            return render_markdown(blocks)
+            return render_comment(blocks)
         case "html":
             from apflint.output.html import render as render_html
 

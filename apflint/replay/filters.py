@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 
 from apflint.named_tuple import NamedTuple
 from apflint.replay.database_tables import DIMENSIONS
-from apflint.replay.events import parse_time
+from apflint.replay.events import MAX_YEAR, MIN_YEAR, parse_time
 from apflint.spelling import find_similar
 from apflint.user_error import UserError
 from apflint.wording import join_words, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from datetime import tzinfo
 
     from apflint.evaluate.configuration import Configuration
 
@@ -36,8 +37,8 @@ class Moment(NamedTuple):
     is_before_end: bool = False
 
     def resolve(self, end: int) -> Moment:
-        """Return the time since 1970. `end` is the time of the last request."""
-        return Moment(end - self.microseconds) if self.is_before_end else self
+        """Return the time since 1970. `end` is the time of the last request. Durations reach back to 1970 at most."""
+        return Moment(max(end - self.microseconds, 0)) if self.is_before_end else self
 
 
 class Condition(NamedTuple):
@@ -89,8 +90,8 @@ def check_period(since: Moment | None, until: Moment | None) -> None:
         raise UserError("--since must be before --until")
 
 
-def parse_moment(name: str, text: str | None) -> Moment | None:
-    """Parse a time in RFC 3339, or a duration such as `2h`. A time without a time zone is in UTC, as in the report.
+def parse_moment(name: str, text: str | None, zone: tzinfo = UTC) -> Moment | None:
+    """Parse a time in RFC 3339, or a duration such as `2h`. A time without a time zone is in `zone`, as in the report.
 
     `name` is the option. Raises UserError if `text` is neither a time nor a duration.
     """
@@ -106,8 +107,9 @@ def parse_moment(name: str, text: str | None) -> Moment | None:
         raise UserError(
             f"{name}: {quote(text)} is not a time such as 2026-11-22T05:49:20Z, or a duration such as 90m"
         ) from None
-    microseconds = parse_time((time if time.tzinfo else time.replace(tzinfo=UTC)).isoformat())
-    assert microseconds is not None
+    microseconds = parse_time((time if time.tzinfo else time.replace(tzinfo=zone)).isoformat())
+    if microseconds is None:
+        raise UserError(f"{name}: {quote(text)} is not in the years {MIN_YEAR} to {MAX_YEAR}")
     return Moment(microseconds)
 
 
@@ -139,11 +141,12 @@ def _check_dimension(option: str, name: str) -> None:
         raise UserError(f"{option}: unknown dimension {quote(name)}: use {join_words(DIMENSIONS)}")
 
 
-def check_names(conditions: Sequence[Condition], configuration: Configuration) -> None:
-    """Raise UserError if a condition names a FlowSchema or priority level that the configuration does not have."""
+def check_names(conditions: Sequence[Condition], *configurations: Configuration) -> None:
+    """Raise UserError if a condition names a FlowSchema or priority level that no configuration has."""
+    schemas = (schema for found in configurations for schema in (*found.order, *found.dangling))
     known = {
-        "flowSchema": [schema.name for schema in (*configuration.order, *configuration.dangling)],
-        "priorityLevel": list(configuration.levels),
+        "flowSchema": [schema.name for schema in schemas],
+        "priorityLevel": [name for found in configurations for name in found.levels],
     }
     for dimension, pattern, _ in conditions:
         names = known.get(dimension)

@@ -10,6 +10,7 @@ from apflint.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from apflint.effective_configuration import Effective
+    from apflint.evaluate.limits import LevelLimits
     from apflint.replay.classification import Assignment
     from apflint.replay.database_tables import Database
     from apflint.replay.events import AttributeTuple
@@ -122,3 +123,12 @@ class Replay(NamedTuple):
     """Whether the number of objects is known for at least some resources."""
     period: tuple[int, int] | None = None
     """Start and end of the period whose requests a simulation sends, in microseconds since 1970, or None for all requests."""
+    earlier: tuple[Effective, ...] = ()
+    """Configurations that were in force before `known`, in the order of their times."""
+
+    def find_limits(self, level: str) -> LevelLimits | None:
+        """Return the last limits of a priority level. It may no longer exist in the last configuration."""
+        for version in (self.known, *reversed(self.earlier)):
+            if (limits := version.limits.level(level)) is not None:
+                return limits
+        return None

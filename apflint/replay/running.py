@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from apflint.named_tuple import NamedTuple
 from apflint.replay.classification import TupleClassifier
 from apflint.replay.comparison import ReplayComparison, find_moves
+from apflint.replay.configuration_changes import assign_by_time
 from apflint.replay.database_tables import (
     clean,
     close_on_error,
@@ -23,7 +24,7 @@ from apflint.replay.statistics import compute_report
 from apflint.user_error import UserError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Generator, Sequence
+    from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 
     from apflint.effective_configuration import Effective
     from apflint.replay.classification import Assignment
@@ -34,6 +35,14 @@ if TYPE_CHECKING:
 Engine = Literal["auto", "duckdb", "python", "spark"]
 _SMALL_LOG_BYTES = 50_000_000
 """Maximum size in bytes of a log for which `auto` chooses the Python engine, which starts faster and needs less memory."""
+
+
+class ConfigurationChange(NamedTuple):
+    """A configuration that is in force from a time on, until the next change."""
+
+    time: int
+    """Microseconds since 1970."""
+    known: Effective
 
 
 class ReplayOptions(NamedTuple):
@@ -54,6 +63,12 @@ class ReplayOptions(NamedTuple):
     """Whether the namespaces of requests are needed."""
     spark_remote: str | None = None
     """URL of a Spark Connect server, or None to start a local Spark."""
+    agents: bool = False
+    """Whether the user agents of requests are needed."""
+    details: bool = False
+    """Whether the audit IDs, namespaces and user agents of requests are needed."""
+    changes: tuple[ConfigurationChange, ...] = ()
+    """Configurations that replaced the first one while the log was written, in the order of their times."""
 
 
 def replay(
@@ -68,11 +83,12 @@ def replay(
 
     Raises UserError if the engine is not installed, and for a filter with a name that the configuration does not have.
     """
-    check_names(options.filter.conditions, known.configuration)
-    classifier = TupleClassifier(known, options.counts)
-    log = _read_log(files, options, classifier.namespaces, report)
+    versions = [known, *(change.known for change in options.changes)]
+    check_names(options.filter.conditions, *(version.configuration for version in versions))
+    classifiers = [TupleClassifier(version, options.counts) for version in versions]
+    log = read_log(files, options, join_namespaces(classifiers), report)
     with close_on_error(log.database):
-        return _classify(log, known, classifier, options)
+        return select_requests(measure_log(log), assign_tuples(log, classifiers, options.changes), versions, options)
 
 
 def compare(
@@ -89,9 +105,9 @@ def compare(
     """
     check_names(options.filter.conditions, known.configuration)
     before, after = TupleClassifier(known, options.counts), TupleClassifier(other, options.counts)
-    log = _read_log(files, options, before.namespaces | after.namespaces, report, has_examples=True)
+    log = read_log(files, options, before.namespaces | after.namespaces, report, has_examples=True)
     with closing(log.database):
-        old = _classify(log, known, before, options)
+        old = select_requests(measure_log(log), assign_tuples(log, [before]), [known], options)
         assignments = [after.assign(attributes) for attributes in log.tuples]
         moves = find_moves(log, old.assignments, assignments, top_users)
         old_report = compute_report(old, (), top_users)
@@ -110,29 +126,34 @@ def replay_sides(
     first, *others = sides
     check_names(options.filter.conditions, first.configuration)
     classifiers = [TupleClassifier(known, options.counts) for known in sides]
-    namespaces = frozenset[str]().union(*(classifier.namespaces for classifier in classifiers))
-    log = _read_log(files, options, namespaces, lambda _: None)
+    log = read_log(files, options, join_namespaces(classifiers))
     with closing(log.database):
-        found = _classify(log, first, classifiers[0], options)
+        found = select_requests(measure_log(log), assign_tuples(log, classifiers[:1]), [first], options)
         yield found
         for known, classifier in zip(others, classifiers[1:], strict=True):
             found = _reassign(found, known, [classifier.assign(attributes) for attributes in log.tuples])
             yield found
 
 
-def _read_log(
+def join_namespaces(classifiers: Iterable[TupleClassifier]) -> frozenset[str]:
+    """Return the namespaces that FlowSchemas of at least one configuration name."""
+    return frozenset[str]().union(*(classifier.namespaces for classifier in classifiers))
+
+
+def read_log(
     files: Sequence[AuditLogFile],
     options: ReplayOptions,
     namespaces: Collection[str],
-    report: Callable[[int], object],
+    report: Callable[[int], object] = lambda _: None,
     *,
     has_examples: bool = False,
 ) -> Log:
+    """Read the files with the engine of the options. Raises UserError if the engine is not installed."""
     dimensions = options.filter.dimensions.union(options.by)
-    has_examples = has_examples or options.each
+    has_examples = has_examples or options.each or options.details
     wanted = Wanted(
         namespace=has_examples or options.namespaces or not dimensions.isdisjoint({"namespace", "flow"}),
-        agent="userAgent" in dimensions,
+        agent=options.agents or options.details or "userAgent" in dimensions,
         audit_id=has_examples,
         list_options=options.counts is not None,
         calls=options.calls,
@@ -150,17 +171,46 @@ def _read_log(
     return python_engine.read_log(files, wanted, namespaces, report)
 
 
-def _classify(log: Log, known: Effective, classifier: TupleClassifier, options: ReplayOptions) -> Replay:
+class MeasuredLog(NamedTuple):
+    """A log without copies of events, with the numbers that do not depend on filters."""
+
+    log: Log
+    copies: int
+    unanswered: int
+    unreadable_waits: int
+    extent: Extent
+
+
+def measure_log(log: Log) -> MeasuredLog:
+    """Remove the copies of events and unreadable waits from a log, and count its requests."""
     unanswered, copies = count_unanswered(log.database), clean(log.database)
     unreadable_waits = forget_unreadable_waits(log.database)
-    assignments = [classifier.assign(attributes) for attributes in log.tuples]
-    extent = Extent(*count_requests(log.database))
+    return MeasuredLog(log, copies, unanswered, unreadable_waits, Extent(*count_requests(log.database)))
+
+
+def assign_tuples(
+    log: Log, classifiers: Sequence[TupleClassifier], changes: Sequence[ConfigurationChange] = ()
+) -> list[Assignment]:
+    """Return the assignment of each attribute tuple. If the configuration changes, the log gets tuples for each version.
+
+    `classifiers` are those of the first configuration and of each change.
+    """
+    if changes:
+        return assign_by_time(log, classifiers, [change.time for change in changes])
+    return [classifiers[0].assign(attributes) for attributes in log.tuples]
+
+
+def select_requests(
+    measured: MeasuredLog, assignments: list[Assignment], versions: Sequence[Effective], options: ReplayOptions
+) -> Replay:
+    """Create the tables of classified requests that the filter of the options selects. Limits are those of the last version."""
+    log, copies, unanswered, unreadable_waits, extent = measured
     selected = options.filter.resolve(extent.end)
     condition = build_condition(selected, log.servers)
     levels = store_assignments(log.database, zip(log.tuples, assignments, strict=True), condition)
     return Replay(
         log,
-        known,
+        versions[-1],
         assignments,
         levels,
         copies,
@@ -169,6 +219,7 @@ def _classify(log: Log, known: Effective, classifier: TupleClassifier, options: 
         extent,
         selected,
         has_counts=options.counts is not None,
+        earlier=tuple(versions[:-1]),
     )
 
 

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter, defaultdict
+from datetime import UTC
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
 from apflint.named_tuple import NamedTuple
 from apflint.replay.database_tables import DIMENSIONS, DISTINGUISHER
 from apflint.replay.omissions import find_omissions
+from apflint.replay.server_traffic import sum_by_server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from datetime import tzinfo
 
     from apflint.evaluate.limits import LevelLimits, Limits
     from apflint.replay.classification import Assignment
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from apflint.replay.filters import Filter
     from apflint.replay.loaded_log import Coverage, Extent, Log, Replay
     from apflint.replay.omissions import Omissions
+    from apflint.replay.server_traffic import ServerTraffic
 
 _SERIES_LENGTH = 240
 """Maximum number of intervals in a time series. The number is a multiple of the cells of a sparkline."""
@@ -182,6 +186,12 @@ class ReplayReport(NamedTuple):
     """Whether the built-in objects of the release were added to the configuration."""
     configuration: str = ""
     """Name of the configuration, such as `manifests/`, `live` or `defaults:1.37`. Empty if the caller did not name it."""
+    later_configurations: tuple[tuple[int, str], ...] = ()
+    """Configurations that replaced `configuration`: the time of each change in microseconds since 1970, and the name."""
+    by_server: tuple[ServerTraffic, ...] = ()
+    """The requests of each API server, by name. Empty if there is only one."""
+    zone: tzinfo = UTC
+    """Time zone of the times in reports for people."""
 
 
 _TOTALS = """
@@ -201,6 +211,7 @@ def compute_report(replay: Replay, by: tuple[str, ...] = (), top_users: int = 3,
             f" UNION ALL SELECT 'classified', {_TOTALS} FROM apf HAVING count(*) > 0 ORDER BY outcome",
         )
     ]
+    servers = _list_servers(log)
     outcomes: Counter[str] = Counter()
     for group in groups:
         outcomes[group.outcome] += group.requests
@@ -218,7 +229,7 @@ def compute_report(replay: Replay, by: tuple[str, ...] = (), top_users: int = 3,
         replay.copies,
         replay.unanswered,
         replay.unreadable_waits,
-        _list_servers(log),
+        servers,
         replay.extent,
         replay.filter,
         start,
@@ -238,6 +249,7 @@ def compute_report(replay: Replay, by: tuple[str, ...] = (), top_users: int = 3,
         engine=log.engine,
         has_own_objects=bool(replay.known.workspace.manifests),
         has_defaults=replay.known.assumptions.defaults,
+        by_server=sum_by_server(log, servers),
     )
 
 
@@ -305,7 +317,7 @@ def _compute_levels(
     requests, rejected = _count_over_time(database, intervals)
     levels = []
     for name, parts in by_level.items():
-        limits = replay.known.limits.level(name)
+        limits = replay.find_limits(name)
         assert limits is not None
         number = replay.levels.index(name)
         users = _count_users(parts)

@@ -32,6 +32,8 @@ _COMMAND = ("git", "--no-pager", "--no-optional-locks", "-c", "core.fsmonitor=fa
 # missing objects, even if an old release of git does not support GIT_NO_LAZY_FETCH.
 _ENVIRONMENT = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
 _MAX_MESSAGE_CHARACTERS = 300
+_SHORT_ID = 12
+"""Number of characters of the ID of a commit in the names of sources. More are not needed to tell commits apart."""
 _REPLY_BYTES = 128  # more than a header in the output of `git cat-file --batch`
 _LINK, _SUBMODULE = "120000", "160000"
 """File modes of symbolic links and submodules in git. The content of a symbolic link is its target."""
@@ -95,6 +97,33 @@ def read_revision_file(name: str, path: str) -> bytes | None:
         return next(data for _, data in git.read_entries([_GitEntry(path, header.object_id, header.size)]))
     except ValueError:
         raise UserError(f"{name}: git printed something unexpected.") from None
+
+
+class Commit(NamedTuple):
+    """A commit in the history of `git:REVISION[:PATH]`."""
+
+    time: int
+    """Time at which the commit was made (that of the committer), in seconds since 1970."""
+    name: str
+    """Source argument for the manifests of the commit: `git:COMMIT[:PATH]`."""
+
+
+def list_history(name: str) -> list[Commit]:
+    """Return the commits that changed the files of `git:REVISION` or `git:REVISION:PATH`, the newest first.
+
+    Without PATH, they are the commits that changed the current directory. Of a merge, only the first parent is followed, so that
+    the time is that at which a change arrived in the branch. Raises UserError as `read_revision` does.
+    """
+    revision, _, path = name.removeprefix(GIT_PREFIX).partition(":")
+    _check_name(name, revision, path, ())
+    git = _Git(name)
+    # `rev-list` is a plumbing command: settings such as log.showSignature, which start programs, do not concern it.
+    output = os.fsdecode(
+        git.run("rev-list", "--first-parent", "--timestamp", "--end-of-options", revision, "--", path or ".")
+    )
+    suffix = f":{path}" if path else ""
+    pairs = (line.split(" ") for line in output.splitlines())
+    return [Commit(int(time), f"{GIT_PREFIX}{commit[:_SHORT_ID]}{suffix}") for time, commit in pairs]
 
 
 def is_revision(name: str) -> bool:

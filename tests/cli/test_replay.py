@@ -559,8 +559,42 @@ def test_wrong_arguments(arguments: list[str], message: str, capsys: pytest.Capt
     assert printed.err.count("\n") == 1
 
 
-@needs_duckdb
-def test_wrong_memory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("size", ["much", "0MB", "256", "1_0MB", "-1GB", "1e9MB", "."])
+def test_wrong_memory(engine: str, size: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The value is wrong with each engine, even if the engine does not use it."""
     write_log(tmp_path / "audit.log", [event()])
-    assert run(["replay", "audit.log", "--engine", "duckdb", "--memory", "much"]) == 2
-    assert capsys.readouterr().err == 'apflint: --memory: "much" is not a size such as 256MB or 4GB\n'
+    assert run(["replay", "audit.log", "--engine", engine, "--memory", size]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert f'"{size}" is not a size such as 256MB or 4GB' in err
+
+
+@needs_duckdb
+@pytest.mark.parametrize("size", ["256MB", "0.5 gib", "1TB", "300m", "30%"])
+def test_memory_that_duckdb_accepts(size: str, tmp_path: Path) -> None:
+    write_log(tmp_path / "audit.log", [event()])
+    assert run(["replay", "audit.log", "--engine", "duckdb", "--memory", size]) == 0
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["--since", "0001-01-01"], 2),
+        (["--until", "9999-12-31T23:59:59Z"], 2),
+        (["--since", "1969-12-31T23:59:59Z"], 2),
+        (["--since", "800000d"], 0),
+        (["--until", "99999999999999999d"], 0),
+        (["--by", "user", "--top", "99999999999999999999"], 0),
+        (["--baseline", "99999999999999999d", "--since", "0s"], 2),
+        (["--baseline", "0001-01-01/0001-01-02"], 2),
+    ],
+)
+def test_extreme_numbers(
+    engine: str, arguments: list[str], code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Numbers outside of the range of times or of SQL are results or errors of the user, and no crashes."""
+    write_log(tmp_path / "audit.log", [event()])
+    assert run(["replay", "audit.log", "--engine", engine, *arguments]) == code
+    assert "internal error" not in capsys.readouterr().err

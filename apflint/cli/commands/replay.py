@@ -6,6 +6,8 @@ import gc
 import os
 import sys
 from contextlib import closing, contextmanager
+from datetime import UTC
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from apflint.cli import options
@@ -17,16 +19,22 @@ from apflint.cli.exit_codes import ExitCode
 from apflint.cli.options import CLUSTER, INPUT, OUTPUT, argument, option
 from apflint.cli.progress import show_progress
 from apflint.cli.terminal import style
+from apflint.cli.timed_sources import read_history, split_words
+from apflint.named_tuple import NamedTuple
 from apflint.output.configuration_line import name_sides
 from apflint.output.json_text import to_json
 from apflint.output.replay import server_log_report
 from apflint.output.replay.comparison import TITLE as COMPARISON_TITLE
 from apflint.output.replay.comparison import comparison_json, report_comparison
 from apflint.output.replay.json import replay_json, request_json
+from apflint.output.replay.period_comparison import TITLE as PERIODS_TITLE
+from apflint.output.replay.period_comparison import periods_json, report_periods
 from apflint.output.replay.report import TITLE, report_replay
 from apflint.output.report import render_report
 from apflint.releases import parse_release
+from apflint.replay.baseline import parse_baseline
 from apflint.replay.filters import Filter, check_period, parse_condition, parse_dimensions, parse_moment
+from apflint.replay.period_comparison import compare_periods
 from apflint.replay.running import ReplayOptions, compare
 from apflint.replay.running import replay as run_replay
 from apflint.replay.server_decisions import is_server_log, read_server_logs
@@ -36,17 +44,18 @@ from apflint.sources.audit_logs import find_audit_logs, read_beginning
 from apflint.sources.effective_configurations import read_configuration
 from apflint.sources.object_counts import read_object_counts
 from apflint.sources.source_arguments import BUILT_IN_PREFIX, LIVE
+from apflint.time_zones import parse_zone
 from apflint.user_error import UserError
 from apflint.wording import count_noun, join_some, pluralize
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from datetime import tzinfo
 
     from apflint.cli.progress import Progress
-    from apflint.effective_configuration import Effective
-    from apflint.output.configuration_line import Sides
+    from apflint.cli.timed_sources import ConfigurationHistory
     from apflint.output.console import Style
-    from apflint.replay.comparison import ReplayComparison
+    from apflint.replay.baseline import Baseline
     from apflint.replay.loaded_log import Coverage, Replay
     from apflint.replay.object_counts import ObjectCounts
     from apflint.replay.statistics import ReplayReport
@@ -56,11 +65,21 @@ if TYPE_CHECKING:
 
 _ENGINE = "Engine"
 _MAX_NAMED_FILES = 3
+_MAX_TOP = 2**31 - 1
+"""Maximum of --top. A LIMIT of SQL is a 64-bit integer, and no log has as many groups."""
 _LOG_HELP = "Audit logs: files, directories, patterns, or - for standard input; also .gz and .zst."
 _SINCE_HELP = "Only requests received at this time or later, or in the last part of the log of this length, such as 2h."
 _UNTIL_HELP = "Only requests received before this time, or before the last part of the log of this length."
 _WHERE_HELP = "Only requests with this value, such as user=alice, verb!=watch or user=system:node:*; repeatable."
 _COMPARE_HELP = "Show which requests another configuration assigns differently: manifests, cluster:NAME, git:REVISION[:PATH], live, or defaults:X.Y for the same manifests with another release."
+_BASELINE_HELP = "Show what is different from this earlier time: a duration such as 24h before the period, an interval FROM/TO, or another log."
+_TIMEZONE_HELP = (
+    "Time zone of the times in the report, and of times without an offset in options, such as Europe/Berlin."
+)
+_HISTORY_HELP = (
+    "With -f git:REVISION[:PATH]: classify each request with the commit that was in force when the request arrived."
+)
+_PARQUET_HELP = "Also write the classified requests to DIR/requests.parquet, for other tools."
 _BY_HELP = "Group the requests by these, separated by commas: user, group, userAgent, verb, resource, namespace, flowSchema, priorityLevel, flow, status, server."
 
 
@@ -70,8 +89,13 @@ _BY_HELP = "Group the requests by these, separated by commas: user, group, userA
         ("who fills the priority levels", "apflint replay audit.log -f manifests/"),
         ("all rotated files, by user and verb", "apflint replay logs/ --by user,verb --top 20"),
         ("the last hour of a client", "apflint replay audit.log --since 1h --where user=alice"),
+        ("what is different from the day before", "apflint replay logs/ -f manifests/ --baseline 24h"),
         ("the configuration of the running cluster", "apflint replay audit.log --live"),
         ("what a branch would have changed", "apflint replay audit.log -f manifests/ --compare git:main:manifests"),
+        (
+            "a configuration that changed at 14:00",
+            "apflint replay audit.log -f old/ -f 2026-03-01T14:00:00Z=new/",
+        ),
         ("an upgrade of Kubernetes", "apflint replay audit.log --kubernetes 1.33 --compare defaults:1.36"),
         ("a load to edit and to simulate", "apflint replay audit.log -f manifests/ --write-load load.yaml"),
         ("the priority level of each request", "zcat audit.log.gz | apflint replay - --each"),
@@ -82,6 +106,8 @@ def replay(
     since: Annotated[str | None, option(INPUT, _SINCE_HELP, metavar="TIME")] = None,
     until: Annotated[str | None, option(INPUT, _UNTIL_HELP, metavar="TIME")] = None,
     where: Annotated[list[str] | None, option(INPUT, _WHERE_HELP, metavar="NAME=VALUE")] = None,
+    baseline: Annotated[str | None, option(INPUT, _BASELINE_HELP, "--baseline", metavar="TIME|FROM/TO|LOG")] = None,
+    history: Annotated[bool, option(CLUSTER, _HISTORY_HELP, "--history")] = False,
     sources: options.SourceOptions = options.SourceOptions(),  # noqa: B008  # a frozen value
     metrics: Annotated[
         str | None,
@@ -111,7 +137,13 @@ def replay(
         str | None, option(_ENGINE, "Spark Connect server for --engine spark. [default: a local Spark]", metavar="URL")
     ] = None,
     memory: Annotated[
-        str, option(_ENGINE, "Memory for DuckDB. Further data is kept in temporary files.", metavar="SIZE")
+        str,
+        option(
+            _ENGINE,
+            "Memory for DuckDB. Further data is kept in temporary files.",
+            metavar="SIZE",
+            parser=options.parse_memory,
+        ),
     ] = "224MB",
     by: Annotated[str | None, option(OUTPUT, _BY_HELP, metavar="NAMES")] = None,
     top: Annotated[
@@ -133,7 +165,11 @@ def replay(
             metavar="FILE",
         ),
     ] = None,
+    write_parquet: Annotated[str | None, option(OUTPUT, _PARQUET_HELP, "--write-parquet", metavar="DIR")] = None,
     each: Annotated[bool, option(OUTPUT, "Print a line of JSON for each request.", "--each")] = False,
+    timezone: Annotated[
+        str | None, option(OUTPUT, _TIMEZONE_HELP, "--timezone", metavar="ZONE", show_default="UTC")
+    ] = None,
     output_format: Annotated[
         Literal["text", "json", "markdown", "html"], option(OUTPUT, "Output format.", "--format")
     ] = "text",
@@ -150,24 +186,35 @@ def replay(
     With --compare, exits with 1 if a request moves, or a priority level with
     requests has other limits or other seats in use.
     """
+    zone = parse_zone(timezone) if timezone is not None else UTC
     dimensions = parse_dimensions(by) if by is not None else ()
     is_document = output_format in ("markdown", "html")
     options.reject_combinations(
         {"--each": each},
         {"--by": by is not None, "--top": top is not None, f"--format {output_format}": is_document},
     )
-    options.reject_combinations({"--compare": compared}, {"--each": each, "--by": by is not None})
-    options.reject_combinations({"--write-load": write_load}, {"--compare": compared, "--each": each})
+    options.reject_combinations({"--compare": compared}, {"--each": each, "--by": by is not None, "--history": history})
+    written: dict[str, object] = {"--write-load": write_load, "--write-parquet": write_parquet}
+    options.reject_combinations(written, {"--compare": compared, "--each": each})
+    options.reject_combinations(
+        {"--baseline": baseline}, {"--compare": compared, "--each": each, "--by": by is not None, **written}
+    )
     if top is not None and top < 1:
         raise UserError("--top must be at least 1")
+    top = top and min(top, _MAX_TOP)
     conditions = tuple(map(parse_condition, where or ()))
-    chosen = Filter(conditions, parse_moment("--since", since), parse_moment("--until", until))
+    chosen = Filter(conditions, parse_moment("--since", since, zone), parse_moment("--until", until, zone))
     check_period(chosen.since, chosen.until)
+    compared_time = parse_baseline(baseline, zone) if baseline is not None else None
     selected = sources.select(compared=compared)
+    timed = split_words(selected.words, zone)
+    selected = selected._replace(words=timed.first)
+    options.reject_combinations({"-f TIME=SOURCE": timed.later}, {"--compare": compared, "--write-load": write_load})
     is_other_release = compared is not None and compared.startswith(BUILT_IN_PREFIX)
-    inputs = {
-        "the manifests": selected.words,
+    inputs: dict[str, Sequence[str | None]] = {
+        "the manifests": [*timed.first, *(word for words in timed.later.values() for word in words)],
         "the audit log": logs,
+        "the baseline": [baseline],
         "the metrics": [metrics],
         "the other side": selected.words if is_other_release else [compared],
     }
@@ -175,6 +222,8 @@ def replay(
     counts = read_object_counts(metrics, objects or ())
     if spark_remote and engine != "spark":
         raise UserError("--spark-remote needs --engine spark")
+    if write_parquet is not None:
+        _require_duckdb()
     wanted = ReplayOptions(
         engine,
         memory,
@@ -183,10 +232,15 @@ def replay(
         counts,
         each=each,
         namespaces=write_load is not None,
+        details=write_parquet is not None,
         spark_remote=spark_remote,
     )
-    files = list(map(read_beginning, find_audit_logs(logs, allow_urls=engine == "spark")))
-    selected = selected._replace(ignored=frozenset(os.path.realpath(file.path) for file in files))
+    files, earlier_files = (
+        list(map(read_beginning, find_audit_logs(paths, allow_urls=engine == "spark")))
+        for paths in (logs, [compared_time.log] if compared_time is not None and compared_time.log is not None else [])
+    )
+    every_file = (*files, *earlier_files)
+    selected = selected._replace(ignored=frozenset(os.path.realpath(file.path) for file in every_file))
     is_log_of_server = _is_log_of_server(
         files,
         {
@@ -196,29 +250,27 @@ def replay(
             "--where": conditions,
             "--since": since,
             "--until": until,
+            "--baseline": baseline,
+            "--timezone": timezone,
+            "--history": history,
+            "-f TIME=SOURCE": timed.later,
             "--format html": output_format == "html",
             "--write-load": write_load is not None,
+            "--write-parquet": write_parquet is not None,
         },
     )
+    shown = _Shown(output_format, style(color), top, zone)
     if compared is not None:
-        if LIVE in selected.words:
-            selected = read_live(selected)  # both sides share the objects
-        configuration = read(selected)
-        if compared == LIVE and selected.recorded is None:  # use the seats of the other side
-            seats = configuration.effective.limits.server_concurrency
-            selected = read_live(selected.assume(server_concurrency=seats))
-        other = _read_other_side(compared, selected)
-        comparison = _compare(files, configuration.effective, other.effective, wanted, top)
-        sides = name_sides(configuration, other)
-        sys.stdout.write(_render_comparison(comparison, sides, output_format, style(color)))
-        problem = _report_problems(comparison.old.coverage, is_shown=output_format != "json")
-        return problem or (ExitCode.FINDINGS if comparison.changed and not exit_zero else ExitCode.OK)
-    configuration = read(selected)
+        return _run_comparison(files, compared, selected, wanted, shown, exit_zero=exit_zero)
+    versions = read_history(selected, timed, files if history else None)
+    wanted = wanted._replace(changes=versions.changes)
     if is_log_of_server:
-        return _report_server_log(files, configuration, output_format, style(color))
-    report, coverage = _run(files, configuration, wanted, top, write_load)
+        return _report_server_log(files, versions.first, output_format, shown.style)
+    if compared_time is not None:
+        return _run_baseline(files, compared_time, earlier_files, versions, wanted, shown)
+    report, coverage = _run(files, versions, wanted, shown, write_load, write_parquet)
     if report is not None:
-        sys.stdout.write(_render(report, output_format, style(color)))
+        sys.stdout.write(_render(report, shown))
     return _report_problems(coverage, is_shown=report is not None and output_format != "json")
 
 
@@ -251,16 +303,85 @@ def _report_server_log(
     return ExitCode.ERROR if report.damaged else ExitCode.OK
 
 
-def _render(report: ReplayReport, output_format: str, how: Style) -> str:
-    if output_format == "json":
+class _Shown(NamedTuple):
+    """How reports are printed."""
+
+    format: str
+    style: Style
+    top: int | None
+    """Value of --top, or None."""
+    zone: tzinfo
+
+
+def _render(report: ReplayReport, shown: _Shown) -> str:
+    if shown.format == "json":
         return to_json(replay_json(report), 2)
-    return render_report(TITLE, report_replay(report, how), output_format, how)
+    return render_report(TITLE, report_replay(report, shown.style), shown.format, shown.style)
 
 
-def _render_comparison(comparison: ReplayComparison, sides: Sides, output_format: str, how: Style) -> str:
-    if output_format == "json":
-        return to_json(comparison_json(comparison, sides), 2)
-    return render_report(COMPARISON_TITLE, report_comparison(comparison, sides), output_format, how)
+def _run_comparison(
+    files: list[AuditLogFile],
+    compared: str,
+    request: InputRequest,
+    wanted: ReplayOptions,
+    shown: _Shown,
+    *,
+    exit_zero: bool,
+) -> ExitCode:
+    """Print what another configuration would have changed. Return the exit code."""
+    if LIVE in request.words:
+        request = read_live(request)  # both sides share the objects
+    configuration = read(request)
+    if compared == LIVE and request.recorded is None:  # use the seats of the other side
+        seats = configuration.effective.limits.server_concurrency
+        request = read_live(request.assume(server_concurrency=seats))
+    other = _read_other_side(compared, request)
+    with _show_reading(files) as (_, show):
+        comparison = compare(files, configuration.effective, other.effective, wanted, shown.top or 3, show)
+    comparison = comparison._replace(
+        old=comparison.old._replace(zone=shown.zone), new=comparison.new._replace(zone=shown.zone)
+    )
+    sides = name_sides(configuration, other)
+    if shown.format == "json":
+        sys.stdout.write(to_json(comparison_json(comparison, sides), 2))
+    else:
+        blocks = report_comparison(comparison, sides)
+        sys.stdout.write(render_report(COMPARISON_TITLE, blocks, shown.format, shown.style))
+    problem = _report_problems(comparison.old.coverage, is_shown=shown.format != "json")
+    return problem or (ExitCode.FINDINGS if comparison.changed and not exit_zero else ExitCode.OK)
+
+
+def _run_baseline(
+    files: list[AuditLogFile],
+    baseline: Baseline,
+    earlier_files: list[AuditLogFile],
+    versions: ConfigurationHistory,
+    wanted: ReplayOptions,
+    shown: _Shown,
+) -> ExitCode:
+    """Print what is different from the baseline. Return the exit code."""
+    with _show_reading([*files, *earlier_files]) as (_, show):
+        found = compare_periods(files, baseline, earlier_files, versions.first.effective, wanted, shown.top or 3, show)
+    found = found._replace(
+        now=found.now._replace(report=_name(found.now.report, versions, shown)),
+        before=found.before._replace(report=_name(found.before.report, versions, shown)),
+    )
+    if shown.format == "json":
+        sys.stdout.write(to_json(periods_json(found, shown.top or 10), 2))
+    else:
+        blocks = report_periods(found, shown.style, shown.top or 10)
+        sys.stdout.write(render_report(PERIODS_TITLE, blocks, shown.format, shown.style))
+    code = _report_problems(found.now.report.coverage, is_shown=shown.format != "json")
+    if not earlier_files:
+        return code
+    return max(code, _report_problems(found.before.report.coverage, is_shown=False))
+
+
+def _name(report: ReplayReport, versions: ConfigurationHistory, shown: _Shown) -> ReplayReport:
+    """Return a report that names its configuration and its time zone."""
+    return report._replace(
+        configuration=versions.first.description, later_configurations=versions.later_descriptions, zone=shown.zone
+    )
 
 
 def _read_other_side(name: str, request: InputRequest) -> EffectiveConfiguration:
@@ -304,27 +425,39 @@ def _show_reading(files: list[AuditLogFile]) -> Iterator[tuple[Progress, Callabl
 
 def _run(
     files: list[AuditLogFile],
-    configuration: EffectiveConfiguration,
+    versions: ConfigurationHistory,
     wanted: ReplayOptions,
-    top: int | None,
+    shown: _Shown,
     load: str | None,
+    parquet: str | None,
 ) -> tuple[ReplayReport | None, Coverage]:
     """Read and classify the requests. Return the report, or print each request and return None as the report.
 
-    Also write the load file `load`, unless it is None.
+    Also write the load file `load`, and the requests to the directory `parquet`, unless they are None.
     """
     with _show_reading(files) as (progress, show):
-        result = run_replay(files, configuration.effective, wanted, show)
+        result = run_replay(files, versions.first.effective, wanted, show)
         with closing(result.log.database):
             progress.label = "Computing the report"
             if not wanted.each:
-                report = compute_report(result, wanted.by, top or 3, top or 10)
+                report = compute_report(result, wanted.by, shown.top or 3, shown.top or 10)
                 if load is not None:
                     _write_load(load, result, files, wanted.counts)
-                return report._replace(configuration=configuration.description), result.log.coverage
+                if parquet is not None:
+                    from apflint.replay.parquet_export import FILE_NAME, write_parquet
+
+                    number = write_parquet(result, parquet, wanted.memory)
+                    print_note(f"{os.path.join(parquet, FILE_NAME)}: {count_noun(number, 'request')}")
+                return _name(report, versions, shown), result.log.coverage
             for answer in stream_requests(result.log):
-                sys.stdout.write(to_json(request_json(answer, configuration.description)))
+                sys.stdout.write(to_json(request_json(answer, versions.first.description)))
             return None, result.log.coverage
+
+
+def _require_duckdb() -> None:
+    """Raise UserError if DuckDB, which writes Parquet files, is not installed."""
+    if find_spec("duckdb") is None:
+        raise UserError("--write-parquet needs DuckDB. Install it with: pip install 'apflint[replay]'")
 
 
 def _write_load(path: str, result: Replay, files: list[AuditLogFile], counts: ObjectCounts | None) -> None:
@@ -341,13 +474,6 @@ def _write_load(path: str, result: Replay, files: list[AuditLogFile], counts: Ob
         reason = error.strerror if isinstance(error, OSError) else None
         raise UserError(f'--write-load: cannot write "{path}": {reason or error}') from None
     print_note(f"{path}: {pluralize(written.clients, 'client')}, {count_noun(written.requests, 'request')}")
-
-
-def _compare(
-    files: list[AuditLogFile], known: Effective, other: Effective, wanted: ReplayOptions, top: int | None
-) -> ReplayComparison:
-    with _show_reading(files) as (_, show):
-        return compare(files, known, other, wanted, top or 3, show)
 
 
 def _report_problems(coverage: Coverage, *, is_shown: bool) -> ExitCode:

@@ -28,8 +28,8 @@ from apflint.output.replay.wording import (
     find_peak,
     format_attainable,
     format_count,
+    format_moment,
     format_seat_seconds,
-    format_second,
     format_share,
     format_time,
     is_overloaded,
@@ -39,6 +39,7 @@ from apflint.wording import pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from datetime import tzinfo
 
     from apflint.output.blocks import Block
     from apflint.output.configuration_line import Sides
@@ -70,7 +71,10 @@ def report_comparison(comparison: ReplayComparison, sides: Sides) -> Iterator[Bl
     coverage = list(describe_coverage(comparison.old, has_configuration=False))
     subject = [f"{sides.old} -> {sides.new}, {_describe_releases(comparison)}", f"Configuration: {sides.description}"]
     summary = Prose([summarize(comparison)], "bold")
-    yield Only(DOCUMENTS, [Heading(TITLE, 1), summary, Bullets([*subject, *coverage]), _tabulate_moves(moves)])
+    yield Only(
+        DOCUMENTS,
+        [Heading(TITLE, 1), summary, Bullets([*subject, *coverage]), _tabulate_moves(moves, comparison.old.zone)],
+    )
     yield Only(TEXT, [Group([summary, Prose(subject, "dim")]), Prose(coverage)])
     yield Only(TEXT, [_describe_move(move, comparison) for move in moves])
     if (others := len(comparison.moves) - MAX_MOVES) > 0:
@@ -123,11 +127,15 @@ def _describe_move(move: LoggedMove, comparison: ReplayComparison) -> Group:
     count = f"{format_count(move.requests)} ({format_share(move.requests, comparison.classified)})"
     if move.rejected:
         count += f", {format_count(move.rejected)} of them rejected"
-    facts = (("count", count), ("users", _list_users(move)), ("first", _describe_request(move.first)))
+    facts = (
+        ("count", count),
+        ("users", _list_users(move)),
+        ("first", _describe_request(move.first, comparison.old.zone)),
+    )
     return Group([Heading(_format_step(old, new), 3, _TITLES[move.type]), Facts(facts, indent=2)])
 
 
-def _tabulate_moves(moves: Sequence[LoggedMove]) -> Table:
+def _tabulate_moves(moves: Sequence[LoggedMove], zone: tzinfo) -> Table:
     rows = [
         (
             _describe_destination(move.old),
@@ -135,7 +143,7 @@ def _tabulate_moves(moves: Sequence[LoggedMove]) -> Table:
             format_count(move.requests),
             format_count(move.rejected),
             _list_users(move),
-            _describe_request(move.first),
+            _describe_request(move.first, zone),
         )
         for move in moves
     ]
@@ -160,10 +168,10 @@ def _describe_destination(side: LoggedDestination | None) -> str:
     return f"{side.priority_level} ({side.flow_schema}{method})"
 
 
-def _describe_request(request: MovedRequest) -> str:
+def _describe_request(request: MovedRequest, zone: tzinfo) -> str:
     place = f" in namespace {request.namespace}" if request.namespace else ""
     audit_id = f", audit ID {request.audit_id}" if request.audit_id else ""
-    return f"{format_second(request.time)} UTC, {request.user}: {request.verb} {request.resource}{place}{audit_id}"
+    return f"{format_moment(request.time, zone)}, {request.user}: {request.verb} {request.resource}{place}{audit_id}"
 
 
 def _tabulate_levels(comparison: ReplayComparison) -> Table:
@@ -228,7 +236,7 @@ def _chart(report: ReplayReport, name: str) -> SeatsOverTime | None:
     from apflint.output.replay.charts import chart_seats
 
     level = _find(report, name)
-    return None if level is None or report.intervals is None else chart_seats(level, report.intervals)
+    return None if level is None or report.intervals is None else chart_seats(level, report.intervals, report.zone)
 
 
 def comparison_json(comparison: ReplayComparison, sides: Sides) -> dict[str, object]:

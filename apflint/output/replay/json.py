@@ -27,6 +27,9 @@ def replay_json(report: ReplayReport) -> dict[str, object]:
     return {
         "schema": SCHEMA,
         "configuration": report.configuration,
+        "laterConfigurations": [
+            {"since": format_time(time), "configuration": name} for time, name in report.later_configurations
+        ],
         "kubernetes": report.limits.release.name,
         "serverConcurrency": report.limits.server_concurrency,
         "contradictions": [
@@ -88,6 +91,16 @@ def replay_json(report: ReplayReport) -> dict[str, object]:
             "count": report.intervals.number,
         },
         "levels": [_level_json(level) for level in report.levels],
+        "byServer": [
+            {
+                "server": server.server,
+                "requests": server.requests,
+                "rejected": server.rejected,
+                "waits": server.waits,
+                "seatSeconds": _seconds(server.seat_microseconds),
+            }
+            for server in report.by_server
+        ],
         "by": None if report.breakdown is None else _breakdown_json(report.breakdown),
     }
 

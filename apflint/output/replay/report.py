@@ -25,6 +25,7 @@ from apflint.output.console import count_cells, shorten
 from apflint.output.replay.wording import (
     describe_contradictions,
     describe_coverage,
+    describe_imbalance,
     describe_limits_of_log,
     describe_more_groups,
     describe_more_levels,
@@ -83,6 +84,7 @@ def report_replay(report: ReplayReport, style: Style) -> Iterator[Block]:
     if report.levels:
         yield Only(TEXT, [_summarize(report), _tabulate_traffic_over_time(report), _tabulate_seats_in(style, report)])
         yield Only(DOCUMENTS, [_tabulate_traffic(report), _tabulate_seats(report)])
+    yield _tabulate_servers(report)
     if report.breakdown is not None:
         yield _tabulate_groups(report.breakdown, style)
     if report.intervals is not None:
@@ -104,6 +106,7 @@ def _summarize(report: ReplayReport) -> Group:
         [
             Prose([" ".join(summarize(report))], "error" if has_rejections else "bold"),
             Facts(facts, indent=_GAP, more=describe_more_levels(others) if others else ""),
+            Prose(list(describe_imbalance(report))),
         ]
     )
 
@@ -222,6 +225,24 @@ def _fit(items: Sequence[tuple[str, str]], total: int, cells: int) -> str:
     return ", ".join((*parts, *more))
 
 
+def _tabulate_servers(report: ReplayReport) -> Table:
+    """Return the table of API servers. It is empty if there is only one."""
+    total = sum(server.requests for server in report.by_server)
+    rows = [
+        (
+            server.server,
+            format_count(server.requests),
+            format_share(server.requests, total),
+            Text(format_count(server.rejected), "error" if server.rejected else ""),
+            format_count(server.waits),
+            format_seat_seconds(server.seat_microseconds),
+        )
+        for server in report.by_server
+    ]
+    titles = ("Requests", "Share", "Rejected", "Waits", "Seat-seconds")
+    return Table((Column("API server", "name"), *map(Column, titles)), rows, "API servers")
+
+
 def _tabulate_groups(breakdown: Breakdown, style: Style) -> Table:
     rows = [
         (
@@ -250,16 +271,30 @@ def _draw(report: ReplayReport, intervals: Intervals) -> Iterator[Block]:
     yield Heading("Seats in use over time")
     yield Prose([describe_charts(report, intervals)], "dim")
     for level in report.levels:
-        yield Heading(Text(level.name, "name"), 3)
-        yield Figure(chart_seats(level, intervals))
+        figure = Figure(chart_seats(level, intervals, report.zone))
+        if level.rejected:
+            yield Heading(Text(level.name, "name"), 3)
+            yield figure
+        else:
+            yield Details((Text(level.name, "name"), f" {_describe_folded(level)}"), [figure])
     yield Details(Text("The same as tables", "bold"), _tabulate_series(report, intervals))
+
+
+def _describe_folded(level: LevelTraffic) -> str:
+    """Return a phrase about a level without rejections, whose plot is shown on request."""
+    peak = find_peak(level)
+    limit = "" if level.limits.is_exempt else f" of {format_attainable(level)}"
+    seats = "no request executed" if peak is None else f"peak {format_count(peak)}{limit} seats"
+    return f"(no rejections, {seats})"
 
 
 def _tabulate_series(report: ReplayReport, intervals: Intervals) -> Iterator[Table]:
     """Yield tables with the numbers of the plots. Intervals are joined to limit the number of rows."""
     step = -(-intervals.number // _MAX_ROWS)
     parts = [slice(start, start + step) for start in range(0, intervals.number, step)]
-    times = [format_clock(intervals.start + part.start * intervals.size, intervals.is_long) for part in parts]
+    times = [
+        format_clock(intervals.start + part.start * intervals.size, intervals.is_long, report.zone) for part in parts
+    ]
     rejecting = [level for level in report.levels if level.rejected]
     seats = [[max(level.series.seats[part]) for level in report.levels] for part in parts]
     rejected = [[sum(level.series.rejected[part]) for level in rejecting] for part in parts]

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from apflint.named_tuple import NamedTuple
 from apflint.replay.omissions import describe_omissions
+from apflint.replay.server_traffic import find_imbalance
 from apflint.replay.unexplained_rejections import find_contradictions
-from apflint.wording import count_noun, format_duration, join_words, pluralize, quote
+from apflint.time_zones import convert, name_zone
+from apflint.wording import count_noun, format_duration, join_some, join_words, pluralize, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from datetime import tzinfo
 
-    from apflint.replay.filters import Filter
     from apflint.replay.statistics import Breakdown, LevelTraffic, ReplayReport, UserTraffic
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _OUTCOMES = {
     "no user": "without a user (such as 401)",
     "no impersonation": "with a denied impersonation",
@@ -118,28 +119,33 @@ def describe_contradictions(report: ReplayReport) -> Iterator[str]:
         )
 
 
-def describe_coverage(report: ReplayReport, *, has_configuration: bool = True) -> Iterator[str]:
+def describe_coverage(
+    report: ReplayReport, *, has_configuration: bool = True, has_period: bool = True
+) -> Iterator[str]:
     """Yield sentences about the period, the configuration, and requests that were skipped or not classified.
 
-    If `has_configuration` is false, the configuration is omitted.
+    If `has_configuration` is false, the configuration is omitted. If `has_period` is false, times are omitted.
     """
     coverage = report.coverage
     requests, events = sum(report.outcomes.values()), sum(coverage.stages.values())
-    selected = list(_describe_filter(report.filter))
+    selected = list(_describe_filter(report, has_period=has_period))
     if coverage.interrupted:
         part = f" Only the beginning of {coverage.beginning_of} was read." if coverage.beginning_of else ""
         yield f"PARTIAL RESULT: reading was interrupted.{part}"
     yield (
         f"{pluralize(coverage.files, 'file')}, {pluralize(len(report.servers), 'API server')}: {count_noun(events, 'event')} of"
-        f" {count_noun(report.extent.requests, 'request')}{'' if selected else _describe_period(report)}"
+        f" {count_noun(report.extent.requests, 'request')}{'' if selected or not has_period else _describe_period(report)}"
     )
     if has_configuration:
         yield f"Kubernetes {report.limits.release.name}, {report.limits.server_concurrency} seats of each API server"
         if report.configuration:
             yield _describe_configuration(report)
+            yield from describe_changes(report)
     if selected:
         found = (
-            f"{count_noun(requests, 'request')}{_describe_period(report)}" if requests else _describe_no_match(report)
+            f"{count_noun(requests, 'request')}{_describe_period(report) if has_period else ''}"
+            if requests
+            else _describe_no_match(report)
         )
         yield f"Only requests {join_words(selected, 'and')}: {found}"
     skipped = [
@@ -180,25 +186,30 @@ def _describe_configuration(report: ReplayReport) -> str:
     return f"Configuration: {report.configuration}{hint}"
 
 
+def describe_changes(report: ReplayReport) -> Iterator[str]:
+    """Yield a sentence for each configuration that replaced an earlier one."""
+    for time, name in report.later_configurations:
+        yield f"Configuration from {format_moment(time, report.zone)}: {name}"
+
+
 def _describe_no_match(report: ReplayReport) -> str:
-    start, end = format_second(report.extent.start), format_second(report.extent.end)
-    period = f"; the log covers {start} to {end} UTC" if report.extent.requests else ""
+    extent = report.extent
+    start, end = format_second(extent.start, report.zone), format_moment(extent.end, report.zone)
+    period = f"; the log covers {start} to {end}" if extent.requests else ""
     return f"no request is selected{period}"
 
 
 def _describe_period(report: ReplayReport) -> str:
     if report.start is None or report.end is None:
         return ""
-    start, end = (format_second(time) for time in (report.start, report.end))
-    if start[:10] == end[:10]:
-        end = end[11:]
-    return f", {start} to {end} UTC ({format_duration(report.end - report.start)})"
+    return f", {format_period(report.start, report.end, report.zone)}"
 
 
-def _describe_filter(selected: Filter) -> Iterator[str]:
+def _describe_filter(report: ReplayReport, *, has_period: bool) -> Iterator[str]:
+    selected = report.filter
     for word, moment in (("since", selected.since), ("before", selected.until)):
-        if moment is not None:
-            yield f"{word} {format_second(moment.microseconds)} UTC"
+        if moment is not None and has_period:
+            yield f"{word} {format_moment(moment.microseconds, report.zone)}"
     if selected.conditions:
         yield f"with {', '.join(map(str, selected.conditions))}"
 
@@ -213,6 +224,19 @@ def describe_limits_of_log(report: ReplayReport) -> Iterator[str]:
         yield (
             f"Without {count_noun(report.watches, 'watch', 'watches')}: watches hold seats until they are initialized, which"
             " the log does not show."
+        )
+    if report.later_configurations:
+        yield "NOMINAL, ATTAINABLE: limits of the last configuration."
+    overloaded = [
+        f"{level.name} {format_count(find_peak(level) or 0)} of {format_attainable(level)}"
+        for level in report.levels
+        if is_overloaded(level)
+    ]
+    if overloaded:
+        yield (
+            f"PEAK above ATTAINABLE: {join_some(overloaded, _MAX_NAMED_LEVELS)}. A server never has so many seats in use, except for"
+            " one request that needs more. So waits that the log does not show count as use, or the servers have more than"
+            f" {format_count(report.limits.server_concurrency)} seats (--server-concurrency), or had another configuration."
         )
     if len(report.servers) > 1:
         yield "PEAK: the highest peak of one API server. Each API server has its own seats."
@@ -231,6 +255,23 @@ def _describe_seats(report: ReplayReport) -> str:
     if report.uncounted:
         text += f" With 1 seat, because the number or size of the objects is unknown: {count_noun(report.uncounted, 'list')}."
     return text
+
+
+def describe_imbalance(report: ReplayReport) -> Iterator[str]:
+    """Yield a sentence about an API server that has much more than its even share of the load."""
+    found = find_imbalance(report.by_server)
+    if found is None:
+        return
+    name = found.traffic.server
+    rejected = (
+        f", and {format_share(found.traffic.rejected, found.rejected)} of the rejections" if found.rejected else ""
+    )
+    yield (
+        f"Imbalance: API server {name} has {format_share(found.traffic.requests, found.requests)} of the requests and"
+        f" {format_share(found.traffic.seat_microseconds, found.seat_microseconds)} of the seat-seconds of"
+        f" {found.servers} API servers{rejected}. The even share is {format_share(1, found.servers)}. To spread the connections, use"
+        " --goaway-chance of kube-apiserver, the load balancer, or a restart of the clients."
+    )
 
 
 def describe_more_groups(breakdown: Breakdown) -> str:
@@ -280,14 +321,27 @@ def format_time(microseconds: int | None) -> str | None:
     """Return a time in RFC 3339. Return None if the time is None."""
     if microseconds is None:
         return None
-    return (_EPOCH + timedelta(microseconds=microseconds)).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return convert(microseconds, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
-def format_clock(microseconds: int, has_date: bool) -> str:
-    """Return a time in UTC: hours, minutes and seconds, or day, hours and minutes."""
-    return f"{_EPOCH + timedelta(microseconds=microseconds):{'%m-%d %H:%M' if has_date else '%H:%M:%S'}}"
+def format_clock(microseconds: int, has_date: bool, zone: tzinfo) -> str:
+    """Return a time in a zone: hours, minutes and seconds, or month, day, hours and minutes."""
+    return f"{convert(microseconds, zone):{'%m-%d %H:%M' if has_date else '%H:%M:%S'}}"
 
 
-def format_second(microseconds: int) -> str:
-    """Return a time in UTC to the second."""
-    return f"{_EPOCH + timedelta(microseconds=microseconds):%Y-%m-%d %H:%M:%S}"
+def format_second(microseconds: int, zone: tzinfo) -> str:
+    """Return a time in a zone to the second, without the name of the zone."""
+    return f"{convert(microseconds, zone):%Y-%m-%d %H:%M:%S}"
+
+
+def format_moment(microseconds: int, zone: tzinfo) -> str:
+    """Return a time in a zone to the second, such as `2026-11-22 05:49:20 UTC`."""
+    return f"{format_second(microseconds, zone)} {name_zone(microseconds, zone)}"
+
+
+def format_period(start: int, end: int, zone: tzinfo) -> str:
+    """Return the start, the end and the length of a period. The end has no date if it is the date of the start."""
+    first, last = format_second(start, zone), format_moment(end, zone)
+    if first[:10] == last[:10]:
+        last = last[11:]
+    return f"{first} to {last} ({format_duration(end - start)})"

@@ -1,0 +1,156 @@
+"""Configurations that change while a log is written: `-f TIME=SOURCE`, and the commits of `git:` sources with `--history`."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC
+from typing import TYPE_CHECKING
+
+from apflint.load.source_text import GIT_PREFIX
+from apflint.named_tuple import NamedTuple
+from apflint.replay.filters import parse_moment
+from apflint.replay.running import ConfigurationChange
+from apflint.run import read
+from apflint.user_error import UserError
+from apflint.wording import quote
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import tzinfo
+
+    from apflint.sources.audit_logs import AuditLogFile
+    from apflint.sources.effective_configurations import EffectiveConfiguration
+    from apflint.sources.input_types import InputRequest
+
+_LOOKS_LIKE_TIME = re.compile(r"\d{4}-\d\d-\d\d[^=/]*=")
+_LONG_REQUEST_SECONDS = 3600
+"""Maximum age of a request at its end. A log has an event at the end of a request, and the configuration of its start counts.
+Watches end after at most an hour by default. Source: `--min-request-timeout` of kube-apiserver, 1,800 s, times up to 2."""
+_MAX_COMMITS = 50
+"""Maximum number of commits whose configurations are read. Reading each takes up to 0.1 s."""
+_FIRST_EVENTS_BYTES = 1
+
+
+class TimedSources(NamedTuple):
+    """The source arguments of `-f`, by the time from which they are in force."""
+
+    first: tuple[str, ...]
+    """Source arguments without a time."""
+    later: dict[int, tuple[str, ...]]
+    """Source arguments by time in microseconds since 1970, in ascending order."""
+
+
+class ConfigurationHistory(NamedTuple):
+    """The configurations that are in force one after another while a log is written."""
+
+    first: EffectiveConfiguration
+    later: tuple[tuple[int, EffectiveConfiguration], ...] = ()
+    """Configurations with their times in microseconds since 1970, in ascending order."""
+
+    @property
+    def changes(self) -> tuple[ConfigurationChange, ...]:
+        """Return the changes for a replay."""
+        return tuple(ConfigurationChange(time, found.effective) for time, found in self.later)
+
+    @property
+    def later_descriptions(self) -> tuple[tuple[int, str], ...]:
+        """Return the time from which each later configuration is in force, and its description."""
+        return tuple((time, found.description) for time, found in self.later)
+
+
+def split_words(words: Sequence[str], zone: tzinfo = UTC) -> TimedSources:
+    """Divide source arguments by their times. Raises UserError for an invalid time, and if nothing is in force at first.
+
+    A file name that begins with a time and `=` needs `./` in front.
+    """
+    first: list[str] = []
+    later: dict[int, list[str]] = {}
+    for word in words:
+        if not _LOOKS_LIKE_TIME.match(word):
+            first.append(word)
+            continue
+        text, _, source = word.partition("=")
+        moment = parse_moment("-f", text, zone)
+        assert moment is not None
+        if not source:
+            raise UserError(f"-f: {quote(word)} needs a source after the time, as in {text}=after/")
+        later.setdefault(moment.microseconds, []).append(source)
+    if later and not first:
+        raise UserError("-f: name the configuration before the change, too, as in -f before/ -f TIME=after/")
+    return TimedSources(tuple(first), {time: tuple(later[time]) for time in sorted(later)})
+
+
+def read_history(
+    request: InputRequest, timed: TimedSources, files: Sequence[AuditLogFile] | None
+) -> ConfigurationHistory:
+    """Read the configurations. If `files` is not None, take those of the commits before and during this log (`--history`).
+
+    Raises UserError as `read_configuration` does, and for a history that does not reach back to the log.
+    """
+    if files is None:
+        later = tuple((time, read(request._replace(words=words))) for time, words in timed.later.items())
+        return ConfigurationHistory(read(request._replace(words=timed.first)), later)
+    if timed.later:
+        raise UserError("--history and -f TIME=SOURCE cannot be combined: each names the times of the changes")
+    words = timed.first
+    revisions = [word for word in words if word.startswith(GIT_PREFIX)]
+    if len(revisions) != 1:
+        raise UserError("--history needs exactly one source git:REVISION[:PATH], as in -f git:main:manifests --history")
+    versions = _choose_commits(revisions[0], _find_first_second(files))
+    found = [
+        (time, read(request._replace(words=tuple(name if word == revisions[0] else word for word in words))))
+        for time, name in versions
+    ]
+    return ConfigurationHistory(found[0][1], tuple((time * 1_000_000, version) for time, version in found[1:]))
+
+
+def _choose_commits(name: str, start: int) -> list[tuple[int, str]]:
+    """Return pairs of time in seconds and source argument: the commit in force at `start`, and all later ones."""
+    from apflint.sources.git import list_history
+
+    commits = list_history(name)
+    position = next((number for number, commit in enumerate(commits) if commit.time <= start), None)
+    if position is None:
+        raise UserError(
+            f"--history: {name} has no commit before the log. Name the configuration with -f TIME=SOURCE instead"
+        )
+    if position > _MAX_COMMITS:
+        raise UserError(
+            f"--history: {name} has {position} commits since the start of the log, and apflint reads at most {_MAX_COMMITS}."
+            " Name a revision of the end of the log"
+        )
+    # The order of commits is not always that of their times, because clocks differ. A later commit is in force later.
+    chosen, last = [(commits[position].time, commits[position].name)], start
+    for commit in reversed(commits[:position]):
+        last = max(last, commit.time)
+        chosen.append((last, commit.name))
+    return chosen
+
+
+def _find_first_second(files: Sequence[AuditLogFile]) -> int:
+    """Return a time in seconds since 1970 before which no request of the log arrived.
+
+    Raises UserError for a stream, which cannot be read twice, and for a log whose files do not begin with events.
+    """
+    from apflint.replay.loaded_log import Wanted
+    from apflint.replay.python_engine import EventReader
+
+    times: list[int] = []
+
+    def store(table: str, rows: list[Sequence[object]]) -> None:
+        if table == "request":
+            times.extend(int(str(row[_RECEIVED])) for row in rows)
+
+    for file in files:
+        if file.inode is None:
+            raise UserError(f"--history: {file.name} cannot be read twice. Save the log to a file")
+        reader = EventReader(Wanted(), (), store)
+        reader.read_file(file, max_bytes=_FIRST_EVENTS_BYTES)
+        reader.flush()
+    if not times:
+        raise UserError("--history: the log does not begin with audit events, so its time is unknown")
+    return min(times) // 1_000_000 - _LONG_REQUEST_SECONDS
+
+
+_RECEIVED = 4
+"""Index of the column `received` in the rows that an engine stores."""

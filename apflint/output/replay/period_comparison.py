@@ -1,0 +1,445 @@
+"""The report of `apflint replay --baseline`: what is different in a period of a log, the largest difference first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from apflint.named_tuple import NamedTuple
+from apflint.output.blocks import (
+    DOCUMENTS,
+    TEXT,
+    Bullets,
+    Column,
+    Facts,
+    Group,
+    Heading,
+    Only,
+    Prose,
+    Table,
+    Text,
+)
+from apflint.output.console import shorten
+from apflint.output.json_text import SCHEMA
+from apflint.output.replay.json import replay_json
+from apflint.output.replay.report import explain_numbers
+from apflint.output.replay.wording import (
+    describe_contradictions,
+    describe_coverage,
+    describe_imbalance,
+    describe_limits_of_log,
+    format_clock,
+    format_count,
+    format_period,
+    format_share,
+    format_time,
+)
+from apflint.replay.client_traffic import Traffic
+from apflint.replay.differences import SLOW_FACTOR
+from apflint.wording import count_noun, format_duration, join_some
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from apflint.output.blocks import Block, Cell
+    from apflint.output.console import Style
+    from apflint.replay.differences import Difference, Slowdown
+    from apflint.replay.period_comparison import ComparedPeriod, PeriodComparison
+    from apflint.replay.statistics import LevelTraffic, ReplayReport
+
+TITLE = "Differences from the baseline"
+"""Title of the Markdown and HTML documents."""
+_MAX_SENTENCES = 5
+"""Maximum number of clients with a sentence. The table has more."""
+_MIN_SHARE = 0.02
+"""Minimum share in all differences of a client with a sentence."""
+_MIN_FACTOR = 1.5
+"""Minimum factor of the rate of a client with a sentence."""
+_MIN_GONE_REQUESTS = 5.0
+"""Minimum number of requests expected in the period for calling a client gone. Fewer may be missing by chance."""
+_MAX_GONE = 5
+_PIPE_CELLS = 60
+"""Maximum width of a name in cells if there is no terminal."""
+
+_RATES_NOTE = (
+    "Before the arrow: the baseline. REQUESTS/S: requests for each second, X: as a multiple of the baseline. SEATS: seat-seconds"
+    " for each second, which is the mean number of seats in use."
+)
+_DIFFERENCE_NOTE = (
+    "DIFFERENCE: share in all differences, by which rows are sorted. It grows with the requests, the seats and the logarithm of X"
+    " (G-test). A server that becomes slower makes no difference."
+)
+_PATTERN_NOTE = "* in a name: a generated part, such as the name of a node or a pod."
+
+
+class _Rates(NamedTuple):
+    """The numbers of a row for each second of the period or the baseline."""
+
+    requests: float
+    seats: float
+    """Seat-seconds for each second: the mean number of seats in use."""
+
+
+class _PeriodWriter:
+    """Writes sentences and tables about a comparison."""
+
+    def __init__(self, comparison: PeriodComparison, top: int, style: Style) -> None:
+        self._comparison = comparison
+        self._now, self._before = comparison.now, comparison.before
+        self._top = top
+        self._style = style
+        self._zone = self._now.report.zone
+        self._is_long = self._now.period.end - self._before.period.start > 86_400_000_000
+
+    # Sentences
+
+    def list_sentences(self) -> list[str]:
+        """Return the sentences about differences, the largest first."""
+        differences = self._comparison.differences
+        clients = [
+            found for found in differences.clients if found.share >= _MIN_SHARE and self._factor(found) >= _MIN_FACTOR
+        ]
+        ranked = [(found.share, self._describe_client(found)) for found in clients[:_MAX_SENTENCES]]
+        slowdown = differences.slowdown
+        if slowdown is not None and slowdown.factor >= SLOW_FACTOR:
+            # Clients have shares in requests and in seat-seconds. Durations have a share in seat-seconds only.
+            ranked.append((slowdown.share / 2, self._describe_slowdown(slowdown)))
+        ranked.sort(key=lambda item: -item[0])
+        sentences = [sentence for _, sentence in ranked]
+        if not clients:
+            sentences.append("No client sends clearly more requests than in the baseline.")
+        sentences += self._describe_levels()
+        sentences += describe_imbalance(self._now.report)
+        if gone := self._list_gone():
+            sentences.append(f"Without requests now: {join_some(gone, _MAX_GONE)}.")
+        return sentences
+
+    def _factor(self, found: Difference) -> float:
+        return float("inf") if found.is_new else found.now.requests / (found.before.requests * self._comparison.ratio)
+
+    def _describe_client(self, found: Difference) -> str:
+        """Return a sentence about one client, such as `alice is new: 12 requests/s (40% of all), ... mostly list pods.`."""
+        now, before = self._rate(found.now, self._now), self._rate(found.before, self._before)
+        total = self._total(self._now.report).requests
+        name = _name_client(found)
+        seats = f"{_format_rate(now.seats)} seats in use"
+        if found.is_new:
+            start = f"{name} is new: {_format_rate(now.requests)} requests/s ({format_share(found.now.requests, total)} of all)"
+        else:
+            start = (
+                f"{name} sends {_format_factor(self._factor(found))} as many requests:"
+                f" {_format_rate(before.requests)} -> {_format_rate(now.requests)}/s"
+                f" ({format_share(found.now.requests, total)} of all)"
+            )
+            seats = f"{_format_rate(before.seats)} -> {seats}"
+        parts = [start, seats]
+        if found.now.rejected:
+            old = f" ({format_count(found.before.rejected)} in the baseline)" if found.before.rejected else ""
+            parts.append(f"{format_count(found.now.rejected)} rejected{old}")
+        parts.append(f"mostly {_describe_operation(found)}")
+        if found.is_new and found.now.first is not None:
+            parts.append(f"first seen {self._clock(found.now.first)}")
+        return f"{', '.join(parts)}."
+
+    def _describe_slowdown(self, slowdown: Slowdown) -> str:
+        return (
+            f"Requests that also occur in the baseline take {_format_factor(slowdown.factor)} as long:"
+            f" {format_duration(slowdown.before)} -> {format_duration(slowdown.now)} on average, those of"
+            f" {slowdown.slower} of {count_noun(slowdown.compared, 'client')} at least {SLOW_FACTOR:.0f} times. More requests of a"
+            " client can cause this, or slow storage, a slow webhook, or waits that the log does not show: apflint doctor tells"
+            " them apart."
+        )
+
+    def _describe_levels(self) -> Iterator[str]:
+        """Yield a sentence for each priority level that rejects a larger part of its requests than in the baseline."""
+        for level in self._now.report.levels:
+            before = _sum_level(_find_level(self._before.report, level.name))
+            # Multiplied instead of divided: the baseline may have no requests.
+            if level.rejected * before.requests > _MIN_FACTOR * before.rejected * level.requests or (
+                level.rejected and not before.rejected
+            ):
+                baseline = f"{format_count(before.rejected)} of {format_count(before.requests)}"
+                yield (
+                    f"Priority level {level.name} rejected {format_count(level.rejected)} of"
+                    f" {count_noun(level.requests, 'request')} ({format_share(level.rejected, level.requests)}), in the baseline"
+                    f" {baseline if before.rejected else 'none'}."
+                )
+
+    def _list_gone(self) -> list[str]:
+        ratio = self._comparison.ratio
+        return [
+            f"{_name_client(found)} ({_format_rate(self._rate(found.before, self._before).requests)}/s in the baseline)"
+            for found in self._comparison.differences.gone
+            if found.before.requests * ratio >= _MIN_GONE_REQUESTS
+        ]
+
+    def list_periods(self) -> list[tuple[str, str]]:
+        """Return the facts about the period and the baseline."""
+        return [("Period", self._describe_period(self._now)), ("Baseline", self._describe_period(self._before))]
+
+    def _describe_period(self, side: ComparedPeriod) -> str:
+        total = self._total(side.report)
+        rates = self._rate(total, side)
+        rejected = f"{format_count(total.rejected)} rejected" if total.rejected else "none rejected"
+        period = format_period(side.period.start, side.period.end, self._zone)
+        return (
+            f"{period}: {count_noun(total.requests, 'request')}, {_format_rate(rates.requests)}/s, {rejected},"
+            f" {_format_rate(rates.seats)} seats in use"
+        )
+
+    @staticmethod
+    def _total(report: ReplayReport) -> Traffic:
+        levels = report.levels
+        return Traffic(
+            sum(level.requests for level in levels),
+            sum(level.rejected for level in levels),
+            0,
+            sum(level.seat_microseconds for level in levels),
+        )
+
+    @staticmethod
+    def _rate(traffic: Traffic, side: ComparedPeriod) -> _Rates:
+        seconds = side.period.seconds
+        return _Rates(traffic.requests / seconds, traffic.seat_microseconds / 1e6 / seconds)
+
+    def _clock(self, time: int) -> str:
+        return format_clock(time, self._is_long, self._zone)
+
+    # Tables
+
+    def tabulate_clients(self) -> Table:
+        """Return the table of clients, the largest difference first."""
+        found = self._comparison.differences.clients
+        return self._tabulate("Clients", ["User"], [[_name_client(one)] for one in found], found)
+
+    def tabulate_operations(self) -> Table:
+        """Return the table of user agents, verbs and resources, the largest difference first."""
+        found = self._comparison.differences.operations
+        names = [[_name_client(one), one.operation.agent or "-", _name_request(one)] for one in found]
+        return self._tabulate("User agents, verbs and resources", ["User", "User agent", "Request"], names, found)
+
+    def _tabulate(
+        self, title: str, names: list[str], keys: Sequence[Sequence[str]], found: Sequence[Difference]
+    ) -> Table:
+        rows: list[Sequence[Cell]] = []
+        for cells, one in zip(keys[: self._top], found, strict=False):
+            now, before = self._rate(one.now, self._now), self._rate(one.before, self._before)
+            first, last = one.first, one.last
+            rows.append(
+                (
+                    *(self._shorten(cell) for cell in cells),
+                    _format_step(before.requests, now.requests),
+                    "new" if one.is_new else _format_factor(self._factor(one)),
+                    _format_step(before.seats, now.seats),
+                    _format_ratio(now.seats, before.seats),
+                    Text(format_count(one.now.rejected), "error" if one.now.rejected else ""),
+                    format_share(round(1_000_000 * one.share), 1_000_000),
+                    "-" if first is None else self._clock(first),
+                    "-" if last is None else self._clock(last),
+                )
+            )
+        columns = [
+            *(Column(name, "name") for name in names),
+            *map(Column, ("Requests/s", "x", "Seats", "Seats x", "Rejected", "Difference", "First seen", "Last seen")),
+        ]
+        more = len(found) - len(rows)
+        notes = [f"{format_count(more)} more; show them with --top."] if more > 0 else []
+        return Table(columns, rows, title, notes, keys=len(names))
+
+    def _shorten(self, name: str) -> str:
+        return shorten(name, _PIPE_CELLS) if self._style.width is None and name else name or "-"
+
+    def tabulate_levels(self) -> Table:
+        """Return the table of priority levels with their requests, rejections, waits and seats on both sides."""
+        names = dict.fromkeys(level.name for side in (self._now, self._before) for level in side.report.levels)
+        rows: list[Sequence[Cell]] = []
+        for name in names:
+            now, before = _find_level(self._now.report, name), _find_level(self._before.report, name)
+            new, old = self._rate(_sum_level(now), self._now), self._rate(_sum_level(before), self._before)
+            rejected = [0 if level is None else level.rejected for level in (before, now)]
+            rows.append(
+                (
+                    Text(name, "error" if rejected[1] else "bold"),
+                    _format_step(old.requests, new.requests),
+                    _format_ratio(new.requests, old.requests),
+                    _format_step(old.seats, new.seats),
+                    _format_ratio(new.seats, old.seats),
+                    _join_step(*map(format_count, rejected)),
+                    _join_step(*(_format_p99(level) for level in (before, now))),
+                )
+            )
+        titles = ("Requests/s", "x", "Seats", "Seats x", "Rejected", "Time p99")
+        return Table((Column("Priority level", "name"), *map(Column, titles)), rows, "Priority levels")
+
+    def tabulate_servers(self) -> Table:
+        """Return the table of API servers. It is empty if there is only one."""
+        total = self._total(self._now.report).requests
+        before = {found.server: found for found in self._before.report.by_server}
+        rows: list[Sequence[Cell]] = []
+        for server in self._now.report.by_server:
+            old = before.get(server.server)
+            traffic = [
+                Traffic(side.requests, side.rejected, 0, side.seat_microseconds) if side is not None else Traffic()
+                for side in (old, server)
+            ]
+            then, now = self._rate(traffic[0], self._before), self._rate(traffic[1], self._now)
+            rows.append(
+                (
+                    server.server,
+                    _format_step(then.requests, now.requests),
+                    format_share(server.requests, total),
+                    _format_step(then.seats, now.seats),
+                    _join_step(*(format_count(side.rejected) for side in traffic)),
+                )
+            )
+        titles = ("Requests/s", "Share", "Seats", "Rejected")
+        return Table((Column("API server", "name"), *map(Column, titles)), rows, "API servers")
+
+
+def report_periods(comparison: PeriodComparison, style: Style, top: int = 10) -> Iterator[Block]:
+    """Yield the differences as sentences, and then as tables with at most `top` rows."""
+    writer = _PeriodWriter(comparison, top, style)
+    now = comparison.now.report
+    sentences = writer.list_sentences()
+    yield Only(DOCUMENTS, [Heading(TITLE, 1)])
+    yield Prose([*describe_contradictions(now)], "error")
+    yield Only(TEXT, [Group([Prose([sentences[0]], "bold"), Prose(sentences[1:])])])
+    yield Only(DOCUMENTS, [Bullets([Text(sentences[0], "bold"), *sentences[1:]])])
+    yield Facts(writer.list_periods())
+    yield Bullets(list(describe_coverage(now, has_period=False)), marker="")
+    yield writer.tabulate_clients()
+    yield writer.tabulate_operations()
+    yield writer.tabulate_levels()
+    yield writer.tabulate_servers()
+    yield from explain_numbers(
+        [
+            _RATES_NOTE,
+            _DIFFERENCE_NOTE,
+            _PATTERN_NOTE,
+            *describe_limits_of_log(now),
+        ]
+    )
+
+
+def _name_client(found: Difference) -> str:
+    users = f" ({found.users} users)" if found.users > 1 else ""
+    return f"{found.operation.user or '-'}{users}"
+
+
+def _name_request(found: Difference) -> str:
+    return f"{found.operation.verb} {found.operation.resource}"
+
+
+def _describe_operation(found: Difference) -> str:
+    agent = f" with {found.operation.agent}" if found.operation.agent else ""
+    return f"{_name_request(found)}{agent}"
+
+
+def _find_level(report: ReplayReport, name: str) -> LevelTraffic | None:
+    return next((level for level in report.levels if level.name == name), None)
+
+
+def _sum_level(level: LevelTraffic | None) -> Traffic:
+    return Traffic() if level is None else Traffic(level.requests, level.rejected, 0, level.seat_microseconds)
+
+
+def _format_p99(level: LevelTraffic | None) -> str:
+    return "-" if level is None or level.durations is None else format_duration(level.durations.p99)
+
+
+def _format_rate(value: float) -> str:
+    """Return a number with two or three digits, such as `0.05`, `5.8` or `255`."""
+    if value >= 10 or not value:
+        return f"{value:,.0f}"
+    if value >= 1:
+        return f"{value:.1f}"
+    return f"{value:.2f}" if value >= 0.01 else "<0.01"
+
+
+def _format_factor(value: float) -> str:
+    """Return a factor such as `1.7x`, `17x` or `0.25x`."""
+    return f"{_format_rate(value)}x"
+
+
+def _format_ratio(now: float, before: float) -> str:
+    if not before:
+        return "new" if now else "-"
+    return _format_factor(now / before)
+
+
+def _format_step(before: float, now: float) -> str:
+    return _join_step(_format_rate(before), _format_rate(now))
+
+
+def _join_step(before: str, now: str) -> str:
+    return before if before == now else f"{before} -> {now}"
+
+
+def periods_json(comparison: PeriodComparison, top: int = 10) -> dict[str, object]:
+    """Return the object that `replay --baseline --format json` prints. It has at most `top` clients and operations."""
+    found, ratio = comparison.differences, comparison.ratio
+    slowdown = found.slowdown
+    return {
+        "schema": SCHEMA,
+        "configuration": comparison.now.report.configuration,
+        "period": _period_json(comparison.now),
+        "baseline": _period_json(comparison.before),
+        "clientCount": len(found.clients),
+        "clients": [_difference_json(one, comparison, ratio) for one in found.clients[:top]],
+        "operationCount": len(found.operations),
+        "operations": [_difference_json(one, comparison, ratio) for one in found.operations[:top]],
+        "goneCount": len(found.gone),
+        "gone": [_difference_json(one, comparison, ratio) for one in found.gone[:top]],
+        "slowdown": None
+        if slowdown is None
+        else {
+            "meanBefore": slowdown.before / 1e6,
+            "meanNow": slowdown.now / 1e6,
+            "factor": slowdown.factor,
+            "slowerClients": slowdown.slower,
+            "comparedClients": slowdown.compared,
+        },
+        "now": replay_json(comparison.now.report),
+        "before": replay_json(comparison.before.report),
+    }
+
+
+def _period_json(side: ComparedPeriod) -> dict[str, object]:
+    return {
+        "start": format_time(side.period.start),
+        "end": format_time(side.period.end),
+        "seconds": side.period.seconds,
+    }
+
+
+def _difference_json(found: Difference, comparison: PeriodComparison, ratio: float) -> dict[str, object]:
+    operation = found.operation
+    seats = [
+        traffic.seat_microseconds / 1e6 / side.period.seconds
+        for traffic, side in ((found.before, comparison.before), (found.now, comparison.now))
+    ]
+    return {
+        "user": operation.user,
+        "users": found.users,
+        "userAgent": operation.agent,
+        "verb": operation.verb,
+        "resource": operation.resource,
+        "new": found.is_new,
+        "difference": found.share,
+        "requestsFactor": None if found.is_new else found.now.requests / (found.before.requests * ratio),
+        "seatSecondsFactor": seats[1] / seats[0] if seats[0] else None,
+        "before": _traffic_json(found.before, comparison.before),
+        "now": _traffic_json(found.now, comparison.now),
+        "firstSeen": format_time(found.first),
+        "lastSeen": format_time(found.last),
+    }
+
+
+def _traffic_json(traffic: Traffic, side: ComparedPeriod) -> dict[str, Any]:
+    seconds = side.period.seconds
+    return {
+        "requests": traffic.requests,
+        "requestsPerSecond": traffic.requests / seconds,
+        "rejected": traffic.rejected,
+        "seatSeconds": traffic.seat_microseconds / 1e6,
+        "meanSeats": traffic.seat_microseconds / 1e6 / seconds,
+    }

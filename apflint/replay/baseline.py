@@ -1,0 +1,129 @@
+"""The baseline of a log: the time with which `--baseline` compares a period, such as the day before an incident."""
+
+from __future__ import annotations
+
+import glob
+import os
+from datetime import UTC
+from typing import TYPE_CHECKING
+
+from apflint.named_tuple import NamedTuple
+from apflint.replay.filters import Moment, parse_moment
+from apflint.user_error import UserError
+from apflint.wording import format_duration, quote
+
+if TYPE_CHECKING:
+    from datetime import tzinfo
+
+    from apflint.replay.loaded_log import Extent
+
+DEFAULT_PERIOD = 3_600_000_000
+"""Length in microseconds of the compared period without --since: the last hour of the log."""
+_OPTION = "--baseline"
+
+
+class Baseline(NamedTuple):
+    """The value of `--baseline`. Exactly one of the fields is set."""
+
+    duration: int | None = None
+    """Length in microseconds of the time before the period."""
+    interval: tuple[Moment, Moment] | None = None
+    log: str | None = None
+    """A file, directory or pattern of another audit log."""
+
+
+class Period(NamedTuple):
+    """A time from `start` until before `end`, in microseconds since 1970."""
+
+    start: int
+    end: int
+
+    @property
+    def seconds(self) -> float:
+        """Return the length."""
+        return (self.end - self.start) / 1e6
+
+
+def parse_baseline(text: str, zone: tzinfo = UTC) -> Baseline:
+    """Parse a duration such as `24h`, an interval FROM/TO, or a path of a log. Raises UserError for anything else.
+
+    FROM and TO are times or durations, as with --since. A path in this form needs `./` at the start.
+    """
+    first, slash, last = text.partition("/")
+    if not slash:
+        moment = _parse(text, zone)
+        if moment is not None and moment.is_before_end:
+            if not moment.microseconds:
+                raise UserError(f"{_OPTION}: {quote(text)} is no time at all")
+            return Baseline(moment.microseconds)
+    elif (start := _parse(first, zone)) is not None and (end := _parse(last, zone)) is not None:
+        return Baseline(interval=(start, end))
+    if not os.path.lexists(text) and not glob.has_magic(text):
+        raise UserError(
+            f"{_OPTION}: {quote(text)} is not a duration such as 24h, an interval such as"
+            " 2026-11-22T05:00:00Z/2026-11-22T06:00:00Z, or the path of an audit log"
+        )
+    return Baseline(log=text)
+
+
+def _parse(text: str, zone: tzinfo) -> Moment | None:
+    """Return a time or a duration, or None for anything else."""
+    try:
+        return parse_moment(_OPTION, text, zone)
+    except UserError:
+        return None
+
+
+def resolve_periods(
+    baseline: Baseline, since: Moment | None, until: Moment | None, extent: Extent
+) -> tuple[Period, Period]:
+    """Return the baseline and the compared period within one log. Both are cut to the time that the log covers.
+
+    Without `since`, the compared period is the last hour of the log (or the last hour before `until`). If the log is not
+    longer than that, it is the rest of the log after a baseline at its start. A duration ends where the period starts.
+
+    Raises UserError if both overlap, or if the log has no time for one of them.
+    """
+    covered = Period(extent.start, extent.end + 1)
+    end = covered.end if until is None else until.resolve(extent.end).microseconds
+    if baseline.interval is not None:
+        first, last = (moment.resolve(extent.end).microseconds for moment in baseline.interval)
+        if first >= last:
+            raise UserError(f"{_OPTION}: the start must be before the end")
+        start = max(end - DEFAULT_PERIOD, last) if since is None else since.resolve(extent.end).microseconds
+        compared = Period(first, last)
+    else:
+        assert baseline.duration is not None
+        start = (
+            _find_start(end, baseline.duration, covered) if since is None else since.resolve(extent.end).microseconds
+        )
+        compared = Period(start - baseline.duration, start)
+    period = _cut(Period(start, end), covered)
+    compared = _cut(compared, covered)
+    if period.start >= period.end:
+        raise UserError(
+            f"{_OPTION}: the log is not longer than the baseline. It covers {_describe(covered)}: name the period to compare"
+            " with --since, or a shorter baseline"
+        )
+    if compared.start >= compared.end:
+        raise UserError(
+            f"{_OPTION}: the log has nothing in the baseline. It covers {_describe(covered)}: name a later --since, or the log"
+            " of an earlier time as the baseline"
+        )
+    if compared.start < period.end and period.start < compared.end:
+        raise UserError(f"{_OPTION}: the baseline and the period to compare (--since, --until) overlap")
+    return compared, period
+
+
+def _find_start(end: int, duration: int, covered: Period) -> int:
+    """Return the start of the compared period without --since, for a baseline of this duration."""
+    start = end - DEFAULT_PERIOD
+    return start if start > covered.start else covered.start + duration
+
+
+def _cut(period: Period, covered: Period) -> Period:
+    return Period(max(period.start, covered.start), min(period.end, covered.end))
+
+
+def _describe(period: Period) -> str:
+    return format_duration(period.end - period.start)

@@ -1,0 +1,42 @@
+"""Configurations that change while a log is written: each request is classified with the configuration in force at its arrival."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from apflint.replay.classification import Assignment
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from apflint.replay.classification import TupleClassifier
+    from apflint.replay.loaded_log import Log
+
+_UNUSED = Assignment("no user")
+"""Assignment of attribute tuples without requests under a version of the configuration."""
+
+
+def assign_by_time(log: Log, classifiers: Sequence[TupleClassifier], times: Sequence[int]) -> list[Assignment]:
+    """Return the assignments of all attribute tuples, after giving the log its own tuples for each version.
+
+    `classifiers` has one more item than `times`: the version before the first change. `times` are in microseconds since
+    1970, in ascending order. The tuples of the version N follow those of the version N-1, in the same order, so that all
+    tables have an assignment for each tuple without knowing about versions.
+    """
+    number, database = len(log.tuples), log.database
+    starts = [None, *times]
+    assignments: list[Assignment] = []
+    for version, (classifier, start, end) in enumerate(zip(classifiers, starts, [*times, None], strict=True)):
+        conditions = [f"received >= {start:d}"] if start is not None else []
+        conditions += [f"received < {end:d}"] if end is not None else []
+        condition = " AND ".join(conditions)
+        rows: list[Any] = database.query(f"SELECT DISTINCT tuple FROM request WHERE {condition}")
+        used = {tuple_number for (tuple_number,) in rows}
+        assignments += (
+            classifier.assign(attributes) if position in used else _UNUSED
+            for position, attributes in enumerate(log.tuples)
+        )
+        if version:
+            database.query(f"UPDATE request SET tuple = tuple + {version * number} WHERE {condition}")
+    log.tuples *= len(classifiers)
+    return assignments

@@ -1,0 +1,207 @@
+"""Differences between the clients of a period and of its baseline.
+
+The difference of a client is the evidence that its rate has grown, in the sense of the G-test of statistics: with N requests
+instead of the expected E, it is N ln(N / E) - (N - E). So a new client, and a busy client whose rate doubles, have large
+differences, and random variations have small ones. Seat-seconds are compared in the same way, at the duration that the requests
+of the client have in the period. Otherwise, a server that has become slow would make all of its clients differ.
+"""
+
+from __future__ import annotations
+
+from math import log
+from typing import TYPE_CHECKING
+
+from apflint.named_tuple import NamedTuple
+from apflint.replay.client_traffic import Operation, Traffic
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from apflint.replay.client_traffic import ClientTraffic
+
+_MINIMUM_EXPECTED = 0.5
+"""Number of requests that a client without requests in the baseline is assumed to have sent there. Zero would make each new
+client infinitely different."""
+_MIN_EXECUTED = 3
+"""Minimum number of executed requests on both sides for comparing their durations."""
+SLOW_FACTOR = 2.0
+"""Minimum factor of durations that is a difference."""
+
+
+class Difference(NamedTuple):
+    """A client, or an operation of a client, in the period and in the baseline."""
+
+    operation: Operation
+    """The user in both cases. Of a client, the other fields are those of the operation that differs most."""
+    users: int
+    """Number of user names with this pattern in both periods."""
+    before: Traffic
+    """The requests in the baseline."""
+    now: Traffic
+    """The requests in the period."""
+    share: float
+    """Share of this difference in the sum of all differences, from 0 to 1."""
+    slower: int = 0
+    """Seat-microseconds in the period because known operations take longer than in the baseline."""
+
+    @property
+    def is_new(self) -> bool:
+        """Return whether the baseline has no requests."""
+        return not self.before.requests
+
+    @property
+    def first(self) -> int | None:
+        """Return the time of the first request in both periods, in microseconds since 1970."""
+        return self.before.add(self.now).first
+
+    @property
+    def last(self) -> int | None:
+        """Return the time of the last request in both periods, in microseconds since 1970."""
+        return self.before.add(self.now).last
+
+
+class Slowdown(NamedTuple):
+    """Requests that also occur in the baseline, and now take longer."""
+
+    before: float
+    """Mean duration in the baseline in microseconds, if it had the requests of the period."""
+    now: float
+    """Mean duration in the period in microseconds."""
+    slower: int
+    """Number of clients whose requests take at least `SLOW_FACTOR` times as long."""
+    compared: int
+    """Number of clients with requests on both sides."""
+    share: float
+    """Share of the additional seat-seconds of the period that these durations explain, from 0 to 1."""
+
+    @property
+    def factor(self) -> float:
+        """Return how many times as long the requests take."""
+        return self.now / self.before if self.before else 1.0
+
+
+class Differences(NamedTuple):
+    """All differences between a period and its baseline."""
+
+    clients: tuple[Difference, ...]
+    """Clients with requests in the period, the largest difference first."""
+    operations: tuple[Difference, ...]
+    """Operations with requests in the period, the largest difference first."""
+    gone: tuple[Difference, ...]
+    """Clients with requests in the baseline only, in descending order of requests."""
+    slowdown: Slowdown | None
+    """None if no requests can be compared."""
+
+
+def find_differences(now: ClientTraffic, before: ClientTraffic, ratio: float) -> Differences:
+    """Compare the clients of a period with those of its baseline. `ratio` is the length of the period over that of the baseline."""
+    names = _name_patterns(now.names, before.names)
+    agents = _name_patterns(now.agents, before.agents)
+
+    def rename(operation: Operation) -> Operation:
+        return operation._replace(user=names[operation.user], agent=agents[operation.agent])
+
+    pairs = {
+        rename(operation): (before.operations.get(operation, Traffic()), now.operations.get(operation, Traffic()))
+        for operation in sorted(now.operations.keys() | before.operations.keys())
+    }
+    numbers = {
+        names[pattern]: len(now.names.get(pattern, frozenset()) | before.names.get(pattern, frozenset()))
+        for pattern in names
+    }
+    operations = _compare(pairs, lambda operation: operation, numbers, ratio)
+    clients = _compare(pairs, lambda operation: Operation(operation.user, "", "", ""), numbers, ratio)
+    most: dict[str, Operation] = {}
+    for found in operations:
+        most.setdefault(found.operation.user, found.operation)
+    clients = [found._replace(operation=most[found.operation.user]) for found in clients]
+    gone = [found for found in clients if not found.now.requests]
+    return Differences(
+        tuple(found for found in clients if found.now.requests),
+        tuple(found for found in operations if found.now.requests),
+        tuple(sorted(gone, key=lambda found: (-found.before.requests, found.operation.user))),
+        _find_slowdown(pairs, clients, ratio),
+    )
+
+
+def _name_patterns(*sides: Mapping[str, frozenset[str]]) -> dict[str, str]:
+    """Return the name to show for each pattern. If both sides have only one name with the pattern, it is this name."""
+    members: dict[str, frozenset[str]] = {}
+    for side in sides:
+        for pattern, found in side.items():
+            members[pattern] = members.get(pattern, frozenset()) | found
+    return {pattern: next(iter(found)) if len(found) == 1 else pattern for pattern, found in members.items()}
+
+
+def _compare(
+    pairs: Mapping[Operation, tuple[Traffic, Traffic]],
+    group: Callable[[Operation], Operation],
+    numbers: Mapping[str, int],
+    ratio: float,
+) -> list[Difference]:
+    """Return the differences of groups of operations, the largest first."""
+    sums: dict[Operation, tuple[Traffic, Traffic, int]] = {}
+    for operation, (before, now) in pairs.items():
+        key = group(operation)
+        old, new, slower = sums.get(key, (Traffic(), Traffic(), 0))
+        sums[key] = old.add(before), new.add(now), slower + _measure_slowdown(before, now)
+    by_requests = {key: _measure(new.requests, old.requests, ratio) for key, (old, new, _) in sums.items()}
+    by_seats = {
+        key: by_requests[key] * new.seat_microseconds / new.executed if new.executed else 0.0
+        for key, (_, new, _) in sums.items()
+    }
+    total_requests, total_seats = sum(by_requests.values()), sum(by_seats.values())
+    found = [
+        Difference(
+            key,
+            numbers[key.user],
+            old,
+            new,
+            (_divide(by_requests[key], total_requests) + _divide(by_seats[key], total_seats)) / 2,
+            slower,
+        )
+        for key, (old, new, slower) in sums.items()
+    ]
+    return sorted(found, key=lambda difference: (-difference.share, -difference.now.requests, difference.operation))
+
+
+def _measure(now: int, before: int, ratio: float) -> float:
+    """Return the difference of a number of requests from that in the baseline. It is 0 if the rate has not grown."""
+    expected = max(before, _MINIMUM_EXPECTED) * ratio
+    return now * log(now / expected) - (now - expected) if now > expected else 0.0
+
+
+def _divide(part: float, total: float) -> float:
+    return part / total if total else 0.0
+
+
+def _is_comparable(before: Traffic, now: Traffic) -> bool:
+    """Return whether the durations of an operation can be compared."""
+    return min(before.executed, now.executed) >= _MIN_EXECUTED
+
+
+def _measure_slowdown(before: Traffic, now: Traffic) -> int:
+    """Return the seat-microseconds by which the requests of an operation take longer than in the baseline, at least 0."""
+    if not _is_comparable(before, now):
+        return 0
+    return max(0, now.seat_microseconds - before.seat_microseconds * now.executed // before.executed)
+
+
+def _find_slowdown(
+    pairs: Mapping[Operation, tuple[Traffic, Traffic]], clients: Iterable[Difference], ratio: float
+) -> Slowdown | None:
+    """Compare the durations of the operations that both sides have, at the numbers of requests of the period."""
+    known = {operation: sides for operation, sides in pairs.items() if _is_comparable(*sides)}
+    if not known:
+        return None
+    by_client: dict[str, list[float]] = {}
+    for operation, (before, now) in known.items():
+        sums = by_client.setdefault(operation.user, [0.0, 0.0, 0.0])
+        sums[0] += before.seat_microseconds * now.executed / before.executed
+        sums[1] += now.seat_microseconds
+        sums[2] += now.executed
+    expected, taken, executed = map(sum, zip(*by_client.values(), strict=True))
+    slower = sum(after >= SLOW_FACTOR * old for old, after, _ in by_client.values())
+    grown = sum(max(0.0, found.now.seat_microseconds - found.before.seat_microseconds * ratio) for found in clients)
+    additional = sum(found.slower for found in clients)
+    return Slowdown(expected / executed, taken / executed, slower, len(by_client), min(1.0, _divide(additional, grown)))

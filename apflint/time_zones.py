@@ -1,0 +1,49 @@
+"""Time zones of `--timezone`: the zone of the times that a report shows, and of times without an offset in options."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from apflint.user_error import UserError
+from apflint.wording import quote
+
+if TYPE_CHECKING:
+    from datetime import tzinfo
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def parse_zone(name: str) -> tzinfo:
+    """Return a time zone: a name of the IANA database, such as `Europe/Berlin` or `UTC`.
+
+    Raises UserError for an unknown name, and for a computer without a database of time zones.
+    """
+    if name.upper() in ("UTC", "Z"):
+        return UTC
+    from zoneinfo import ZoneInfo, available_timezones
+
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):  # ValueError: a path. OSError: a directory such as `Europe`
+        known = available_timezones()
+    if not known:
+        raise UserError(
+            "--timezone: this computer has no database of time zones. Install it with: pip install tzdata"
+        ) from None
+    from apflint.spelling import find_similar
+
+    similar = find_similar(name, sorted(known))
+    hint = f"; did you mean {quote(similar[0])}?" if similar else ""
+    raise UserError(f"--timezone: {quote(name)} is not a time zone such as Europe/Berlin or UTC{hint}") from None
+
+
+def convert(microseconds: int, zone: tzinfo) -> datetime:
+    """Return a time in a zone. `microseconds` are since 1970."""
+    return (_EPOCH + timedelta(microseconds=microseconds)).astimezone(zone)
+
+
+def name_zone(microseconds: int, zone: tzinfo) -> str:
+    """Return the abbreviation of a zone at a time, such as `CET`, or the difference to UTC, such as `UTC+03`."""
+    name = convert(microseconds, zone).tzname() or "UTC"
+    return f"UTC{name}" if name[0] in "+-" else name
