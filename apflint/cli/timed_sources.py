@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from datetime import UTC
 from typing import TYPE_CHECKING
 
@@ -56,6 +57,11 @@ class ConfigurationHistory(NamedTuple):
     def later_descriptions(self) -> tuple[tuple[int, str], ...]:
         """Return the time from which each later configuration is in force, and its description."""
         return tuple((time, found.description) for time, found in self.later)
+
+    def describe_at(self, time: int) -> str:
+        """Return the description of the configuration that is in force at a time, in microseconds since 1970."""
+        position = bisect_right([start for start, _ in self.later], time)
+        return self.later[position - 1][1].description if position else self.first.description
 
 
 def split_words(words: Sequence[str], zone: tzinfo = UTC) -> TimedSources:

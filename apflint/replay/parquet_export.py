@@ -37,7 +37,7 @@ def _of_classified(expression: str) -> str:
     return f"CASE WHEN outcome = 'classified' THEN {expression} END"
 
 
-_TIME, _SECONDS = "make_timestamptz({})", "{} / 1e6"
+_TIME, _SECONDS = "make_timestamp({})", "{} / 1e6"
 _IS_SEAT_HOLDER = "outcome = 'classified' AND rejected = 0 AND holds = 1 AND ended > received + coalesce(wait, 0)"
 COLUMNS = (
     ExportedColumn("audit_id", "audit_id", "VARCHAR", ""),

@@ -593,23 +593,25 @@ class RequestAnswer(NamedTuple):
     wait: int | None
     """Time in the queue in microseconds, or None if the log does not contain it."""
     rejected: bool
+    received: int
+    """Time at which the request was received, in microseconds since 1970."""
 
 
 def stream_requests(log: Log) -> Iterator[RequestAnswer]:
     """Yield the requests of a log in the order of their ends."""
     sql = (
-        f"SELECT audit_id, outcome, flow_schema, priority_level, {DISTINGUISHER}, seats, wait, rejected FROM logged"
+        f"SELECT audit_id, outcome, flow_schema, priority_level, {DISTINGUISHER}, seats, wait, rejected, received FROM logged"
         # All columns are in ORDER BY, because databases sort NULL differently, and engines number the tuples
         # differently.
         " ORDER BY coalesce(ended, received), received, coalesce(audit_id, ''), outcome, coalesce(flow_schema, ''),"
         f" {DISTINGUISHER}, seats, coalesce(wait, -1), rejected"
     )
     for row in log.database.stream(sql):
-        audit_id, outcome, schema, level, distinguisher, seats, wait, rejected = row
+        audit_id, outcome, schema, level, distinguisher, seats, wait, rejected, received = row
         is_classified = outcome == "classified"
         answer: Any = (
-            (audit_id, outcome, schema, level, distinguisher, seats, wait, bool(rejected))
+            (audit_id, outcome, schema, level, distinguisher, seats, wait, bool(rejected), received)
             if is_classified
-            else (audit_id, outcome, None, None, None, None, None, False)
+            else (audit_id, outcome, None, None, None, None, None, False, received)
         )
         yield RequestAnswer(*answer)

@@ -450,7 +450,7 @@ def _run(
                     print_note(f"{os.path.join(parquet, FILE_NAME)}: {count_noun(number, 'request')}")
                 return _name(report, versions, shown), result.log.coverage
             for answer in stream_requests(result.log):
-                sys.stdout.write(to_json(request_json(answer, versions.first.description)))
+                sys.stdout.write(to_json(request_json(answer, versions.describe_at(answer.received))))
             return None, result.log.coverage
 
 

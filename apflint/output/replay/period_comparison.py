@@ -29,6 +29,7 @@ from apflint.output.replay.wording import (
     describe_limits_of_log,
     format_clock,
     format_count,
+    format_moment,
     format_period,
     format_share,
     format_time,
@@ -57,6 +58,8 @@ _MIN_FACTOR = 1.5
 _MIN_GONE_REQUESTS = 5.0
 """Minimum number of requests expected in the period for calling a client gone. Fewer may be missing by chance."""
 _MAX_GONE = 5
+_MAX_LEVELS = 3
+"""Maximum number of priority levels with a sentence about rejections."""
 _PIPE_CELLS = 60
 """Maximum width of a name in cells if there is no terminal."""
 
@@ -107,7 +110,11 @@ class _PeriodWriter:
         sentences = [sentence for _, sentence in ranked]
         if not clients:
             sentences.append("No client sends clearly more requests than in the baseline.")
-        sentences += self._describe_levels()
+        sentences += self._describe_changes()
+        levels = list(self._describe_levels())
+        sentences += levels[:_MAX_LEVELS]
+        if (more := len(levels) - _MAX_LEVELS) > 0:
+            sentences.append(f"{count_noun(more, 'more priority level')} with more rejections.")
         sentences += describe_imbalance(self._now.report)
         if gone := self._list_gone():
             sentences.append(f"Without requests now: {join_some(gone, _MAX_GONE)}.")
@@ -148,6 +155,12 @@ class _PeriodWriter:
             " client can cause this, or slow storage, a slow webhook, or waits that the log does not show: apflint doctor tells"
             " them apart."
         )
+
+    def _describe_changes(self) -> Iterator[str]:
+        """Yield a sentence for each change of the configuration between the start of the baseline and the end of the period."""
+        for time, name in self._now.report.later_configurations:
+            if self._before.period.start <= time < self._now.period.end:
+                yield f"The configuration changed at {format_moment(time, self._zone)}: {name}."
 
     def _describe_levels(self) -> Iterator[str]:
         """Yield a sentence for each priority level that rejects a larger part of its requests than in the baseline."""
