@@ -22,7 +22,6 @@ from apflint.sources.audit_logs import find_audit_logs
 from replay.test_engines import lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from apflint.replay.statistics import RequestAnswer
@@ -103,7 +102,7 @@ def test_change_is_a_difference(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.fixture
-def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A git repository with three commits: the first and the last objects of the log, and a change of another file."""
     monkeypatch.chdir(tmp_path)
     for name in ("GIT_DIR", "GIT_WORK_TREE"):
@@ -118,7 +117,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path
         (tmp_path / name).write_bytes(objects.read_bytes())
         git("add", "--all")
         git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "--message", name, time=time)
-    yield tmp_path
+    return tmp_path
 
 
 def git(*arguments: str, time: str = CHANGE) -> None:
