@@ -32,7 +32,7 @@ class Baseline(NamedTuple):
     """A file, directory or pattern of another audit log."""
 
 
-class Period(NamedTuple):
+class LogPeriod(NamedTuple):
     """A time from `start` until before `end`, in microseconds since 1970."""
 
     start: int
@@ -76,7 +76,7 @@ def _parse(text: str, zone: tzinfo) -> Moment | None:
 
 def resolve_periods(
     baseline: Baseline, since: Moment | None, until: Moment | None, extent: Extent
-) -> tuple[Period, Period]:
+) -> tuple[LogPeriod, LogPeriod]:
     """Return the baseline and the compared period within one log. Both are cut to the time that the log covers.
 
     Without `since`, the compared period is the last hour of the log (or the last hour before `until`). If the log is not
@@ -84,21 +84,21 @@ def resolve_periods(
 
     Raises UserError if both overlap, or if the log has no time for one of them.
     """
-    covered = Period(extent.start, extent.end + 1)
+    covered = LogPeriod(extent.start, extent.end + 1)
     end = covered.end if until is None else until.resolve(extent.end).microseconds
     if baseline.interval is not None:
         first, last = (moment.resolve(extent.end).microseconds for moment in baseline.interval)
         if first >= last:
             raise UserError(f"{_OPTION}: the start must be before the end")
         start = max(end - DEFAULT_PERIOD, last) if since is None else since.resolve(extent.end).microseconds
-        compared = Period(first, last)
+        compared = LogPeriod(first, last)
     else:
         assert baseline.duration is not None
         start = (
             _find_start(end, baseline.duration, covered) if since is None else since.resolve(extent.end).microseconds
         )
-        compared = Period(start - baseline.duration, start)
-    period = _cut(Period(start, end), covered)
+        compared = LogPeriod(start - baseline.duration, start)
+    period = _cut(LogPeriod(start, end), covered)
     compared = _cut(compared, covered)
     if period.start >= period.end:
         raise UserError(
@@ -115,15 +115,15 @@ def resolve_periods(
     return compared, period
 
 
-def _find_start(end: int, duration: int, covered: Period) -> int:
+def _find_start(end: int, duration: int, covered: LogPeriod) -> int:
     """Return the start of the compared period without --since, for a baseline of this duration."""
     start = end - DEFAULT_PERIOD
     return start if start > covered.start else covered.start + duration
 
 
-def _cut(period: Period, covered: Period) -> Period:
-    return Period(max(period.start, covered.start), min(period.end, covered.end))
+def _cut(period: LogPeriod, covered: LogPeriod) -> LogPeriod:
+    return LogPeriod(max(period.start, covered.start), min(period.end, covered.end))
 
 
-def _describe(period: Period) -> str:
+def _describe(period: LogPeriod) -> str:
     return format_duration(period.end - period.start)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from apflint.evaluate.match import rs_join
 from apflint.replay.events import UNREADABLE_WAIT
+from apflint.replay.user_patterns import fold_agent, fold_user
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -40,7 +41,7 @@ The table omits most events whose request has a later event.
 _REQUEST_NAMES = ", ".join(column.split()[0] for column in _REQUEST_COLUMNS.split(","))
 
 _ATTRIBUTE_COLUMNS = """
-    tuple INTEGER PRIMARY KEY, "user" TEXT, verb TEXT, resource TEXT, short_resource TEXT, outcome TEXT, flow_schema TEXT, priority_level TEXT, level INTEGER,
+    tuple INTEGER PRIMARY KEY, "user" TEXT, user_pattern TEXT, verb TEXT, resource TEXT, short_resource TEXT, outcome TEXT, flow_schema TEXT, priority_level TEXT, level INTEGER,
     distinguished_by TEXT, seats INTEGER, holds INTEGER
 """
 
@@ -63,7 +64,7 @@ _DROP_STARTED = """
 DENIED = "decided = 0 AND coalesce(code, 0) IN (401, 403)"
 """SQL condition for requests that ended before API Priority and Fairness because authentication or impersonation failed."""
 _REQUEST_VIEW = """
-    CREATE VIEW logged AS SELECT * FROM (SELECT request.*, "user", verb, resource, short_resource, flow_schema, priority_level, level,
+    CREATE VIEW logged AS SELECT * FROM (SELECT request.*, "user", user_pattern, verb, resource, short_resource, flow_schema, priority_level, level,
         distinguished_by, seats, holds,
         CASE WHEN decided = 0 AND code = 401 THEN 'no user'
              WHEN outcome <> 'classified' THEN outcome
@@ -91,7 +92,10 @@ It uses columns of `logged`, or of `apf` joined with `attributes`.
 DIMENSIONS = {
     "user": '"user"',
     "group": '"group"',
+    "userPattern": "user_pattern",
     "userAgent": "agent",
+    # The inner table has no column `agent`, so that the name is that of the request.
+    "userAgentPattern": "(SELECT pattern FROM agent_pattern WHERE name = agent)",
     "verb": "verb",
     "resource": "resource",
     "namespace": "coalesce(namespace, '')",
@@ -162,6 +166,13 @@ def clean(database: Database) -> int:
     return int(str(copies))
 
 
+def fold_agents(database: Database) -> None:
+    """Create the table `agent_pattern` with the pattern of each user agent, for the dimension `userAgentPattern`."""
+    agents = [str(agent) for (agent,) in database.query("SELECT DISTINCT agent FROM request WHERE agent IS NOT NULL")]
+    rows = [(agent, fold_agent(agent)) for agent in agents]
+    create_table(database, "agent_pattern", "name TEXT PRIMARY KEY, pattern TEXT", rows)
+
+
 def forget_unreadable_waits(database: Database) -> int:
     """Set queue waits that are not durations to NULL. Return their number."""
     unreadable = f"wait = {UNREADABLE_WAIT}"
@@ -224,6 +235,7 @@ def store_assignments(
             (
                 number,
                 attributes.user or "",
+                fold_user(attributes.user or ""),
                 attributes.verb,
                 resource or attributes.path,
                 rs_join(attributes.resource, attributes.subresource) or attributes.path,

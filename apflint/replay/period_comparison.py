@@ -6,7 +6,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from apflint.named_tuple import NamedTuple
-from apflint.replay.baseline import Period, resolve_periods
+from apflint.replay.baseline import LogPeriod, resolve_periods
 from apflint.replay.classification import TupleClassifier
 from apflint.replay.client_traffic import sum_by_client
 from apflint.replay.database_tables import drop_assignments
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 class ComparedPeriod(NamedTuple):
     """The requests of a period, or of its baseline."""
 
-    period: Period
+    period: LogPeriod
     """The time, cut to the time that the log covers."""
     report: ReplayReport
 
@@ -66,7 +66,7 @@ def compare_periods(
     of bytes read since the previous call. Raises UserError as `replay` and `resolve_periods` do, and for a log without
     requests.
     """
-    reader = _PeriodReader(known, options._replace(agents=True), top_users, report)
+    reader = _ComparedLogReader(known, options._replace(agents=True), top_users, report)
     if not baseline_files:
         return reader.compare_within(files, baseline)
     before, old = reader.read(baseline_files, "the baseline", is_filtered=False)
@@ -78,7 +78,7 @@ def _compare(now: ComparedPeriod, new: ClientTraffic, before: ComparedPeriod, ol
     return PeriodComparison(now, before, find_differences(new, old, now.period.seconds / before.period.seconds))
 
 
-class _PeriodReader:
+class _ComparedLogReader:
     """Reads logs, and computes the requests of periods."""
 
     def __init__(
@@ -118,16 +118,16 @@ class _PeriodReader:
                 end = min(end, selected.until.microseconds if selected.until is not None else end)
             if start >= end:
                 raise UserError("--since, --until: the log has nothing in this period")
-            return self._select(measured, assignments, Period(start, end))
+            return self._select(measured, assignments, LogPeriod(start, end))
 
     def _measure(self, log: Log, name: str) -> tuple[MeasuredLog, list[Assignment]]:
-        measured = measure_log(log)
+        measured = measure_log(log, self._options)
         if not measured.extent.requests:
             raise UserError(f"--baseline: {name} has no requests to compare")
         return measured, assign_tuples(log, self._classifiers, self._options.changes)
 
     def _select(
-        self, measured: MeasuredLog, assignments: list[Assignment], period: Period
+        self, measured: MeasuredLog, assignments: list[Assignment], period: LogPeriod
     ) -> tuple[ComparedPeriod, ClientTraffic]:
         chosen = self._options.filter._replace(since=Moment(period.start), until=Moment(period.end))
         replay = select_requests(measured, assignments, self._versions, self._options._replace(filter=chosen))

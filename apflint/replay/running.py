@@ -15,6 +15,7 @@ from apflint.replay.database_tables import (
     count_requests,
     count_unanswered,
     drop_assignments,
+    fold_agents,
     forget_unreadable_waits,
     store_assignments,
 )
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from apflint.sources.audit_logs import AuditLogFile
 
 Engine = Literal["auto", "duckdb", "python", "spark"]
+_AGENT_PATTERN = "userAgentPattern"
 _SMALL_LOG_BYTES = 50_000_000
 """Maximum size in bytes of a log for which `auto` chooses the Python engine, which starts faster and needs less memory."""
 
@@ -88,7 +90,9 @@ def replay(
     classifiers = [TupleClassifier(version, options.counts) for version in versions]
     log = read_log(files, options, join_namespaces(classifiers), report)
     with close_on_error(log.database):
-        return select_requests(measure_log(log), assign_tuples(log, classifiers, options.changes), versions, options)
+        return select_requests(
+            measure_log(log, options), assign_tuples(log, classifiers, options.changes), versions, options
+        )
 
 
 def compare(
@@ -107,7 +111,7 @@ def compare(
     before, after = TupleClassifier(known, options.counts), TupleClassifier(other, options.counts)
     log = read_log(files, options, before.namespaces | after.namespaces, report, has_examples=True)
     with closing(log.database):
-        old = select_requests(measure_log(log), assign_tuples(log, [before]), [known], options)
+        old = select_requests(measure_log(log, options), assign_tuples(log, [before]), [known], options)
         assignments = [after.assign(attributes) for attributes in log.tuples]
         moves = find_moves(log, old.assignments, assignments, top_users)
         old_report = compute_report(old, (), top_users)
@@ -128,7 +132,7 @@ def replay_sides(
     classifiers = [TupleClassifier(known, options.counts) for known in sides]
     log = read_log(files, options, join_namespaces(classifiers))
     with closing(log.database):
-        found = select_requests(measure_log(log), assign_tuples(log, classifiers[:1]), [first], options)
+        found = select_requests(measure_log(log, options), assign_tuples(log, classifiers[:1]), [first], options)
         yield found
         for known, classifier in zip(others, classifiers[1:], strict=True):
             found = _reassign(found, known, [classifier.assign(attributes) for attributes in log.tuples])
@@ -153,7 +157,7 @@ def read_log(
     has_examples = has_examples or options.each or options.details
     wanted = Wanted(
         namespace=has_examples or options.namespaces or not dimensions.isdisjoint({"namespace", "flow"}),
-        agent=options.agents or options.details or "userAgent" in dimensions,
+        agent=options.agents or options.details or not dimensions.isdisjoint({"userAgent", _AGENT_PATTERN}),
         audit_id=has_examples,
         list_options=options.counts is not None,
         calls=options.calls,
@@ -181,8 +185,10 @@ class MeasuredLog(NamedTuple):
     extent: Extent
 
 
-def measure_log(log: Log) -> MeasuredLog:
+def measure_log(log: Log, options: ReplayOptions) -> MeasuredLog:
     """Remove the copies of events and unreadable waits from a log, and count its requests."""
+    if _AGENT_PATTERN in options.filter.dimensions.union(options.by):
+        fold_agents(log.database)
     unanswered, copies = count_unanswered(log.database), clean(log.database)
     unreadable_waits = forget_unreadable_waits(log.database)
     return MeasuredLog(log, copies, unanswered, unreadable_waits, Extent(*count_requests(log.database)))

@@ -143,7 +143,13 @@ def get_option_lines() -> list[tuple[str, list[str]]]:
         command = load_command(name)
         assert command is not None
         required = {"completion": ["bash"], "diff": ["a", "b"], "replay": ["a"], "schema": ["config"], "test": ["a"]}
-        valid = {"--kubernetes": "1.36", "--server-concurrency": "600", "--watch": "60s", "--format": "json"}
+        valid = {
+            "--kubernetes": "1.36",
+            "--server-concurrency": "600",
+            "--watch": "60s",
+            "--format": "json",
+            "--memory": "1GB",
+        }
         for parameter, annotation, _ in list_parameters(command.function):
             kind, definition = get_args(annotation)
             if definition.kind == "argument":

@@ -14,7 +14,7 @@ from support.audit_logs import ENGINES, ROOT, event, needs_duckdb, write_log
 from support.reading import read_effective
 
 from apflint.cli.app import run
-from apflint.replay.baseline import Baseline, Period, parse_baseline, resolve_periods
+from apflint.replay.baseline import Baseline, LogPeriod, parse_baseline, resolve_periods
 from apflint.replay.client_traffic import ClientTraffic, Operation, Traffic
 from apflint.replay.differences import find_differences
 from apflint.replay.filters import Filter, Moment, parse_moment
@@ -115,15 +115,15 @@ def test_periods(
 ) -> None:
     extent = Extent(100, START, START + 30 * HOUR)
     found = resolve_periods(parse_baseline(text), parse_moment("", since), parse_moment("", until), extent)
-    expected = [Period(*(round(START + hour * HOUR) for hour in hours)) for hours in (compared, period)]
+    expected = [LogPeriod(*(round(START + hour * HOUR) for hour in hours)) for hours in (compared, period)]
     assert all(abs(a - b) <= 1 for sides in zip(found, expected, strict=True) for a, b in zip(*sides, strict=True))
 
 
 def test_short_log_begins_with_the_baseline() -> None:
     extent = Extent(100, START, START + 60_000_000)
     compared, period = resolve_periods(parse_baseline("10s"), None, None, extent)
-    assert compared == Period(START, START + 10_000_000)
-    assert period == Period(START + 10_000_000, START + 60_000_001)
+    assert compared == LogPeriod(START, START + 10_000_000)
+    assert period == LogPeriod(START + 10_000_000, START + 60_000_001)
 
 
 @pytest.mark.parametrize(

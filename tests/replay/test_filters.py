@@ -203,3 +203,28 @@ def test_invalid_dimension_names_the_option(text: str) -> None:
 def test_condition_is_shown_as_it_was_given() -> None:
     for text in ("user=alice", "verb!=watch", "user=a=b", "userAgent!=*!x"):
         assert str(parse_condition(text)) == text
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_patterns_are_dimensions(engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nodes are one group, and so are the pods of a Deployment. The names themselves remain in `user` and `userAgent`."""
+    agents = ["web-6d4cf56db6-x2x9z/v1", "web-7b9c5d8f4d-k4k5k/v1", None]
+    log = write_log(
+        tmp_path / "audit.log",
+        [
+            request(name, second, f"system:node:n{second}", [], userAgent=agent)
+            for second, (name, agent) in enumerate(zip("abc", agents, strict=True))
+        ],
+    )
+    report = replay_json(capsys, log, "--engine", engine, "--by", "userPattern,userAgentPattern")
+    groups = [(group["userPattern"], group["userAgentPattern"], group["requests"]) for group in report["by"]["groups"]]
+    assert groups == [("system:node:*", "web-*/v1", 2), ("system:node:*", "", 1)]
+    for conditions, expected in (
+        (["userAgentPattern=web-[*]/v1"], ""),
+        (["userAgentPattern=web*"], "ab"),
+        (["userAgentPattern!=web*"], "c"),
+        (["userPattern=system:node:*", "userAgent=web-7*"], "b"),
+    ):
+        options = [word for condition in conditions for word in ("--where", condition)]
+        lines = replay_each(capsys, log, "--engine", engine, *options)
+        assert "".join(sorted(line["auditID"] for line in lines)) == expected

@@ -80,7 +80,7 @@ _HISTORY_HELP = (
     "With -f git:REVISION[:PATH]: classify each request with the commit that was in force when the request arrived."
 )
 _PARQUET_HELP = "Also write the classified requests to DIR/requests.parquet, for other tools."
-_BY_HELP = "Group the requests by these, separated by commas: user, group, userAgent, verb, resource, namespace, flowSchema, priorityLevel, flow, status, server."
+_BY_HELP = "Group the requests by these, separated by commas: user, group, userPattern, userAgent, userAgentPattern, verb, resource, namespace, flowSchema, priorityLevel, flow, status, server."
 
 
 @command(
