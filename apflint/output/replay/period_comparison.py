@@ -151,7 +151,7 @@ class _PeriodWriter:
         return (
             f"Requests that also occur in the baseline take {_format_factor(slowdown.factor)} as long:"
             f" {format_duration(slowdown.before)} -> {format_duration(slowdown.now)} on average, those of"
-            f" {slowdown.slower} of {count_noun(slowdown.compared, 'client')} at least {SLOW_FACTOR:.0f} times. More requests of a"
+            f" {slowdown.slower} of {count_noun(slowdown.compared, 'client')} at least {SLOW_FACTOR:.0f} times as long. More requests of a"
             " client can cause this, or slow storage, a slow webhook, or waits that the log does not show: apflint doctor tells"
             " them apart."
         )
@@ -225,10 +225,12 @@ class _PeriodWriter:
         return self._tabulate("Clients", ["User"], [[_name_client(one)] for one in found], found)
 
     def tabulate_operations(self) -> Table:
-        """Return the table of user agents, verbs and resources, the largest difference first."""
+        """Return the table of verbs, resources and user agents, the largest difference first."""
         found = self._comparison.differences.operations
-        names = [[_name_client(one), one.operation.agent or "-", _name_request(one)] for one in found]
-        return self._tabulate("User agents, verbs and resources", ["User", "User agent", "Request"], names, found)
+        has_agents = any(one.operation.agent for one in found)
+        titles = ["User", "Request", *(["User agent"] if has_agents else [])]
+        names = [(_name_client(one), _name_request(one), one.operation.agent)[: len(titles)] for one in found]
+        return self._tabulate("Verbs, resources and user agents", titles, names, found)
 
     def _tabulate(
         self, title: str, names: list[str], keys: Sequence[Sequence[str]], found: Sequence[Difference]
@@ -251,8 +253,11 @@ class _PeriodWriter:
                 )
             )
         columns = [
-            *(Column(name, "name") for name in names),
-            *map(Column, ("Requests/s", "x", "Seats", "Seats x", "Rejected", "Difference", "First seen", "Last seen")),
+            *(Column(name, "name", is_optional=name == "User agent") for name in names),
+            *map(Column, ("Requests/s", "x", "Seats")),
+            Column("Seats x", is_optional=True),
+            Column("Rejected", is_optional=len(names) > 1),
+            *(Column(name, is_optional=True) for name in ("Difference", "First seen", "Last seen")),
         ]
         more = len(found) - len(rows)
         notes = [f"{format_count(more)} more; show them with --top."] if more > 0 else []
@@ -280,8 +285,9 @@ class _PeriodWriter:
                     _join_step(*(_format_p99(level) for level in (before, now))),
                 )
             )
-        titles = ("Requests/s", "x", "Seats", "Seats x", "Rejected", "Time p99")
-        return Table((Column("Priority level", "name"), *map(Column, titles)), rows, "Priority levels")
+        columns = [Column("Priority level", "name"), *map(Column, ("Requests/s", "x", "Seats"))]
+        columns += [Column("Seats x", is_optional=True), Column("Rejected"), Column("Time p99")]
+        return Table(columns, rows, "Priority levels")
 
     def tabulate_servers(self) -> Table:
         """Return the table of API servers. It is empty if there is only one."""

@@ -269,7 +269,7 @@ def describe_imbalance(report: ReplayReport) -> Iterator[str]:
     yield (
         f"Imbalance: API server {name} has {format_share(found.traffic.requests, found.requests)} of the requests and"
         f" {format_share(found.traffic.seat_microseconds, found.seat_microseconds)} of the seat-seconds of"
-        f" {found.servers} API servers{rejected}. The even share is {format_share(1, found.servers)}. To spread the connections, use"
+        f" {found.servers} API servers{f', and {rejected} of the rejections' if rejected else ''}. The even share is {format_share(1, found.servers)}. To spread the connections, use"
         " --goaway-chance of kube-apiserver, the load balancer, or a restart of the clients."
     )
 
