@@ -43,6 +43,8 @@ class Difference(NamedTuple):
     """Share of this difference in the sum of all differences, from 0 to 1."""
     slower: int = 0
     """Seat-microseconds in the period because known operations take longer than in the baseline."""
+    is_operation_new: bool = False
+    """Whether the baseline has no requests with `operation`."""
 
     @property
     def is_new(self) -> bool:
@@ -111,10 +113,15 @@ def find_differences(now: ClientTraffic, before: ClientTraffic, ratio: float) ->
     }
     operations = _compare(pairs, lambda operation: operation, numbers, ratio)
     clients = _compare(pairs, lambda operation: Operation(operation.user, "", "", ""), numbers, ratio)
-    most: dict[str, Operation] = {}
+    most: dict[str, Difference] = {}
     for found in operations:
-        most.setdefault(found.operation.user, found.operation)
-    clients = [found._replace(operation=most[found.operation.user]) for found in clients]
+        most.setdefault(found.operation.user, found)
+    clients = [
+        found._replace(
+            operation=most[found.operation.user].operation, is_operation_new=most[found.operation.user].is_new
+        )
+        for found in clients
+    ]
     gone = [found for found in clients if not found.now.requests]
     return Differences(
         tuple(found for found in clients if found.now.requests),

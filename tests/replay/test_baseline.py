@@ -387,3 +387,17 @@ def test_log_without_events_is_an_error(log: Path, capsys: pytest.CaptureFixture
     (log.parent / "empty.log").touch()
     assert run(["replay", str(log), "--baseline", "empty.log", "--isolated"]) == 2
     assert capsys.readouterr() == ("", "apflint: --baseline: the baseline has no requests to compare\n")
+
+
+def test_new_operation_of_a_known_client(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A client with a new verb and many new clients are differences, too. Watches have no seats."""
+    events = [json.loads(line) for line in log.read_text("utf-8").splitlines()]
+    events += [request(105 + number / 50, verb="deletecollection") for number in range(200)]
+    events += [request(105, f"guest-{name}", verb="watch") for name in "abcdefgh"]
+    write_log(log, events)
+    assert run(["replay", str(log), "--isolated", "--baseline", "100s"]) == 0
+    first, second, third, *_ = capsys.readouterr().out.splitlines()
+    assert first.startswith("mallory is new: ")
+    assert second.startswith("alice sends 11x as many requests: 1.0 -> 11/s (")
+    assert second.endswith(" mostly deletecollection pods with kubectl/v1.36.0 (not in the baseline).")
+    assert third == "8 more new clients: 0.40 requests/s (2% of all)."

@@ -100,8 +100,8 @@ class _PeriodWriter:
         differences = self._comparison.differences
         clients = [
             found for found in differences.clients if found.share >= _MIN_SHARE and self._factor(found) >= _MIN_FACTOR
-        ]
-        ranked = [(found.share, self._describe_client(found)) for found in clients[:_MAX_SENTENCES]]
+        ][:_MAX_SENTENCES]
+        ranked = [(found.share, self._describe_client(found)) for found in clients]
         slowdown = differences.slowdown
         if slowdown is not None and slowdown.factor >= SLOW_FACTOR:
             # Clients have shares in requests and in seat-seconds. Durations have a share in seat-seconds only.
@@ -110,6 +110,7 @@ class _PeriodWriter:
         sentences = [sentence for _, sentence in ranked]
         if not clients:
             sentences.append("No client sends clearly more requests than in the baseline.")
+        sentences += self._describe_other_new_clients(clients)
         sentences += self._describe_changes()
         levels = list(self._describe_levels())
         sentences += levels[:_MAX_LEVELS]
@@ -120,29 +121,39 @@ class _PeriodWriter:
             sentences.append(f"Without requests now: {join_some(gone, _MAX_GONE)}.")
         return sentences
 
+    def _describe_other_new_clients(self, described: Sequence[Difference]) -> Iterator[str]:
+        """Yield a sentence about the new clients that have no sentence of their own."""
+        others = [found for found in self._comparison.differences.clients if found.is_new and found not in described]
+        if others:
+            requests = sum(found.now.requests for found in others)
+            share = format_share(requests, self._total(self._now.report).requests)
+            rate = _format_rate(requests / self._now.period.seconds)
+            what = "more new client" if any(found.is_new for found in described) else "new client"
+            yield f"{count_noun(len(others), what)}: {rate} requests/s ({share} of all)."
+
     def _factor(self, found: Difference) -> float:
         return float("inf") if found.is_new else found.now.requests / (found.before.requests * self._comparison.ratio)
 
     def _describe_client(self, found: Difference) -> str:
         """Return a sentence about one client, such as `alice is new: 12 requests/s (40% of all), ... mostly list pods.`."""
         now, before = self._rate(found.now, self._now), self._rate(found.before, self._before)
-        total = self._total(self._now.report).requests
-        name = _name_client(found)
-        seats = f"{_format_rate(now.seats)} seats in use"
+        share = format_share(found.now.requests, self._total(self._now.report).requests)
+        is_plural = found.users > 1
         if found.is_new:
-            start = f"{name} is new: {_format_rate(now.requests)} requests/s ({format_share(found.now.requests, total)} of all)"
+            verb = "are" if is_plural else "is"
+            parts = [f"{_name_client(found)} {verb} new: {_format_rate(now.requests)} requests/s ({share} of all)"]
         else:
-            start = (
-                f"{name} sends {_format_factor(self._factor(found))} as many requests:"
-                f" {_format_rate(before.requests)} -> {_format_rate(now.requests)}/s"
-                f" ({format_share(found.now.requests, total)} of all)"
-            )
-            seats = f"{_format_rate(before.seats)} -> {seats}"
-        parts = [start, seats]
+            verb, factor = "send" if is_plural else "sends", _format_factor(self._factor(found))
+            rates = _format_step(before.requests, now.requests)
+            parts = [f"{_name_client(found)} {verb} {factor} as many requests: {rates}/s ({share} of all)"]
+        if found.now.executed:
+            seats = _format_rate(now.seats) if found.is_new else _format_step(before.seats, now.seats)
+            parts.append(f"{seats} seats in use")
         if found.now.rejected:
             old = f" ({format_count(found.before.rejected)} in the baseline)" if found.before.rejected else ""
             parts.append(f"{format_count(found.now.rejected)} rejected{old}")
-        parts.append(f"mostly {_describe_operation(found)}")
+        is_new_operation = found.is_operation_new and not found.is_new
+        parts.append(f"mostly {_describe_operation(found)}{' (not in the baseline)' if is_new_operation else ''}")
         if found.is_new and found.now.first is not None:
             parts.append(f"first seen {self._clock(found.now.first)}")
         return f"{', '.join(parts)}."
@@ -443,6 +454,7 @@ def _difference_json(found: Difference, comparison: PeriodComparison, ratio: flo
         "verb": operation.verb,
         "resource": operation.resource,
         "new": found.is_new,
+        "newOperation": found.is_operation_new or found.is_new,
         "difference": found.share,
         "requestsFactor": None if found.is_new else found.now.requests / (found.before.requests * ratio),
         "seatSecondsFactor": seats[1] / seats[0] if seats[0] else None,
