@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from apflint.named_tuple import NamedTuple
 from apflint.replay.filters import Moment, parse_moment
+from apflint.sources.audit_logs import is_url
 from apflint.user_error import UserError
 from apflint.wording import format_duration, quote
 
@@ -58,7 +59,7 @@ def parse_baseline(text: str, zone: tzinfo = UTC) -> Baseline:
             return Baseline(moment.microseconds)
     elif (start := _parse(first, zone)) is not None and (end := _parse(last, zone)) is not None:
         return Baseline(interval=(start, end))
-    if not os.path.lexists(text) and not glob.has_magic(text):
+    if text != "-" and not (os.path.lexists(text) or glob.has_magic(text) or is_url(text)):
         raise UserError(
             f"{_OPTION}: {quote(text)} is not a duration such as 24h, an interval such as"
             " 2026-11-22T05:00:00Z/2026-11-22T06:00:00Z, or the path of an audit log"

@@ -41,6 +41,8 @@ class Difference(NamedTuple):
     """The requests in the period."""
     share: float
     """Share of this difference in the sum of all differences, from 0 to 1."""
+    evidence: float = 0.0
+    """N ln(N / E) - (N - E) for the requests. Twice this number is the G-test."""
     slower: int = 0
     """Seat-microseconds in the period because known operations take longer than in the baseline."""
     is_operation_new: bool = False
@@ -165,6 +167,7 @@ def _compare(
             old,
             new,
             (_divide(by_requests[key], total_requests) + _divide(by_seats[key], total_seats)) / 2,
+            by_requests[key],
             slower,
         )
         for key, (old, new, slower) in sums.items()

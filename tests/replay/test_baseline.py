@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from random import Random
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
@@ -170,7 +171,8 @@ def test_path_is_a_log_and_times_without_offset_are_in_the_zone(
     (tmp_path / "24h").touch()
     assert parse_baseline("24h").duration == 24 * HOUR
     assert parse_baseline("./24h").log == "./24h"
-    assert parse_baseline("logs/*.gz").log == "logs/*.gz"
+    for path in ("logs/*.gz", "-", "s3a://bucket/2026/11"):
+        assert parse_baseline(path).log == path
     summer = parse_baseline("2026-07-01T02:00/2026-07-01T03:00", ZoneInfo("Europe/Berlin"))
     assert summer == parse_baseline("2026-07-01T00:00Z/2026-07-01T01:00Z")
 
@@ -401,3 +403,19 @@ def test_new_operation_of_a_known_client(log: Path, capsys: pytest.CaptureFixtur
     assert second.startswith("alice sends 11x as many requests: 1.0 -> 11/s (")
     assert second.endswith(" mostly deletecollection pods with kubectl/v1.36.0 (not in the baseline).")
     assert third == "8 more new clients: 0.40 requests/s (2% of all)."
+
+
+@settings(max_examples=10)
+@given(st.integers(0, 2**32))
+def test_random_variations_are_no_differences(seed: int) -> None:
+    """The rates of 100 clients do not change: no client has enough evidence for a sentence."""
+    random = Random(seed)
+    sides: list[dict[Operation, Traffic]] = [{}, {}]
+    for number in range(100):
+        rate = 10 ** random.uniform(-1, 1.3)
+        for side, length in zip(sides, (1, 5), strict=True):
+            requests = sum(random.random() < rate * length / 200 for _ in range(200))
+            if requests:
+                side[Operation(f"user{number}", "", "get", "pods")] = Traffic(requests, 0, requests, requests, 0, 1)
+    found = find_differences(make_clients(sides[0]), make_clients(sides[1]), 0.2)
+    assert max(one.evidence for one in found.clients) < 10

@@ -55,6 +55,8 @@ _MIN_SHARE = 0.02
 """Minimum share in all differences of a client with a sentence."""
 _MIN_FACTOR = 1.5
 """Minimum factor of the rate of a client with a sentence."""
+_MIN_EVIDENCE = 10.0
+"""Minimum `Difference.evidence` of a client with a sentence. Among 10,000 clients with random requests, none has so much."""
 _MIN_GONE_REQUESTS = 5.0
 """Minimum number of requests expected in the period for calling a client gone. Fewer may be missing by chance."""
 _MAX_GONE = 5
@@ -99,7 +101,9 @@ class _PeriodWriter:
         """Return the sentences about differences, the largest first."""
         differences = self._comparison.differences
         clients = [
-            found for found in differences.clients if found.share >= _MIN_SHARE and self._factor(found) >= _MIN_FACTOR
+            found
+            for found in differences.clients
+            if found.share >= _MIN_SHARE and found.evidence >= _MIN_EVIDENCE and self._factor(found) >= _MIN_FACTOR
         ][:_MAX_SENTENCES]
         ranked = [(found.share, self._describe_client(found)) for found in clients]
         slowdown = differences.slowdown
@@ -122,7 +126,7 @@ class _PeriodWriter:
         return sentences
 
     def _describe_other_new_clients(self, described: Sequence[Difference]) -> Iterator[str]:
-        """Yield a sentence about the new clients that have no sentence of their own."""
+        """Yield a sentence about the new clients that are not in `described`."""
         others = [found for found in self._comparison.differences.clients if found.is_new and found not in described]
         if others:
             requests = sum(found.now.requests for found in others)
