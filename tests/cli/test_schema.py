@@ -22,6 +22,7 @@ LOAD = str(ROOT / "fixtures" / "simulate" / "load.yaml")
 REQUEST = ["list", "pods", "-A", "--as", "system:serviceaccount:ci:runner"]
 UID = "125c5eed-b6b0-4f1d-a392-14523ea511ba"
 BUSY = ROOT / "fixtures" / "propose" / "single-flow"
+SERVERS = ROOT / "fixtures" / "simulate" / "incidents"
 AUDIT_LOG = str(ROOT / "fixtures" / "replay" / "live" / "audit.log.gz")
 OUTPUTS = {
     "config-output": [["config"], ["config", "--isolated"], ["config", "--suggest-clusters"]],
@@ -62,6 +63,13 @@ OUTPUTS = {
         ["replay", AUDIT_LOG, "--by", "user,group"],
         ["replay", AUDIT_LOG, "--where", "user=nobody", "--since", "2026-11-22", "--until", "2h"],
         ["replay", AUDIT_LOG, "--kubernetes", "1.21", "--compare", "defaults:1.36"],
+        ["replay", AUDIT_LOG, "--baseline", "60s"],
+        [
+            "replay",
+            *(str(SERVERS / f"{name}.log.gz") for name in ("list-heavy", "leases-captured")),
+            *("-f", str(SERVERS / "list-heavy.objects.json")),
+            *("-f", f"2026-11-23T16:54:00Z={SERVERS / 'leases-captured.objects.json'}"),
+        ],
         ["replay", AUDIT_LOG, "--where", "status=429", "--where", "user=carol", "--each"],
         ["replay", AUDIT_LOG, "--where", "user=", "--since", "79s", "--until", "60s", "--each"],
     ],
