@@ -81,7 +81,8 @@ def resolve_periods(
     """Return the baseline and the compared period within one log. Both are cut to the time that the log covers.
 
     Without `since`, the compared period is the last hour of the log (or the last hour before `until`). If the log is not
-    longer than that, it is the rest of the log after a baseline at its start. A duration ends where the period starts.
+    longer than that, the baseline is its start, but at most half of the log, and the period is the rest. A baseline that
+    is a duration ends where the period starts.
 
     Raises UserError if both overlap, or if the log has no time for one of them.
     """
@@ -103,8 +104,7 @@ def resolve_periods(
     compared = _cut(compared, covered)
     if period.start >= period.end:
         raise UserError(
-            f"{_OPTION}: the log is not longer than the baseline. It covers {_describe(covered)}: name the period to compare"
-            " with --since, or a shorter baseline"
+            f"{_OPTION}: the log has nothing in the period to compare (--since, --until). It covers {_describe(covered)}"
         )
     if compared.start >= compared.end:
         raise UserError(
@@ -119,7 +119,7 @@ def resolve_periods(
 def _find_start(end: int, duration: int, covered: LogPeriod) -> int:
     """Return the start of the compared period without --since, for a baseline of this duration."""
     start = end - DEFAULT_PERIOD
-    return start if start > covered.start else covered.start + duration
+    return start if start > covered.start else covered.start + min(duration, (end - covered.start) // 2)
 
 
 def _cut(period: LogPeriod, covered: LogPeriod) -> LogPeriod:

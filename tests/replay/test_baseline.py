@@ -120,21 +120,22 @@ def test_periods(
     assert all(abs(a - b) <= 1 for sides in zip(found, expected, strict=True) for a, b in zip(*sides, strict=True))
 
 
-def test_short_log_begins_with_the_baseline() -> None:
+@pytest.mark.parametrize(("text", "seconds"), [("10s", 10), ("30s", 30), ("24h", 30), ("59s", 30)])
+def test_short_log_begins_with_the_baseline(text: str, seconds: int) -> None:
     extent = Extent(100, START, START + 60_000_000)
-    compared, period = resolve_periods(parse_baseline("10s"), None, None, extent)
-    assert compared == LogPeriod(START, START + 10_000_000)
-    assert period == LogPeriod(START + 10_000_000, START + 60_000_001)
+    compared, period = resolve_periods(parse_baseline(text), None, None, extent)
+    assert compared == LogPeriod(START, START + seconds * 1_000_000)
+    assert period == LogPeriod(START + seconds * 1_000_000, START + 60_000_001)
 
 
 @pytest.mark.parametrize(
     ("text", "since", "until", "message"),
     [
-        ("24h", None, None, "the log is not longer than the baseline"),
+        ("24h", "1h", "50m", "the log has nothing in the period to compare"),
         ("1m", "2h", None, "the log has nothing in the baseline"),
         ("30s/10s", "20s", None, "overlap"),
         ("10s/30s", None, None, "the start must be before the end"),
-        ("10s", "20s", "2h", "the log is not longer"),
+        ("10s", "20s", "2h", "the log has nothing in the period to compare"),
     ],
 )
 def test_impossible_periods(text: str, since: str | None, until: str | None, message: str) -> None:
@@ -307,7 +308,7 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_report_names_the_largest_difference_first(engine: str, log: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["replay", str(log), "--isolated", "--engine", engine, "--baseline", "100s"]
+    command = ["replay", str(log), "--isolated", "--engine", engine, "--since", at(100), "--baseline", "24h"]
     assert run([*command, "--timezone", "Europe/Berlin"]) == 0
     printed = capsys.readouterr().out.splitlines()
     assert printed[0].startswith("mallory is new: 11 requests/s (91% of all), ")
@@ -324,7 +325,24 @@ def test_report_names_the_largest_difference_first(engine: str, log: Path, capsy
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_json_has_names_and_numbers(engine: str, log: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["replay", str(log), "--isolated", "--engine", engine, "--baseline", "100s", "--format", "json"]) == 0
+    assert (
+        run(
+            [
+                "replay",
+                str(log),
+                "--isolated",
+                "--engine",
+                engine,
+                "--since",
+                at(100),
+                "--baseline",
+                "24h",
+                "--format",
+                "json",
+            ]
+        )
+        == 0
+    )
     found = json.loads(capsys.readouterr().out)
     first, *_ = found["clients"]
     assert (first["user"], first["new"], first["requestsFactor"]) == ("mallory", True, None)
@@ -343,7 +361,7 @@ def test_another_log_as_the_baseline(engine: str, log: Path, capsys: pytest.Capt
     (log.parent / "old.log").write_text("".join(line for line in lines_of_log if is_before(line)), encoding="utf-8")
     (log.parent / "new.log").write_text("".join(line for line in lines_of_log if not is_before(line)), encoding="utf-8")
     results = []
-    for arguments in (["audit.log", "--baseline", "100s"], ["new.log", "--baseline", "old.log"]):
+    for arguments in (["audit.log", "--since", at(100), "--baseline", "24h"], ["new.log", "--baseline", "old.log"]):
         assert run(["replay", *arguments, "--isolated", "--engine", engine, "--format", "json"]) == 0
         results.append(json.loads(capsys.readouterr().out)["clients"])
     for one, other in zip(*results, strict=True):
@@ -397,7 +415,7 @@ def test_new_operation_of_a_known_client(log: Path, capsys: pytest.CaptureFixtur
     events += [request(105 + number / 50, verb="deletecollection") for number in range(200)]
     events += [request(105, f"guest-{name}", verb="watch") for name in "abcdefgh"]
     write_log(log, events)
-    assert run(["replay", str(log), "--isolated", "--baseline", "100s"]) == 0
+    assert run(["replay", str(log), "--isolated", "--since", at(100), "--baseline", "24h"]) == 0
     first, second, third, *_ = capsys.readouterr().out.splitlines()
     assert first.startswith("mallory is new: ")
     assert second.startswith("alice sends 11x as many requests: 1.0 -> 11/s (")

@@ -94,7 +94,7 @@ _BY_HELP = "Group the requests by these, separated by commas: user, group, userP
         ("what a branch would have changed", "apflint replay audit.log -f manifests/ --compare git:main:manifests"),
         (
             "a configuration that changed at 14:00",
-            "apflint replay audit.log -f old/ -f 2026-03-01T14:00:00Z=new/",
+            "apflint replay audit.log -f old.yaml -f 2026-03-01T14:00:00Z=new.yaml",
         ),
         ("an upgrade of Kubernetes", "apflint replay audit.log --kubernetes 1.33 --compare defaults:1.36"),
         ("a load to edit and to simulate", "apflint replay audit.log -f manifests/ --write-load load.yaml"),
