@@ -262,15 +262,16 @@ def describe_imbalance(report: ReplayReport) -> Iterator[str]:
     found = find_imbalance(report.by_server)
     if found is None:
         return
-    name = found.traffic.server
-    rejected = (
-        f", and {format_share(found.traffic.rejected, found.rejected)} of the rejections" if found.rejected else ""
-    )
+    shares = [
+        f"{format_share(found.traffic.requests, found.requests)} of the requests",
+        f"{format_share(found.traffic.seat_microseconds, found.seat_microseconds)} of the seat-seconds",
+    ]
+    if found.traffic.rejected:
+        shares.append(f"{format_share(found.traffic.rejected, found.rejected)} of the rejections")
     yield (
-        f"Imbalance: API server {name} has {format_share(found.traffic.requests, found.requests)} of the requests and"
-        f" {format_share(found.traffic.seat_microseconds, found.seat_microseconds)} of the seat-seconds of"
-        f" {found.servers} API servers{f', and {rejected} of the rejections' if rejected else ''}. The even share is {format_share(1, found.servers)}. To spread the connections, use"
-        " --goaway-chance of kube-apiserver, the load balancer, or a restart of the clients."
+        f"Imbalance: of {found.servers} API servers, {found.traffic.server} has {join_words(shares, 'and')}. The even share is"
+        f" {format_share(1, found.servers)}. To spread the connections, use --goaway-chance of kube-apiserver, the load balancer, or"
+        " a restart of the clients."
     )
 
 
