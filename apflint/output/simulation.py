@@ -231,7 +231,7 @@ def report_simulation(
     order = [name for name, _ in list_verdicts(result)]
     yield Only(HTML, _draw_levels(sorted(levels, key=lambda level: order.index(level.name)), result))
     notes = list(list_notes(result))
-    yield Only(DOCUMENTS, [Prose(notes)])
+    yield Only(DOCUMENTS, [Prose(tuple(notes))])
     idle = [level.name for level in result.levels if not level.attempts]
     if idle:
         notes.insert(0, f"No requests: {join_words(idle, 'and')}.")
