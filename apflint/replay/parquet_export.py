@@ -11,7 +11,7 @@ import duckdb
 from apflint.named_tuple import NamedTuple
 from apflint.replay.database_tables import DISTINGUISHER
 from apflint.replay.duckdb_engine import DuckDatabase
-from apflint.replay.reduction_sql import quote
+from apflint.replay.sql_text import quote
 from apflint.user_error import UserError
 
 if TYPE_CHECKING:
