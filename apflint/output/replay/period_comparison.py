@@ -62,8 +62,8 @@ _MIN_GONE_REQUESTS = 5.0
 _MAX_GONE = 5
 _MAX_LEVELS = 3
 """Maximum number of priority levels with a sentence about rejections."""
-_PIPE_CELLS = 60
-"""Maximum width of a name in cells if there is no terminal."""
+_MAX_NAME_CELLS = 100
+"""Maximum width of a name in sentences, and in tables if there is no terminal, in cells."""
 
 _RATES_NOTE = (
     "Before the arrow: the baseline. REQUESTS/S: requests for each second, X: as a multiple of the baseline. SEATS: seat-seconds"
@@ -279,7 +279,7 @@ class _PeriodWriter:
         return Table(columns, rows, title, notes, keys=len(names))
 
     def _shorten(self, name: str) -> str:
-        return shorten(name, _PIPE_CELLS) if self._style.width is None and name else name or "-"
+        return shorten(name, _MAX_NAME_CELLS) if self._style.width is None and name else name or "-"
 
     def tabulate_levels(self) -> Table:
         """Return the table of priority levels with their requests, rejections, waits and seats on both sides."""
@@ -356,7 +356,7 @@ def report_periods(comparison: PeriodComparison, style: Style, top: int = 10) ->
 
 def _name_client(found: Difference) -> str:
     users = f" ({found.users} users)" if found.users > 1 else ""
-    return f"{found.operation.user or '-'}{users}"
+    return f"{shorten(found.operation.user, _MAX_NAME_CELLS) or '-'}{users}"
 
 
 def _name_request(found: Difference) -> str:
@@ -364,8 +364,8 @@ def _name_request(found: Difference) -> str:
 
 
 def _describe_operation(found: Difference) -> str:
-    agent = f" with {found.operation.agent}" if found.operation.agent else ""
-    return f"{_name_request(found)}{agent}"
+    agent = f" with {shorten(found.operation.agent, _MAX_NAME_CELLS)}" if found.operation.agent else ""
+    return f"{shorten(_name_request(found), _MAX_NAME_CELLS)}{agent}"
 
 
 def _find_level(report: ReplayReport, name: str) -> LevelTraffic | None:

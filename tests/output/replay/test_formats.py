@@ -194,12 +194,18 @@ def test_many_users_and_flow_schemas_do_not_wrap(tmp_path: Path) -> None:
         assert count_cells(row) <= width
 
 
+@pytest.mark.parametrize("options", [["--by", "user,userAgent"], ["--since", "0s", "--baseline", "1h"]])
 @pytest.mark.parametrize("form", ["text", "markdown", "html"])
-def test_names_of_users_are_never_markup(form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_names_of_users_are_never_markup(
+    form: str, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     changes = {"userAgent": EVIL, "responseStatus": {"code": 429}, "annotations": None}
-    log = write_log(tmp_path / "audit.log", [event(user={"username": EVIL, "groups": []}, **changes)])
-    assert run(["replay", str(log), "--isolated", "--format", form, "--by", "user,userAgent"]) == 0
+    evil = [event(auditID=str(number), user={"username": EVIL, "groups": []}, **changes) for number in range(9)]
+    before = event(requestReceivedTimestamp="2026-11-22T05:49:10Z", user={"username": f"gone {EVIL}", "groups": []})
+    log = write_log(tmp_path / "audit.log", [before, *evil])
+    assert run(["replay", str(log), "--isolated", "--format", form, *options]) == 0
     printed = capsys.readouterr().out
+    assert "alert" in printed
     assert "\x1b" not in printed
     assert "\u202e" not in printed
     assert "##[" not in printed
