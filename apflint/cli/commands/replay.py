@@ -188,16 +188,18 @@ def replay(
     """
     zone = parse_zone(timezone) if timezone is not None else UTC
     dimensions = parse_dimensions(by) if by is not None else ()
-    is_document = output_format in ("markdown", "html")
-    options.reject_combinations(
-        {"--each": each},
-        {"--by": by is not None, "--top": top is not None, f"--format {output_format}": is_document},
-    )
-    options.reject_combinations({"--compare": compared}, {"--each": each, "--by": by is not None, "--history": history})
-    written: dict[str, object] = {"--write-load": write_load, "--write-parquet": write_parquet}
-    options.reject_combinations(written, {"--compare": compared, "--each": each})
-    options.reject_combinations(
-        {"--baseline": baseline}, {"--compare": compared, "--each": each, "--by": by is not None, **written}
+    _reject_combinations(
+        {
+            "--each": each,
+            "--by": by is not None,
+            "--top": top is not None,
+            "--compare": compared,
+            "--baseline": baseline,
+            "--history": history,
+            "--write-load": write_load,
+            "--write-parquet": write_parquet,
+            f"--format {output_format}": output_format in ("markdown", "html"),
+        }
     )
     if top is not None and top < 1:
         raise UserError("--top must be at least 1")
@@ -272,6 +274,22 @@ def replay(
     if report is not None:
         sys.stdout.write(_render(report, shown))
     return _report_problems(coverage, is_shown=report is not None and output_format != "json")
+
+
+_EXCLUSIVE = {
+    "--each": ("--by", "--top", "--format markdown", "--format html"),
+    "--compare": ("--each", "--by", "--history"),
+    "--write-load": ("--compare", "--each"),
+    "--write-parquet": ("--compare", "--each"),
+    "--baseline": ("--compare", "--each", "--by", "--write-load", "--write-parquet"),
+}
+"""Options that cannot be combined with the option of the key."""
+
+
+def _reject_combinations(given: Mapping[str, object]) -> None:
+    """Raise UserError for options that exclude each other. Options that are not set have the value None, false or empty."""
+    for name, others in _EXCLUSIVE.items():
+        options.reject_combinations({name: given[name]}, {other: given.get(other) for other in others})
 
 
 def _is_log_of_server(files: list[AuditLogFile], unsupported: Mapping[str, object]) -> bool:
