@@ -14,13 +14,14 @@ from typing import Any
 from apflint.user_error import UserError
 
 _LIST_KEYS = ("items", "records", "events", "results")
-"""Keys of the lists in Kubernetes lists, Azure event hubs, `aws logs filter-log-events` and `aws logs get-query-results`."""
+"""Keys under which the list is in a Kubernetes list, a batch of an Azure event hub, and the outputs of
+`aws logs filter-log-events` and `aws logs get-query-results`, in this order."""
 _AKS_CATEGORIES = ("kube-audit", "kube-audit-admin")
 _TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[T ]\S+ (?:(?:UTC|[+-]\d\d:?\d\d) )?(?=\{)", re.ASCII)
 _GKE_TYPE = "google.cloud.audit.AuditLog"
 _GKE_SERVICE = "k8s.io"
 _GKE_PREFIX = "io.k8s."
-"""Prefix of `methodName` for requests to kube-apiserver. Other methods manage the cluster itself."""
+"""Prefix of `methodName` for requests to kube-apiserver. Methods without this prefix manage the GKE cluster."""
 _STATUS_OF_GRPC = {
     0: 200,
     1: 499,
@@ -50,21 +51,21 @@ def strip_timestamp(line: str) -> str:
 
 
 def unwrap_list(value: object) -> object:
-    """Return the list in a Kubernetes list or a batch of log records. Return other values unchanged."""
+    """Return the items if the value is a Kubernetes list or a batch of log records. Return all other values unchanged."""
     if isinstance(value, dict):
         return next((value[key] for key in _LIST_KEYS if isinstance(value.get(key), list)), value)
     return value
 
 
 def is_other_log(value: object) -> bool:
-    """Return whether a value is an Azure log record of another category than audit events, such as `kube-scheduler`."""
+    """Return whether a value is an Azure log record that contains no audit event, such as a record of `kube-scheduler`."""
     return isinstance(value, dict) and "properties" in value and value.get("category") not in (None, *_AKS_CATEGORIES)
 
 
 def unwrap_event(value: object) -> object:
-    """Return the audit event in a log record. Return values that are not log records unchanged.
+    """Return the audit event in a log record of a hosted control plane. Return values that are not log records unchanged.
 
-    Raises UserError for log records without a readable audit event.
+    Raises UserError if a log record has no readable audit event.
     """
     if isinstance(value, list):  # maybe a row of CloudWatch Logs Insights, a list of fields
         message = _find_field(value, "@message")
@@ -88,7 +89,7 @@ def unwrap_event(value: object) -> object:
 
 
 def find_server(value: object) -> str:
-    """Return the name of the API server in a log record, or an empty string. Raw audit events do not have it."""
+    """Return the name of the API server in a log record, or "" if there is no name. Raw audit events do not name the server."""
     name: object = None
     if isinstance(value, list):
         name = _find_field(value, "@logStream")
@@ -103,8 +104,9 @@ def _convert_google_record(record: dict[str, Any]) -> dict[str, object]:
     """Return a record of Cloud Audit Logs as an audit event without groups, duration and URI.
 
     `resourceName` is GROUP/VERSION/[namespaces/NAMESPACE/]RESOURCE[/NAME][/SUBRESOURCE], and the core group is `core`. The
-    last part of `methodName` is the verb. The status is a gRPC code. The record does not show whether a request with code
-    8 (429) reached authorization, so only evictions are assumed to. Raises UserError for a record of another service.
+    last part of `methodName` is the verb. The status is a gRPC code. For code 8 (HTTP status 429), the record does not show who
+    rejected the request. An eviction is assumed to be rejected after authorization, by a PodDisruptionBudget. Other requests are
+    assumed to be rejected before authorization, by API Priority and Fairness. Raises UserError for a record of another service.
     """
     payload = record["protoPayload"]
     method, path = payload.get("methodName"), payload.get("resourceName")
@@ -150,7 +152,7 @@ def _convert_google_record(record: dict[str, Any]) -> dict[str, object]:
 
 
 def _get_object(fields: dict[str, Any], key: str) -> dict[str, Any]:
-    """Return the JSON object at `key`, empty if absent or null. Raises UserError for another type."""
+    """Return the JSON object at `key`, or {} if it is absent or null. Raises UserError if the value is not an object."""
     value = fields.get(key)
     if value is not None and not isinstance(value, dict):
         raise UserError(f'"{key}" must be a JSON object')
@@ -158,7 +160,7 @@ def _get_object(fields: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def _is_google_record(value: dict[str, Any]) -> bool:
-    """Return whether a log record is from Cloud Audit Logs. Exports to BigQuery and some sinks omit `@type`."""
+    """Return whether a log record is from Cloud Audit Logs. Records in BigQuery and in some sinks have no `@type`."""
     payload = value.get("protoPayload")
     return isinstance(payload, dict) and (
         str(payload.get("@type", "")).endswith(_GKE_TYPE)
@@ -168,7 +170,7 @@ def _is_google_record(value: dict[str, Any]) -> bool:
 
 
 def _find_field(row: list[Any], name: str) -> str | None:
-    """Return the value of a field in a row of CloudWatch Logs Insights, or None."""
+    """Return the value of a field in a row of CloudWatch Logs Insights, or None if the row does not have the field."""
     for field in row:
         if isinstance(field, dict) and field.get("field") == name and isinstance(field.get("value"), str):
             return str(field["value"])
