@@ -73,7 +73,7 @@ class LoggedRequest(NamedTuple):
     def is_rejected(self) -> bool:
         """Return whether API Priority and Fairness rejected the request.
 
-    Requests that were executed can also get status 429, such as evictions that a PodDisruptionBudget refuses.
+        Requests that were executed can also get status 429, such as evictions that a PodDisruptionBudget refuses.
         """
         return self.status == 429 and self.flow_schema is not None and self.execution is None
 
