@@ -53,7 +53,7 @@ _LIVE_HELP = "Read the metrics, dumps and objects of the API servers that kubect
 _WATCH_HELP = "With --live: read the metrics again after this time, such as 60s, and show rates. A terminal shows them until Ctrl-C."
 _FORMATS = (*FORMATS, "html")
 _FORMATS_WITH_TABLES = ("text", "json", "markdown", "html")
-"""Formats that show the state of the server, too. In other formats, missing metrics are printed as notes."""
+"""Formats that show findings and the state of the server. For all other formats, missing metrics are printed as notes."""
 _MIN_WATCH_SECONDS, _MAX_WATCH_SECONDS = 1, 600
 
 
@@ -63,7 +63,7 @@ def parse_doctor_format(name: str) -> str:
 
 
 def parse_watch(text: str) -> float:
-    """Parse the time between two snapshots, such as `60s`. Raises UserError for another form."""
+    """Return the seconds between two snapshots, given as in `60s`. Raises UserError if `text` does not have this form."""
     seconds = parse_duration(text)
     if seconds is None or not _MIN_WATCH_SECONDS <= seconds <= _MAX_WATCH_SECONDS:
         raise UserError(f'"{text}" is not a time from 1s to 10m, such as 60s')
@@ -180,7 +180,7 @@ class _Observed(NamedTuple):
     objects: Effective | None = None
     """The objects of the running cluster, or None if they are unknown."""
     coverage: tuple[str, ...] = ()
-    """Sentences about API servers that were not asked."""
+    """Sentences about API servers whose metrics were not read."""
     notes: tuple[str, ...] = ()
     reading: PrometheusReading | None = None
     """The data that was read from Prometheus, or None without --prometheus."""
@@ -188,7 +188,7 @@ class _Observed(NamedTuple):
 
 def _answer(question: _Question, observed: _Observed) -> Answer:
     """Return the report about API servers."""
-    if not observed.servers:  # with --watch, no server may answer for a time
+    if not observed.servers:  # possible with --watch, while no server answers
         return Answer("No API server answers.\n", errors=observed.notes)
     settings, output_format, current = question.settings, question.output_format, observed.objects
     release = settings.kubernetes if "kubernetes" in settings.origins else current.release if current else None
@@ -216,14 +216,14 @@ def _answer(question: _Question, observed: _Observed) -> Answer:
     reading = observed.reading
     text = _render(states, report, conclusion, output_format, how, description, reading, is_selected=is_selected)
     status = exit_code_of(report, Output(output_format, settings.fail_on, exit_zero=question.exit_zero))
-    # Some causes have no finding: those about storage, lists and differences between servers.
+    # Causes about storage, lists and differences between servers have no finding. So their warnings also determine the status.
     if conclusion.warnings and settings.fail_on in ("warning", "info") and not question.exit_zero:
         status = ExitCode.FINDINGS
     return Answer(text, tuple(notes), status=status)
 
 
 def _diagnose_live(question: _Question, kubectl: KubectlOptions, watch: float | None) -> int:
-    """Report on all API servers that answer, once, or on a terminal with --watch until Ctrl-C."""
+    """Print one report about all API servers that answer. With --watch on a terminal, repeat it until the user presses Ctrl-C."""
     from apflint.sources.live_servers import read_live_servers, watch_live_servers
 
     if watch is not None and question.output_format == "text" and sys.stdout.isatty():
@@ -245,7 +245,7 @@ def _diagnose_live(question: _Question, kubectl: KubectlOptions, watch: float | 
 
 
 def _apply_cluster(settings: Settings, name: str) -> Settings:
-    """Return the settings for a cluster. The cluster's release and seats count as set by the user."""
+    """Return the settings with the release and the seats of a cluster, marked as values that the user has set."""
     cluster = find_cluster(settings, name)
     origins = {field: name for field in ("kubernetes", "server_concurrency") if getattr(cluster, field) is not None}
     return apply_cluster(settings, cluster)._replace(origins={**origins, **settings.origins})
