@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 def write_atomically(path: str, data: bytes, verify: Callable[[], None] = lambda: None) -> None:
     """Replace the content of a file, or create the file. If writing fails, the file is unchanged.
 
-    If `path` is a symbolic link, the target of the link is replaced. Permissions are kept, and the owner if the system
-    permits it. Devices and pipes are written to directly.
+    If `path` is a symbolic link, the target of the link is replaced. The permissions of the file are kept. Its owner is kept if
+    the system permits this. Data for devices and pipes is written to them directly.
 
     `verify` is called just before the replacement, and may raise an exception to prevent the replacement. Raises
     OSError if the file cannot be written, and ValueError if the path contains a NUL character.
@@ -54,15 +54,15 @@ def _copy_owner_and_mode(status: os.stat_result, descriptor: int) -> None:
         with suppress(PermissionError):  # only root may change the owner
             os.fchown(descriptor, status.st_uid, status.st_gid)
     if hasattr(os, "fchmod"):  # Windows has fchmod since Python 3.13
-        os.fchmod(descriptor, stat.S_IMODE(status.st_mode))  # after chown, which clears set-user-ID bits
+        os.fchmod(descriptor, stat.S_IMODE(status.st_mode))  # must follow fchown, which clears set-user-ID bits
 
 
 @contextmanager
 def _delay_termination() -> Iterator[None]:
-    """Delay SIGTERM and SIGHUP until the body ends. Otherwise, these signals would leave a temporary file behind.
+    """Delay SIGTERM and SIGHUP until the body of the `with` statement ends, so that no temporary file is left behind.
 
-    Signals that are ignored or have a handler are not delayed. Only the main thread receives signals, so other threads
-    delay nothing.
+    Signals that are ignored or have a handler are not delayed. Only the main thread receives signals, so in other threads, this
+    does nothing.
     """
     received: list[int] = []
     numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 _SCHEMA = 1
 _MAX_VALUE_CHARACTERS = 200
-"""Maximum length of `BaselineEntry.value`. Longer values are lists on one line, for which the start is sufficient."""
+"""Maximum number of characters of `BaselineEntry.value`. Longer values are long lists on one line. Their start is sufficient to
+identify a finding."""
 
 
 class BaselineEntry(NamedTuple):
@@ -31,7 +32,7 @@ class BaselineEntry(NamedTuple):
     """`FlowSchema/name`, or the name of the file if the finding is not about an object."""
     field: str
     value: str
-    """The value as written in the manifest, without quotes. For a value with several lines, the key."""
+    """The value as written in the manifest, without quotes. If the value has several lines, its key."""
 
 
 class BaselineComparison(NamedTuple):
@@ -93,9 +94,9 @@ def hide_known_findings(
 ) -> BaselineComparison:
     """Remove known findings from a report. An entry with the count n hides at most n findings.
 
-    `rules` are the rules that ran, and `objects` the files and objects that were read, as in `BaselineEntry.object`
-    (None means all). An entry is stale if its rule ran, its object was read, and its count is greater than the number
-    of findings.
+    `rules` are the rules that ran. `objects` are the files and objects that were read, written as in `BaselineEntry.object` (None
+    means all). An entry is stale if its rule ran, its object was read, and its count is greater than the number of findings that
+    the entry identifies.
     """
     remaining = Counter(known)
     kept: list[Finding] = []

@@ -1,4 +1,4 @@
-"""Checks several clusters that share manifests. A finding that several clusters have is reported once, with their names."""
+"""Checks several clusters that share manifests. If several clusters have the same finding, it is reported once, with their names."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Cluster(NamedTuple):
     """The name in the settings, or "" for the manifests that belong to no cluster of the settings."""
     members: tuple[str, ...]
     context: tuple[str, ...] = ()
-    """Inputs of the cluster in which no findings are reported."""
+    """Names of further inputs of the cluster, in which no findings are reported."""
     kubernetes: Release = NEWEST
     assumptions: Assumptions = Assumptions()
 
@@ -48,9 +48,9 @@ def check_clusters(
 ) -> Report:
     """Check each cluster, and return one report about the inputs `reported`.
 
-    The release and the assumptions of each cluster replace those of `options`. Clusters that differ only in their names
-    are analyzed once. `elsewhere` are inputs that also belong to clusters outside of `clusters`. Their suppressions are
-    not reported as unused, because these clusters may need them.
+    The release and the assumptions of each cluster replace the values in `options`. If clusters differ only in their names, they
+    are analyzed only once. `elsewhere` are inputs that also belong to clusters which are not in `clusters`. Suppressions in these
+    inputs are not reported as unused, because the other clusters may need them.
     """
     loaded = [part for name, parts in inputs.items() if name in reported for part in parts]
     sources = {part.source for part in loaded}
@@ -74,7 +74,7 @@ def check_clusters(
         (rule, problem._replace(clusters=tuple(sorted(problem.clusters, key=position.__getitem__))))
         for rule, problem in merge_problems(found)
     ]
-    # If all objects belong to clusters, the release of the project has no effect.
+    # The report names only releases that are used. If all objects belong to clusters, this excludes the release of the project.
     used = {
         cluster.kubernetes
         for cluster in clusters
@@ -130,7 +130,7 @@ class _Validation:
 def merge_problems(found: Iterable[tuple[tuple[str, ...], list[tuple[str, Problem]]]]) -> list[tuple[str, Problem]]:
     """Merge the problems of several clusters: equal messages of a rule at the same place are one problem.
 
-    `found` contains pairs of the names of clusters and their problems. A problem is a pair of rule ID and `Problem`.
+    `found` contains (names of clusters, problems of these clusters). A problem is (rule ID, `Problem`).
     """
     merged: dict[Hashable, list[tuple[str, Problem]]] = {}
     for names, problems in found:
@@ -145,8 +145,8 @@ def merge_problems(found: Iterable[tuple[tuple[str, ...], list[tuple[str, Proble
 def _merge(problems: Sequence[Problem]) -> Problem:
     """Merge problems of several clusters that have the same message.
 
-    Notes and help that differ between clusters get the name of the cluster. A fix edits a file that clusters share, so
-    it is kept only if it is equal for all of them.
+    If notes or help differ between clusters, they get the name of the cluster. A fix edits a file that the clusters share, so it is
+    kept only if all clusters have the same fix.
     """
     first = problems[0]
     if not first.clusters:

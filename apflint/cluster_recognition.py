@@ -32,7 +32,7 @@ _MAX_NAME_LENGTH = 100
 
 
 class KustomizedDirectory(NamedTuple):
-    """The facts about a kustomization that indicate clusters."""
+    """Facts about the kustomization of a directory, from which clusters are recognized."""
 
     references: tuple[str, ...] = ()
     """Files and directories that the kustomization lists as resources, bases or components."""
@@ -42,7 +42,7 @@ class KustomizedDirectory(NamedTuple):
 
 
 class RepositoryLayout(NamedTuple):
-    """The files of a repository that indicate its clusters."""
+    """Facts about the files of a repository, from which its clusters are recognized."""
 
     objects: Mapping[str, Collection[ObjectKey]]
     """Kind and name of the objects of each file that contains APF objects."""
@@ -79,10 +79,11 @@ class _ClusterDirectory(NamedTuple):
 
 
 def find_sibling_directories(file: str, other: str) -> tuple[str, str] | None:
-    """Return the directories of two files that may belong to different clusters, or None if one contains the other.
+    """Return two directories that may belong to different clusters: one contains `file`, the other contains `other`.
 
-    The directories are those right below the closest common parent. If the path of a file has a directory such as
-    `overlays` below that parent, the directory below `overlays` is returned.
+    They are the directories directly below the closest common parent of both files. If a path has a directory such as `overlays`
+    below this parent, the directory directly below `overlays` is returned instead. Return None if the directory of one file
+    contains the other file.
     """
     first, second = file.split("/")[:-1], other.split("/")[:-1]
     common = 0
@@ -102,16 +103,16 @@ def _join_to_cluster(parts: list[str], common: int) -> str:
 def suggest_clusters(layout: RepositoryLayout) -> Suggestion:
     """Recognize clusters: directories below one of `_CONTAINERS`, kustomize overlays, and directories that define the same objects.
 
-    If several directories in a directory define the same object, the directory is divided. Otherwise, it is one cluster
-    with all files that it contains or references. Overlays with the same name for different applications belong to one
-    cluster, unless they define the same object. Fewer than two clusters are not reported.
+    If several subdirectories of a directory define the same object, the subdirectories are different clusters. If not, the
+    directory is one cluster with all files that it contains or references. Overlays of different applications that have the same
+    name belong to one cluster, unless they define the same object. If fewer than two clusters are found, return no clusters.
     """
     parts = [_find_part(directory, layout) for directory in sorted(_find_directories(layout))]
     parts = [part for part in parts if part.files]
     splits = [part for part in parts if not _is_divided(part, parts, layout)]
     roots = [part for part in splits if not any(_includes(other, part) for other in splits)]
     clusters = tuple(_number_names(sorted(_group(roots, layout))))
-    if len(clusters) < 2:  # one cluster needs no settings
+    if len(clusters) < 2:  # a repository for a single cluster needs no tables [[cluster]]
         return Suggestion((), ())
     members = frozenset[str]().union(*(part.files for part in roots))
     return Suggestion(clusters, _cover(layout.objects.keys() - members, layout))
@@ -120,9 +121,9 @@ def suggest_clusters(layout: RepositoryLayout) -> Suggestion:
 def render_cluster(
     name: str, paths: Iterable[str], header: str = "cluster", *, kustomization: str | None = None
 ) -> str:
-    """Return a table `[[cluster]]` in TOML, with `kustomize` instead of `paths` if a kustomization builds its objects.
+    """Return a table `[[cluster]]` in TOML. If `kustomization` is not None, it has the key `kustomize` instead of `paths`.
 
-    The paths are valid Unicode (`is_unicode`).
+    `is_unicode` must be true for all paths.
     """
     objects = f"paths = [{', '.join(map(_write_string, paths))}]"
     if kustomization is not None:
@@ -131,16 +132,17 @@ def render_cluster(
 
 
 def _write_string(text: str) -> str:
-    """Return a string of TOML in printable ASCII, without a CI command.
+    """Return a TOML string in printable ASCII, in which CI commands are escaped.
 
-    JSON has the same escapes, except that it writes characters beyond U+FFFF as surrogates (TOML 1.0.0, "String").
+    JSON strings are TOML strings, except for characters above U+FFFF: JSON escapes them as surrogates, which TOML does not allow
+    (TOML 1.0.0, "String").
     """
     chars = (json.dumps(char)[1:-1] if char <= "\uffff" else f"\\U{ord(char):08x}" for char in text)
     return f'"{"".join(chars)}"'.replace("##", "#\\u0023")
 
 
 def is_unicode(path: str) -> bool:
-    """Return whether settings can contain a path: TOML cannot express bytes that are not UTF-8 (lone surrogates)."""
+    """Return False if the path has bytes that are not UTF-8 (lone surrogates), which a TOML file cannot contain."""
     return not any("\ud800" <= char <= "\udfff" for char in path)
 
 
@@ -181,13 +183,13 @@ def _pair_directories(layout: RepositoryLayout) -> set[tuple[str, str]]:
     for file in sorted(layout.objects, key=lambda file: file.split("/")[:-1]):
         for key in layout.objects[file]:
             files_of[key].append(file)
-    # In this order, the last file of a directory is next to the first file of its sibling directory.
+    # The files are sorted by directory, so the last file of a directory and the first file of its sibling are neighbors.
     pairs = (find_sibling_directories(*pair) for files in files_of.values() for pair in pairwise(files))
     return {pair for pair in pairs if pair is not None}
 
 
 def _find_part(directory: str, layout: RepositoryLayout) -> _ClusterDirectory:
-    """Return a cluster directory: the files below it, and all files that its kustomizations reference, directly or not."""
+    """Return a cluster directory: the files below it, and all files that its kustomizations reference directly or indirectly."""
     inside = {path for path in layout.kustomizations if _is_below(path, directory)}
     seen, files = _follow(inside, layout)
     files |= {file for file in layout.objects if _is_below(file, directory)}
@@ -199,7 +201,7 @@ def _find_part(directory: str, layout: RepositoryLayout) -> _ClusterDirectory:
 
 
 def _follow(directories: Collection[str], layout: RepositoryLayout) -> tuple[set[str], set[str]]:
-    """Return the directories and the files that kustomizations reference, directly or through others."""
+    """Return (directories, files) that the kustomizations of `directories` reference directly or through other kustomizations."""
     seen, pending, files = set(directories), sorted(directories), set[str]()
     while pending:
         for path in layout.kustomizations[pending.pop()].references:
@@ -212,7 +214,10 @@ def _follow(directories: Collection[str], layout: RepositoryLayout) -> tuple[set
 
 
 def _list_built(directories: Collection[str], layout: RepositoryLayout) -> Iterator[str]:
-    """Yield the directories to build: those that change APF objects, unless another such directory references them."""
+    """Yield the directories to build: directories whose kustomization changes APF objects.
+
+    If a directory to build references another such directory, the latter is omitted.
+    """
     referenced = {path for directory in directories for path in layout.kustomizations[directory].references}
     for directory in sorted({*directories} - referenced):
         seen, files = _follow({directory}, layout)
@@ -238,7 +243,10 @@ def _cover(files: Collection[str], layout: RepositoryLayout, below: Collection[s
 
 
 def _is_divided(part: _ClusterDirectory, parts: Iterable[_ClusterDirectory], layout: RepositoryLayout) -> bool:
-    """Return whether a directory consists of several clusters: it contains or references several, and defines an object twice."""
+    """Return whether a directory consists of several clusters.
+
+    This is true if it contains or references several cluster directories, and they define an object twice.
+    """
     inner = [other for other in parts if other is not part and _includes(part, other)]
     return len(inner) > 1 and _has_duplicates(part.files, layout)
 
@@ -255,7 +263,10 @@ def _has_duplicates(files: Iterable[str], layout: RepositoryLayout) -> bool:
 
 
 def _group(roots: list[_ClusterDirectory], layout: RepositoryLayout) -> Iterator[SuggestedCluster]:
-    """Yield a cluster for each directory. Directories of one name become one cluster, unless they are different clusters."""
+    """Yield a cluster for each directory. Directories with the same name become one cluster, unless they are different clusters.
+
+    They are different clusters if they define the same object, or if several of them are separate (`_is_separate`).
+    """
     by_name: defaultdict[str, list[_ClusterDirectory]] = defaultdict(list)
     for root in roots:
         by_name[root.directory.rpartition("/")[2]].append(root)
@@ -269,13 +280,16 @@ def _group(roots: list[_ClusterDirectory], layout: RepositoryLayout) -> Iterator
 
 
 def _is_separate(directory: str) -> bool:
-    """Return whether a directory is not a part of another cluster: in `clusters`, or deeper below one of `_CONTAINERS`."""
+    """Return whether a directory is a separate cluster, even if other directories have the same name.
+
+    This is true if its parent is named `clusters`, or if it is more than one level below a directory in `_CONTAINERS`.
+    """
     *parents, parent = directory.rpartition("/")[0].split("/")
     return parent == _CLUSTERS or not _CONTAINERS.isdisjoint(parents)
 
 
 def _number_names(clusters: Iterable[SuggestedCluster]) -> Iterator[SuggestedCluster]:
-    """Yield the clusters. Append a number to the names that are equal because of replaced characters."""
+    """Yield the clusters. If names are equal after characters that are not allowed were replaced, append numbers to them."""
     used: set[str] = set()
     for cluster in clusters:
         numbered = (f"{cluster.name[: _MAX_NAME_LENGTH - 5]}-{number}" for number in count(2))
@@ -300,5 +314,5 @@ def list_parents(path: str) -> Iterator[str]:
 
 
 def _is_below(path: str, directory: str) -> bool:
-    """Return whether a path is a directory or in it."""
+    """Return whether a path is equal to `directory`, or inside `directory`."""
     return path == directory or path.startswith(f"{directory}/") or not directory

@@ -1,4 +1,4 @@
-"""Fixes of findings: operations on an object or, if the finding is not about an object, edits of the text.
+"""Fixes of findings. A fix consists of operations on an object. If the finding is not about an object, it consists of text edits.
 
 Rules suggest fixes, and `apflint.edit` applies them.
 """
@@ -69,11 +69,12 @@ class Edit(NamedTuple):
 
 
 class Fix(NamedTuple):
-    """A fix of a finding."""
+    """A change that removes a finding."""
 
     title: str
     """The change in the imperative: `rename "queue" to "queues"`."""
     safe: bool
-    """Whether the fix keeps the meaning of an accepted object. For a rejected object: whether the intention is obvious."""
+    """Whether the fix is safe. If the server accepts the object, a safe fix does not change its meaning. If the server rejects it, a
+    safe fix restores what the user obviously intended."""
     operations: tuple[Operation, ...] = ()
     edits: tuple[Edit, ...] = ()

@@ -36,13 +36,13 @@ class Renaming(NamedTuple):
 
     file: str
     kustomization: str
-    """The kustomization that adds the outermost prefix or suffix."""
+    """The kustomization that adds the outermost prefix or suffix, if several kustomizations add one."""
     prefix: str = ""
     suffix: str = ""
 
 
 class Assumptions(NamedTuple):
-    """Assumptions about the cluster that the manifests do not show."""
+    """Assumptions about facts of the cluster that are not in the manifests."""
 
     complete: bool = False
     """Whether the cluster has no objects except the manifests and the built-in objects (closed world)."""
@@ -53,7 +53,7 @@ class Assumptions(NamedTuple):
     one_cluster: bool = False
     """Whether the manifests belong to one cluster, even if sibling directories define the same objects."""
     renamings: tuple[Renaming, ...] = ()
-    """Renamings by kustomizations that do not rename the priority levels in references of FlowSchemas."""
+    """Renamings by kustomizations. A kustomization changes the names of objects, but not the names in references of FlowSchemas."""
 
 
 class DeadParts(NamedTuple):
@@ -61,14 +61,14 @@ class DeadParts(NamedTuple):
 
     parts: tuple[FlowSchemaPart, ...]
     not_analyzed: tuple[FlowSchema, ...]
-    """FlowSchemas that were not analyzed completely, and may have more unreachable parts."""
+    """FlowSchemas that were not analyzed completely. They may have unreachable parts that are not in `parts`."""
 
 
 class Effective:
     """The configuration of an API server after the manifests of a workspace are applied, and facts about it.
 
-    Facts are computed at their first use and stored in this object. In facts about objects, the Document of an
-    object is the dictionary key, because a Document equals only itself.
+    Facts are computed at their first use and stored in this object. Dictionaries about objects have the Document of the object as
+    the key. Two equal objects in different places have different keys, because a Document equals only itself.
     """
 
     def __init__(self, workspace: Workspace, assumptions: Assumptions = Assumptions()) -> None:  # noqa: B008  # immutable
@@ -154,8 +154,8 @@ class Effective:
     def assumed_without(self, documents: Collection[Document]) -> Configuration:
         """Return `assumed` without the manifests of these documents, and with the same priority levels.
 
-        Built-in FlowSchemas that these manifests redefine are restored. This includes the case that
-        `Assumptions.defaults` is false, because the server would create them.
+        Built-in FlowSchemas that these manifests redefine are restored. They are restored even if `Assumptions.defaults` is false,
+        because the server would create them.
         """
         from apflint import builtin
 
@@ -189,7 +189,7 @@ class Effective:
     def _assumed_levels(self) -> tuple[PriorityLevelConfiguration, ...]:
         """A placeholder level for each name that FlowSchemas reference but no file defines. Empty if `Assumptions.complete` is true.
 
-        FlowSchemas of the context count even if manifests replace them, for `assumed_without`.
+        FlowSchemas of the context count even if manifests replace them, because `assumed_without` can restore them.
         """
         if self.assumptions.complete:
             return ()
@@ -222,7 +222,7 @@ class Effective:
 
     @cached_property
     def passages(self) -> ConfigurationComparison:
-        """The comparison of `without_own` with `assumed`. It finds requests that change the FlowSchema between the two."""
+        """The comparison of `without_own` with `assumed`. It finds the requests whose FlowSchema changes from the former to the latter."""
         from apflint.proofs.request_space import REALISTIC
         from apflint.proofs.two_configurations import ConfigurationComparison
 

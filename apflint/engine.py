@@ -50,7 +50,8 @@ class Options(NamedTuple):
     max_findings_per_rule: int = MAX_FINDINGS_PER_RULE
     """Maximum number of findings to report for a rule, file and severity. Further findings are only counted."""
     covered: bool = False
-    """Whether to include covered findings. A covered finding repeats another finding of its rule, but has a separate fix."""
+    """Whether to include covered findings. A covered finding repeats another finding of its rule, but at a different place, with its own
+    fix."""
 
 
 def check(
@@ -58,14 +59,14 @@ def check(
     options: Options = Options(),  # noqa: B008  # immutable
     context: Iterable[tuple[str, str | bytes]] = (),
 ) -> Report:
-    """Check inputs as one configuration. An input is a pair of a name, and text or bytes. Report no findings in the inputs of `context`."""
+    """Check inputs as one configuration. An input is (name, text or bytes). Inputs in `context` are read, but get no findings."""
     return check_loaded(load_inputs(inputs, helm=options.helm), load_inputs(context), options)
 
 
 def check_loaded(loaded: Sequence[Loaded], context: Iterable[Loaded], options: Options) -> Report:
     """Check loaded files as one configuration. Report no findings in the files of `context`."""
 
-    def find() -> Found:  # frees the configuration before positions need memory
+    def find() -> Found:  # at its end, the configuration is freed, before positions need memory
         workspace = build_workspace(loaded, options.kubernetes, context)
         return find_problems(Effective(workspace, options.assumptions), options)
 
@@ -73,7 +74,10 @@ def check_loaded(loaded: Sequence[Loaded], context: Iterable[Loaded], options: O
 
 
 def load_inputs(inputs: Iterable[tuple[str, str | bytes]], *, helm: bool = True) -> list[Loaded]:
-    """Load inputs, given as pairs of a name, and text or bytes. If `helm` is true, split the output of `helm template` on standard input."""
+    """Load inputs, given as (name, text or bytes).
+
+    If `helm` is true and standard input is the output of `helm template`, split it into its templates.
+    """
     loaded: list[Loaded] = []
     for name, content in inputs:
         sources = None
@@ -106,7 +110,7 @@ def find_problems(
 ) -> Found:
     """Return the problems that a report on the configuration contains, except those of suppressions.
 
-    `validate` returns the problems of a rule of the phase `validation`, if the caller already has them.
+    If the caller already has the problems of the phase `validation`, `validate` returns those of a rule, by rule ID.
     """
     with limit_comparisons():
         run = _CheckRun(effective, validate or (lambda rule: list(CHECKS[rule].find(effective))))
@@ -120,7 +124,8 @@ def build_report(loaded: Sequence[Loaded], found: Found, options: Options, kuber
     if options.suppressions and any("apflint" in part.source.text for part in loaded):
         from apflint.suppressions.matching import apply_suppressions
 
-        # The analysis rules did not see rejected objects. Therefore their suppressions are not reported as unused.
+        # If the analysis rules did not see all objects (rejected objects are missing), they may have missed problems. So do not
+        # report suppressions of these rules as unused.
         complete = options.rules if found.is_complete else set(options.rules) - rules_of("analysis")
         with limit_comparisons():
             kept, suppressed, about = apply_suppressions(
@@ -231,7 +236,7 @@ class _CheckRun:
         )
 
     def _is_about_unused(self, rule: str, problem: Problem) -> bool:
-        """Return whether a problem is about the seats of priority levels that APF403 reports as unused, and of no others."""
+        """Return whether a problem is about seats, and all of its priority levels are unused, so that APF403 reports them."""
         return ABOUT_TAKEN_SEATS in CHECKS[rule].tags and all(
             place.document in self._unused_documents for place in problem.places
         )
@@ -242,9 +247,9 @@ class _CheckRun:
 
 
 def _limit(items: Iterable[T], kind: Callable[[T], Hashable], maximum: int) -> Iterator[tuple[T, int]]:
-    """Yield pairs of an item and a number, for at most `maximum` items of each kind.
+    """Yield (item, number), for at most `maximum` items of each kind.
 
-    For the last item of a kind, the number counts the omitted items of this kind. For all items before it, the number is 0.
+    The number is 0, except for the last item of a kind: its number counts the omitted items of this kind.
     """
     groups: dict[Hashable, list[T]] = {}
     counts: Counter[Hashable] = Counter()
@@ -276,7 +281,7 @@ def limit_findings(report: Report) -> Report:
 
 
 def _skipped(loaded: Iterable[Loaded]) -> Iterator[SkippedDocuments]:
-    """Yield what was not checked: the number of other objects by kind, and then templates."""
+    """Yield what was not checked: for each file, the number of documents that are not APF objects by reason, and then templates."""
     for part in loaded:
         for reason, count in part.skipped.items():
             yield SkippedDocuments(part.source.name, reason, count)

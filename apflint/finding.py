@@ -39,7 +39,7 @@ class Cause(NamedTuple):
     reason: str
     """`BadRequest` if the server cannot decode the object."""
     field: str
-    """Path that the API server reports. It can differ from the path of the finding, as `metadata.labels` for every label."""
+    """Path that the API server reports. It can differ from the path of the finding: for a label, the server reports `metadata.labels`."""
 
 
 class Elsewhere(NamedTuple):
@@ -62,7 +62,8 @@ class Problem(NamedTuple):
     covered: bool = False
     """Whether another problem of the rule already reports the mistake, so that only `fix` uses this problem."""
     involves: tuple[ObjectKey, ...] | None = None
-    """The other objects that are involved, including built-in objects, or None if unknown."""
+    """Kind and name of the objects, apart from the object of the problem, that cause it. Built-in objects are included. None if
+    unknown."""
     notes: tuple[str, ...] = ()
     """What the API server does and why it matters, in full sentences."""
     help: str | None = None
@@ -98,7 +99,7 @@ def reject(
     return Problem(place, message, Cause(reason, field or place.field), related, fix, notes=notes, help=help)
 
 
-# The first arguments are the names of error types in `k8s.io/apimachinery/pkg/util/validation/field`.
+# The strings are names of error types in `k8s.io/apimachinery/pkg/util/validation/field`.
 invalid = partial(reject, "FieldValueInvalid")
 required = partial(reject, "FieldValueRequired")
 forbidden = partial(reject, "FieldValueForbidden")
@@ -139,7 +140,7 @@ class Finding(NamedTuple):
     fix: Fix | None
     url: str
     document: Document | None = None
-    """The manifest of the object, or None if the finding is not about an object. The next fields are those of `Problem`."""
+    """The manifest of the object, or None if the finding is not about an object. The next fields are copied from the `Problem`."""
     covered: bool = False
     involves: tuple[ObjectKey, ...] | None = None
     notes: tuple[str, ...] = ()
@@ -148,11 +149,11 @@ class Finding(NamedTuple):
     is_template: bool = False
     clusters: tuple[str, ...] = ()
     more: int = 0
-    """Minimum number of omitted findings of the same rule and file. The report only counts these findings."""
+    """At least this number of findings of the same rule and file are omitted. The report does not contain them."""
 
     @property
     def is_rejected(self) -> bool:
-        """Whether the API server rejects the manifest. The severity in the settings does not matter."""
+        """Whether the API server rejects the manifest. This does not depend on the severity in the settings."""
         return self.apiserver is not None and not self.is_template
 
 
@@ -190,7 +191,7 @@ class Report(NamedTuple):
 
     @property
     def counted_files(self) -> int:
-        """Number of files in a summary: files with objects or, if no file has objects, all files."""
+        """Number of files in a summary: the files with APF objects. If no file has APF objects, all files."""
         return len(self.files_with_objects) or self.files
 
     def count(self, severity: Severity) -> int:

@@ -43,7 +43,7 @@ def check_inputs(inputs: Inputs, get_options: Callable[[], Options]) -> Report:
         report = name_origins(report, inputs.kustomizations)
     is_without_files = words.revisions or (words.is_live and not words.has_manifests)
     findings = (
-        # These findings are not in a file that can be fixed.
+        # Findings in git revisions, in a running cluster and in rendered text are not in a file, so they cannot be fixed.
         finding._replace(fix=None) if is_without_files or finding.file.endswith(RENDERED_SUFFIX) else finding
         for finding in report.findings
     )
@@ -79,7 +79,7 @@ class Checker:
     def check(self, edited: Mapping[str, bytes] = _NO_EDITS, others: Iterable[tuple[str, str | bytes]] = ()) -> Report:
         """Return the report about the files in `Inputs.reported`. `edited` are new contents of files by name.
 
-        `others` are further context files of the manifests that belong to no cluster.
+        `others` are additional context files for the manifests that belong to no cluster of the settings.
         """
         inputs, added = self._inputs, dict(others)
         loaded = self._load({**edited, **added})
@@ -96,8 +96,8 @@ class Checker:
     def check_in_all_clusters(self, edited: Mapping[str, bytes] = _NO_EDITS) -> Report:
         """Return the report about all files of all clusters that contain one of the files in `Inputs.reported`.
 
-        A fix must not cause findings in clusters that `--cluster` does not select. Findings that only such clusters
-        have, and findings in other files, get no fix in this report.
+        The report shows whether a fix causes findings in clusters that `--cluster` does not select. Findings that only such clusters
+        have, and findings in files that are not in `Inputs.reported`, have no fix in this report.
         """
         from apflint.cluster_checking import check_clusters
 
@@ -133,7 +133,7 @@ class Checker:
         from apflint.diff.kubectl_apply import apply_manifests
         from apflint.engine import load_inputs
 
-        # Apply the files to the running cluster as `kubectl apply` does: fields that the files do not set may stay.
+        # Apply the files to the running cluster as `kubectl apply` does, which may keep fields that the files do not set.
         applied = apply_manifests(load_inputs(live.files), members, live.managers, live.kubernetes, live.served)
         return check_loaded(applied.manifests, [*applied.unchanged, *context], options)
 

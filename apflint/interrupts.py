@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def defer_interrupt() -> Iterator[None]:
-    """Delay Ctrl-C: a KeyboardInterrupt inside the block is raised at its end."""
+    """Delay Ctrl-C: if the user presses it inside the block, raise KeyboardInterrupt at the end of the block."""
     if (
         threading.current_thread() is not threading.main_thread()  # only the main thread gets Ctrl-C
         or signal.getsignal(signal.SIGINT) is not signal.default_int_handler

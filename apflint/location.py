@@ -48,7 +48,7 @@ class TextRange(NamedTuple):
 
     @property
     def offsets(self) -> tuple[int, int]:
-        """Start and end in the text of the source."""
+        """Start and end offset in the text of the source."""
         return self.start, self.end
 
     @property
@@ -65,7 +65,7 @@ class Place(NamedTuple):
     key: bool = False
     """Whether the place is the key and not the value."""
     known_offsets: tuple[int, int] | None = None
-    """Start and end of the key if it occurs twice in its mapping, because `path` is then ambiguous. Otherwise None."""
+    """Start and end offset of the key if it occurs twice in its mapping, because `path` is then ambiguous. None if it occurs once."""
 
     def __truediv__(self, step: str | int) -> Place:
         return Place(self.document, (*self.path, step))
@@ -86,7 +86,7 @@ class Place(NamedTuple):
 
     @property
     def offsets(self) -> tuple[int, int]:
-        """Start and end in the text of the source. Parses the text again if its tree is not in memory."""
+        """Start and end offset in the text of the source. Parses the text again if its parsed tree is no longer in memory."""
         return self.known_offsets or self.document.offsets(self.path, key=self.key)
 
     @property
@@ -109,7 +109,7 @@ def field_path(path: Path) -> str:
     text = ""
     for step in path:
         if isinstance(step, str):
-            step = clipped(step)  # noqa: PLW2901  # the step as it is shown
+            step = clipped(step)  # noqa: PLW2901  # only the shortened step is used
         if isinstance(step, int) or "." in step or "/" in step:
             text += f"[{step}]"
         else:

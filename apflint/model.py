@@ -1,7 +1,7 @@
 """FlowSchema and PriorityLevelConfiguration as typed, immutable values with their defaults.
 
-Names follow `k8s.io/api/flowcontrol/v1/types.go`. Assured and nominal concurrency shares, from different API versions,
-are one field here. Defaults follow the servers (`pkg/apis/flowcontrol/*/defaults.go`). Two specs are equal (`==`) if the
+Names follow `k8s.io/api/flowcontrol/v1/types.go`. API versions have either assured or nominal concurrency shares. Here, both are
+the same field. Defaults are the defaults of the server (`pkg/apis/flowcontrol/*/defaults.go`). Two specs are equal (`==`) if the
 server treats them as equal. For example, an absent list equals an empty list.
 """
 
@@ -23,9 +23,9 @@ _T = TypeVar("_T")
 Kind = Literal["FlowSchema", "PriorityLevelConfiguration"]
 
 PRESERVE_ZERO = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares"
-"""Annotation of a level. With this annotation, 0 shares and absent shares mean 0 shares in v1beta3.
+"""Annotation of a priority level. With this annotation, 0 shares and absent shares both mean 0 shares in v1beta3.
 
-Kubernetes 1.29 then rejects the level, and 1.30 accepts it."""
+Kubernetes 1.29 rejects a level with 0 shares. Kubernetes 1.30 and later accept it."""
 SUBJECT_FIELDS = {"User": "user", "Group": "group", "ServiceAccount": "serviceAccount"}
 """Field of a subject that contains its details, by kind of the subject."""
 
@@ -41,7 +41,7 @@ class OwnerReference(NamedTuple):
 
 
 class ObjectMeta(NamedTuple):
-    """The fields of `metadata` that the API server validates when it creates an object."""
+    """The fields of `metadata` that the API server validates when a client creates an object."""
 
     name: str
     generate_name: str
@@ -192,7 +192,7 @@ def build_priority_level(
     metadata = _build_metadata(value.get("metadata") or {})
     spec: Any = value.get("spec") or {}
     version = document.version
-    # Versions before v1beta2 were removed before Kubernetes added the field, so the field is unknown in these versions.
+    # v1alpha1 and v1beta1 were removed before Kubernetes added the field `exempt`, so these versions do not have it.
     has_exempt_field = release.has_exempt_field and version not in ("v1alpha1", "v1beta1")
     limited, exempt = spec.get("limited"), spec.get("exempt") if has_exempt_field else None
     keeps_zero = release.keeps_zero_shares(version, annotated=PRESERVE_ZERO in metadata.annotations)
@@ -218,7 +218,7 @@ def shares_field(version: str) -> str:
 
 
 def _strings(value: list[Any] | None) -> tuple[str, ...]:
-    # Go decodes a null item in a list of strings as "", because encoding/json keeps the zero value.
+    # Go decodes a null item in a list of strings as "": encoding/json does not change the item, and "" is its zero value.
     if not value:
         return ()
     return _intern(tuple(value) if None not in value else tuple([item or "" for item in value]))
@@ -303,11 +303,12 @@ def _build_limited(
     value: dict[str, Any], release: Release, version: str, *, keeps_zero: bool
 ) -> LimitedPriorityLevelConfiguration:
     shares = value.get(shares_field(version))
-    if shares is None:  # in v1, absent shares mean 30, and 0 means 0
+    # In v1, 0 shares stay 0 shares, but absent shares mean the default of 30 shares.
+    if shares is None:
         shares = 0 if keeps_zero and version != "v1" else 30
     response = value.get("limitResponse") or {}
     queuing = response.get("queuing")
-    has_borrowing = release.has_borrowing and version != "v1alpha1"  # v1alpha1 never had the fields
+    has_borrowing = release.has_borrowing and version != "v1alpha1"  # v1alpha1 was removed before borrowing was added
     return LimitedPriorityLevelConfiguration(
         shares=shares if shares or keeps_zero else 30,
         limit_response=LimitResponse(

@@ -13,8 +13,8 @@ def find_data_directory(name: Literal["rules", "schemas"]) -> str:
     FileNotFoundError if both are missing, because the installation is incomplete.
     """
     package = os.path.dirname(os.path.abspath(__file__))
-    # Only a wheel has `_shipped` (`force-include` in pyproject.toml). It is tried first: next to the package in
-    # site-packages, another project may have a directory named `rules`.
+    # Only a wheel has the directory `_shipped` (`force-include` in pyproject.toml). Try it first, because in site-packages, a
+    # directory `rules` next to the package may belong to a different project.
     for path in (os.path.join(package, "_shipped", name), os.path.join(os.path.dirname(package), name)):
         if os.path.isdir(path):
             return path

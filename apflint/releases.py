@@ -35,7 +35,7 @@ SERVER_CONCURRENCY = 400 + 200
 class ApiVersion(NamedTuple):
     """An API version, and the minor releases (29 for 1.29) that introduced, deprecated and removed it.
 
-    None means that no release did so yet.
+    `deprecated` or `removed` is None if no release has deprecated or removed the version yet.
     """
 
     name: str
@@ -101,7 +101,7 @@ class Release(NamedTuple):
     def strict_decoding(self) -> bool:
         """Whether servers reject objects with unknown or duplicate fields. Earlier servers silently drop such fields.
 
-        Source: KEP-2885, on by default (beta) in 1.25. Recorded: 1.21 drops them, 1.25 answers 400.
+        Source: KEP-2885, on by default (beta) in 1.25. Recorded: 1.21 drops unknown fields, 1.25 answers 400.
         """
         return self.minor >= 25
 
@@ -109,7 +109,7 @@ class Release(NamedTuple):
     def has_borrowing(self) -> bool:
         """Whether every served API version has `lendablePercent` and `borrowingLimitPercent` in limited levels.
 
-        Source: KEP-1040, borrowing. Recorded: unknown fields in 1.25, known in 1.26.
+        Source: KEP-1040, borrowing. Recorded: the fields are unknown in 1.25, and known in 1.26.
         """
         return self.minor >= BORROWING_MINOR
 
@@ -117,7 +117,8 @@ class Release(NamedTuple):
     def has_exempt_field(self) -> bool:
         """Whether every served API version has the field `spec.exempt` in levels.
 
-        Its shares are called `nominalConcurrencyShares` even in v1beta2. Source: KEP-1040, 1.28. Recorded: an unknown field in 1.26, known in 1.28.
+        Its field for shares is `nominalConcurrencyShares`, even in v1beta2. Source: KEP-1040, 1.28. Recorded: the field is unknown in
+        1.26, and known in 1.28.
         """
         return self.minor >= EXEMPT_FIELD_MINOR
 
@@ -125,14 +126,14 @@ class Release(NamedTuple):
     def allocates_seats_to_exempt(self) -> bool:
         """Whether the level `exempt` takes part in the allocation of seats to levels, like a limited level.
 
-        Later releases allocate all seats to limited levels. Source: `updateBorrowingLocked` in
-        util/flowcontrol/apf_controller.go, changed in 1.31; recorded on 1.36.2.
+        From 1.31 on, servers allocate all seats to limited levels. Source: `updateBorrowingLocked` in
+        util/flowcontrol/apf_controller.go. Recorded on 1.36.2.
         """
         return EXEMPT_FIELD_MINOR <= self.minor <= 30
 
     @property
     def classifies_watches(self) -> bool:
-        """Whether API Priority and Fairness classifies watches. In earlier releases, it skips all long-running requests.
+        """Whether API Priority and Fairness classifies watches. Earlier releases classify no long-running requests at all.
 
         Source: `WithPriorityAndFairness` in server/filters/priority-and-fairness.go, compared between release tags.
         """
@@ -150,8 +151,8 @@ class Release(NamedTuple):
     def estimates_seats(self) -> bool:
         """Whether servers estimate the number of seats that a request takes.
 
-        If so, a list request may take several seats, and requests wait in the queue with the least estimated work. Otherwise,
-        every request takes one seat, and requests wait in the queue with the fewest requests. Source:
+        If true, a list request may take several seats, and requests wait in the queue with the least estimated work. If false, every
+        request takes one seat, and requests wait in the queue with the fewest requests. Source:
         util/flowcontrol/request/list_work_estimator.go and `shuffleShardLocked` in fairqueuing/queueset/queueset.go, compared between release tags.
         """
         return self.minor >= 23
@@ -175,7 +176,7 @@ class Release(NamedTuple):
 
     @property
     def estimates_seats_by_size(self) -> bool:
-        """Whether the seats of a list follow from the size of the objects. Earlier releases count the objects.
+        """Whether servers compute the seats of a list from the size of the objects. Earlier releases compute them from the number.
 
         Source: feature gate SizeBasedListCostEstimate, on by default since 1.34, which added it.
         """
@@ -210,14 +211,14 @@ class Release(NamedTuple):
     def limits_wait_by_deadline(self) -> bool:
         """Whether a request waits in its queue for at most a quarter of its own timeout.
 
-        Otherwise, it waits for at most a quarter of `--request-timeout`. In these earlier releases, the server checks the time
-        only when another request arrives at the queue. Source:
+        If false, a request waits for at most a quarter of `--request-timeout`. The server then checks the time only when another
+        request arrives at the queue. Source:
         `getRequestWaitContext` in server/filters/priority-and-fairness.go, from 1.28.5 on.
         """
         return self.minor >= 28
 
     def keeps_zero_shares(self, version: str, *, annotated: bool) -> bool:
-        """Return whether 0 shares of a limited level stay 0 instead of becoming the default of 30.
+        """Return whether the server keeps 0 shares of a limited level, instead of replacing them by the default of 30.
 
         `annotated` is true if the object has the preserve-zero annotation, with any value. Servers may still reject 0 shares
         (`allows_zero_shares`). Source: kubernetes/kubernetes pull request 121089. Recorded: 1.28 ignores the annotation. 1.29
@@ -266,8 +267,9 @@ class Release(NamedTuple):
         life = api_version(version)
         if life is None or life.deprecated is None or life.removed is None or self.minor < life.deprecated:
             return None
-        # In recorded warnings about v1beta1, 1.25 suggests v1beta2, and 1.26 suggests v1beta3. About v1beta2, a 1.29 server
-        # that is forced to serve v1beta2 suggests v1beta3, which is deprecated in 1.29. This function returns v1 instead.
+        # Recorded warnings about v1beta1 suggest v1beta2 on 1.25, and v1beta3 on 1.26: the newest version of the release. If a 1.29
+        # server is forced to serve v1beta2, its warning about v1beta2 suggests v1beta3, although 1.29 deprecates it. This
+        # function returns v1 instead.
         return Deprecation(f"1.{life.deprecated}", f"1.{life.removed}", replacement=self.served[0])
 
 

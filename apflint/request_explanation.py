@@ -33,7 +33,7 @@ class Basis(NamedTuple):
     files: tuple[str, ...]
     """Names of the files that define the objects in the manifests, in reading order."""
     built_in: int
-    """Number of built-in objects of the release in the configuration; the manifests do not define these objects."""
+    """Number of built-in objects in the configuration that the manifests do not define."""
     imagined: frozenset[tuple[str, str]]
     """Kind and name of each mandatory object that is missing or unusable. The server uses a built-in substitute."""
 
@@ -71,7 +71,7 @@ class Explainer:
         self._flows: dict[tuple[int, str], RequestFlow] = {}
 
     def explain(self, request: Request, *, reasons: bool = True) -> Explanation:
-        """Return the explanation of a request. If `reasons` is true, it covers every FlowSchema that the server tries."""
+        """Return the explanation of a request. If `reasons` is true, it contains the reasons for every FlowSchema that is tried."""
         resolution = self._classify(request.digest)
         deadline = find_deadline(request.url, request.info)
         considered = explain_resolution(self._configuration, request.digest, resolution) if reasons else ()
@@ -118,9 +118,9 @@ _UID_OPTIONS = {"FlowSchema": "--flow-schema-uid", "PriorityLevelConfiguration":
 
 
 def find_name_by_uid(known: Effective, kind: str, uid: str) -> str:
-    """Return the name of the object with this kind and uid. Raises UserError if no manifest of this kind has it.
+    """Return the name of the object with this kind and uid. Raises UserError if there is no such object.
 
-    Responses have such uids in headers, for example in `X-Kubernetes-PF-FlowSchema-UID`.
+    Responses of the API server contain these uids in headers, for example in `X-Kubernetes-PF-FlowSchema-UID`.
     """
     for manifest in known.workspace.manifests:
         document = manifest.document

@@ -79,12 +79,12 @@ def ids_by_name() -> dict[str, str]:
 
 
 def find_id(text: str) -> str | None:
-    """Return the ID of the rule with this ID (in any case) or name, or None for an unknown rule."""
+    """Return the ID of the rule with this name or ID (in upper or lower case), or None if there is no such rule."""
     return text.upper() if text.upper() in list_ids() else ids_by_name().get(text.lower())
 
 
 def find_rule(text: str) -> Rule:
-    """Return the rule with this ID (in any case) or name. Raises UserError, with suggestions, for an unknown rule."""
+    """Return the rule with this name or ID (in upper or lower case). If there is none, raise UserError with suggestions."""
     rule_id = find_id(text)
     if rule_id is None:
         raise UserError(f'Unknown rule "{clipped(text)}".{_suggest(text)} `apflint rule` lists them all.')
@@ -92,7 +92,10 @@ def find_rule(text: str) -> Rule:
 
 
 def find_family(prefix: str) -> tuple[Rule, ...] | None:
-    """Return the rules whose IDs start with a prefix such as `APF5`, in order. Return None for an ID, and for other text."""
+    """Return the rules whose IDs start with a prefix such as `APF5`, in order.
+
+    Return None if the text is a complete ID, or not a prefix of IDs.
+    """
     prefix = prefix.upper()
     ids = [rule_id for rule_id in list_ids() if prefix.startswith("APF") and rule_id.startswith(prefix)]
     return None if not ids or ids == [prefix] else tuple(map(read_rule, ids))

@@ -31,8 +31,8 @@ def select_rules(
 ) -> tuple[str, ...]:
     """Return the IDs of the rules to run, in the order of `CHECKS`.
 
-    `select` replaces the rules that are enabled by default, and `extend_select` adds rules. If a rule is both selected and
-    ignored, the longer selector decides, because it is more specific. Rules in `off` never run.
+    `select` replaces the rules that are enabled by default, and `extend_select` adds rules. If one selector selects a rule, and
+    another selector ignores the rule, the longer selector decides, because it is more specific. Rules in `off` never run.
     """
     from apflint.checks import CHECKS, OFF, rules_with  # imported on demand
 

@@ -2,8 +2,9 @@
 
     source arguments → sources → configurations → checks or an analysis → output → exit status
 
-Before: `cli/main.py` starts the process, and `cli/fast_path.py` or `cli/app.py` parses the command line and calls the function
-of the command in `cli/commands/`, which calls `run`. The language server reads and checks in the same way (`lsp/workspace.py`).
+Before a run, `cli/main.py` starts the process. Then `cli/fast_path.py` or `cli/app.py` parses the command line and calls the
+function of the command in `cli/commands/`, which calls `run`. The language server reads and checks files in the same way, but
+without `run` (`lsp/workspace.py`).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class Answer(NamedTuple):
     """The result of a command: texts to print, and the exit status."""
 
     text: str = ""
-    """Text for standard output. All other fields are printed to standard error."""
+    """Text for standard output. `notes`, `errors` and `summary` are printed to standard error."""
     notes: tuple[str, ...] = ()
     """Sentences to print first."""
     errors: tuple[str, ...] = ()
@@ -51,14 +52,14 @@ def run(request: InputRequest, find_answer: Callable[[Inputs], Answer]) -> int:
     #    objects that the API servers of one cluster have (`analyze` below).
     answer = find_answer(inputs)
 
-    # 4. and 5. Output and exit status.
+    # 4. and 5. Output and exit status: see `show`.
     errors = (*(error.message for error in inputs.errors), *answer.errors)
     return show(answer._replace(notes=(*inputs.notes, *answer.notes), errors=errors))
 
 
 def show(answer: Answer) -> int:
     """Print an answer, and return the exit status of the process."""
-    # 4. Output. Results go to standard output, and all other text to standard error.
+    # 4. Output. The result (`text`) goes to standard output. Notes, errors and the summary go to standard error.
     for note in answer.notes:
         print_note(note)
     if answer.text:
@@ -67,7 +68,7 @@ def show(answer: Answer) -> int:
     for error in answer.errors:
         print_note(error)
     sys.stderr.write(answer.summary)
-    # 5. Exit status: 2 if something could not be read or written, or else the status of the answer.
+    # 5. Exit status: 2 if there are errors (something could not be read or written), else the status of the answer.
     return ExitCode.ERROR if answer.errors else answer.status
 
 

@@ -22,7 +22,7 @@ def load_schema(kind: str, version: str) -> dict[str, object]:
     """
     import json  # imported on demand
 
-    # The names may come from a manifest, so check them before they become part of a path.
+    # Kind and version may come from a manifest, so check them before they become part of a path.
     if re.fullmatch(r"\w+", kind) and re.fullmatch(r"\w+", version):
         try:
             with open(

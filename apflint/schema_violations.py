@@ -1,7 +1,7 @@
 """Finds the values in an object that violate its JSON Schema: kube-apiserver cannot decode them.
 
-`jsonschema` takes 100 ms to import and puts whole values into its messages. Therefore `find_violations` first reduces an object
-to the values that its schema rejects, and `jsonschema` validates only these values. Valid objects do not need `jsonschema`.
+Importing `jsonschema` takes 100 ms, and its messages contain whole values, which may be huge. So `find_violations` first reduces an
+object to the values that its schema rejects. `jsonschema` validates only these values. Valid objects do not need `jsonschema`.
 """
 
 from __future__ import annotations
@@ -39,15 +39,17 @@ class Violation(NamedTuple):
     got: object
     """The value at `path`."""
     known: tuple[str, ...] = ()
-    """Valid fields of the mapping in this release, in alphabetical order, if `what` is `unknown`. Otherwise empty."""
+    """If `what` is `unknown`, the valid fields of the mapping in this release, in alphabetical order. Empty for all other values of
+    `what`."""
 
 
 def find_violations(value: Mapping[str, object], kind: str, version: str, release: Release) -> tuple[Violation, ...]:
     """Return all values and fields in an object that an API server of this release cannot decode, sorted by path.
 
     `kind` is FlowSchema, PriorityLevelConfiguration or one of their lists. `version` is an API version such as `v1`.
-    The decoder of the server also visits keys alphabetically and items by index. It stops at the first `type`, `range` or
-    `format` violation, and reports unknown fields only if it does not stop. Raises LookupError if there is no schema.
+    The decoder of the server also visits keys in alphabetical order, and items by index. But it stops at the first violation of
+    `type`, `range` or `format`, and reports unknown fields only if there is no such violation. Raises LookupError if there is no
+    schema.
     """
     rejected = _Reducer().reduce(value, _shape(kind, version, release.minor))
     if rejected is None:
@@ -131,7 +133,7 @@ class _Reducer:
         return None
 
     def reject(self, stand_in: object) -> object:
-        """Count a violation that is not an unknown field. Return `stand_in`, or None beyond MAX_VIOLATIONS violations."""
+        """Count a violation that is not an unknown field. Return `stand_in`, or None if there are more than MAX_VIOLATIONS of them."""
         self.other_violations += 1
         return stand_in if self.other_violations <= MAX_VIOLATIONS else None
 
@@ -152,7 +154,8 @@ _PYTHON_TYPES: dict[str | None, type] = {
     "boolean": bool,
     None: object,
 }
-# 0.5 replaces every float, because jsonschema accepts 5.0 as an integer, unlike the API server.
+# Short values that replace rejected values. 0.5 replaces every float: jsonschema would accept 5.0 as an integer, but the API server
+# rejects it.
 _STAND_INS: dict[type, object] = {dict: {}, list: [], str: "", int: 0, bool: True, float: 0.5}
 _WHAT: dict[str, Literal["type", "range", "format"]] = {
     "type": "type",
@@ -160,7 +163,7 @@ _WHAT: dict[str, Literal["type", "range", "format"]] = {
     "maximum": "range",
     "format": "format",
 }
-"""Values of `Violation.what`, by the schema keyword that rejects the value."""
+"""The value of `Violation.what`, by the keyword of the schema that rejects the value."""
 
 
 @lru_cache(maxsize=16)
@@ -173,7 +176,7 @@ def _validator(kind: str, version: str, minor: int) -> Validator:
 
 
 def _locate(path: Iterable[Any], rejected: Any, value: Any) -> tuple[Path, Any]:
-    """Translate a path in the reduced object `rejected`. Return the path and the value in the original object `value`."""
+    """Translate a path in the reduced object `rejected`. Return (path, value at the path) in the original object `value`."""
     steps: list[str | int] = []
     for step in path:
         steps.append(rejected.indices[step] if isinstance(rejected, _Items) else step)

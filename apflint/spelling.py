@@ -38,7 +38,10 @@ _spent: ContextVar[list[int] | None] = ContextVar("_spent", default=None)
 
 
 class TooManyComparisonsError(Exception):
-    """Raised if the words of a run were not compared, because of `MAX_COMPARISON_WORK`. Caches do not keep exceptions."""
+    """Raised if words are not compared, because the comparisons of the run exceed `MAX_COMPARISON_WORK`.
+
+    It is an exception and not a result, because `lru_cache` does not store exceptions.
+    """
 
 
 @contextmanager
@@ -61,7 +64,10 @@ def spend_comparisons(word: str, known: Collection[str]) -> None:
 
 
 def _is_comparable(word: str) -> bool:
-    """Return whether a word is not too long, and the run has not exceeded its limit yet. Thousands of words may follow."""
+    """Return whether a word is short enough to compare, and the run has not exceeded its limit yet.
+
+    The limit is tested first, because thousands of unknown words may follow.
+    """
     spent = _spent.get()
     return len(word) <= _MAX_WORD_LENGTH and (spent is None or spent[0] <= MAX_COMPARISON_WORK)
 
@@ -108,7 +114,7 @@ def is_within_distance(word: str, other: str, maximum: int) -> bool:
         return False
     at = next((index for index, (one, two) in enumerate(zip(word, other, strict=False)) if one != two), None)
     if at is None:
-        return True  # one word is the start of the other
+        return True  # the remaining letters of the longer word are insertions or removals
     if maximum == 0:
         return False
     word, other, left = word[at:], other[at:], maximum - 1
@@ -123,8 +129,8 @@ def is_within_distance(word: str, other: str, maximum: int) -> bool:
 def did_you_mean(word: str, known: Iterable[str], maximum: int = 1) -> str | None:
     """Return `did you mean "x" or "y"?` with at most `maximum` known words, or None if no known word resembles `word`.
 
-    Known words for which other tools use `word` come first. For example, `lint` suggests `check`, although `limits` is
-    more similar.
+    If other tools use `word` for something that a known word means in apflint, this known word comes first. For example, `lint`
+    suggests `check`, although `limits` is more similar.
     """
     from apflint.terms_of_other_tools import translate  # imported for mistakes only
 
@@ -144,7 +150,7 @@ def suggest(word: str, known: Iterable[str], maximum: int = 1) -> str:
 def find_intended(word: str, known: Iterable[str]) -> str | None:
     """Return the known word that `word` equals or clearly misspells, or None if no known word is clearly intended.
 
-    `find_similar` accepts more words than this function, and always returns the intended word first.
+    `find_similar` returns more words than this function. If this function returns a word, it is the first word of `find_similar`.
     """
     try:
         return _find_intended(word, tuple(known)) if _is_comparable(word) else None
@@ -167,7 +173,7 @@ def _find_intended(word: str, known: tuple[str, ...]) -> str | None:
 
 def _is_misspelling(word: str, known: str) -> bool:
     if word.endswith(known):
-        return False  # Unlimited is not a misspelling of Limited
+        return False  # a prefix changes the meaning: Unlimited is not a misspelling of Limited
     is_anagram = len(word) > 3 and sorted(word) == sorted(known)
     return is_anagram or (
         _limit_similarity(word, known) >= _MIN_MISSPELLING_SIMILARITY
@@ -176,7 +182,7 @@ def _is_misspelling(word: str, known: str) -> bool:
 
 
 def _limit_similarity(word: str, other: str) -> float:
-    """Return a number that the similarity of two words does not exceed. This takes a tenth of the time of the similarity."""
+    """Return an upper bound of the similarity of two words. This takes a tenth of the time of `measure_similarity`."""
     common = min(sum(map(other.__contains__, word)), sum(map(word.__contains__, other)))
     return 2 * common / (len(word) + len(other))
 

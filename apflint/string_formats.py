@@ -31,7 +31,7 @@ def check_dns_subdomain(text: str) -> str | None:
 
 
 def check_qualified_name(text: str) -> str | None:
-    """Return why `text` is not a key of a label or annotation, or None if it is valid.
+    """Return why `text` is not a valid key of a label or annotation, or None if it is valid.
 
     Valid keys have the form `name` or `prefix/name`.
 
@@ -52,7 +52,7 @@ def check_qualified_name(text: str) -> str | None:
 
 
 def check_label_value(text: str) -> str | None:
-    """Return why `text` is not a label value, or None if it is valid. Source: `IsValidLabelValue`."""
+    """Return why `text` is not a valid label value, or None if it is valid. Source: `IsValidLabelValue`."""
     if too_long := _check_length(text, 63):
         return f"it {too_long}"
     return None if _LABEL_VALUE.match(text) else f"it {_ALLOWED_CHARACTERS}"

@@ -1,6 +1,6 @@
-"""Translates words of kubectl, ruff, kubeconform, promtool and load generators to those of apflint.
+"""Translates words of kubectl, ruff, kubeconform, promtool and load generators to words of apflint.
 
-Imported only after a mistake.
+The module is imported only if the user writes an unknown word.
 """
 
 from __future__ import annotations
@@ -76,10 +76,10 @@ FAMILIAR_WORDS = {
     "user": "as",
     "workers": "concurrency",
 }
-"""Words of apflint by words of other tools. A translation may include a value: `--json` is `--format json`."""
+"""Words of apflint, by the word of another tool. A translation may include a value: `--json` is `--format json`."""
 
 
 def translate(word: str, known: tuple[str, ...]) -> str | None:
-    """Return the word of apflint for `word`, or None if this word is not in `known`."""
+    """Return the word of apflint for `word`, a word of another tool. Return None if there is none, or if it is not in `known`."""
     translated = FAMILIAR_WORDS.get(word)
     return translated if translated is not None and translated.split(" ")[0] in known else None

@@ -35,7 +35,7 @@ class ShareChange(NamedTuple):
     after: int
     """Shares that the level needs. They are at least `before`."""
     smallest: int
-    """The smallest shares that suffice if no other level changes."""
+    """The smallest shares that give the wanted seats if the shares of all other levels stay the same."""
 
     @property
     def field(self) -> str:
@@ -54,7 +54,7 @@ class WantedSeats(NamedTuple):
 def parse_wanted(texts: Iterable[str]) -> dict[str, int]:
     """Parse texts of the form `LEVEL=SEATS`. Return the seats by level.
 
-    Raises UserError for text in another form, and for a level that occurs twice.
+    Raises UserError if a text does not have this form, or if a level occurs twice.
     """
     wanted: dict[str, int] = {}
     for text in texts:
@@ -70,7 +70,7 @@ def parse_wanted(texts: Iterable[str]) -> dict[str, int]:
 def find_wanted_seats(effective: Effective, wanted: Mapping[str, int]) -> WantedSeats:
     """Return the smallest shares that give each level at least the wanted nominal seats.
 
-    Raises UserError for unknown levels, for levels whose shares cannot be changed, and if no shares give the seats.
+    Raises UserError if a level is unknown, if its shares cannot be changed, or if no shares give the wanted seats.
     """
     levels, limits = effective.configuration.levels, effective.limits
     for name in wanted:

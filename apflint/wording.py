@@ -28,14 +28,17 @@ def join_words(words: Iterable[str], conjunction: str = "or") -> str:
 
 
 def join_some(words: Sequence[str], maximum: int) -> str:
-    """Return a text such as `a, b and 7 more`, with at most `maximum` parts. If words are omitted, the last part is their number."""
+    """Return a text such as `a, b and 7 more`, with at most `maximum` parts.
+
+    If words are omitted, the last part is the number of omitted words.
+    """
     if len(words) > maximum:
         words = [*words[: maximum - 1], f"{len(words) - maximum + 1} more"]
     return join_words(words, "and")
 
 
 def quote_some(values: Sequence[object], maximum: int) -> str:
-    """Return `join_some` of the quoted values. Values that are only counted are not quoted, to save time."""
+    """Return the result of `join_some` for the quoted values. Omitted values are not quoted, to save time."""
     return join_some([*map(quote, values[:maximum]), *map(str, values[maximum:])], maximum)
 
 

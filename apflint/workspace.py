@@ -116,7 +116,7 @@ class Workspace(NamedTuple):
                     yield Place(schema.document, ("spec", "rules", number, "nonResourceRules", index)), part
 
     def string_lists(self) -> Iterator[tuple[Place, str, tuple[str, ...]]]:
-        """Yield each list of strings in resource and non-resource rules: the place of its rule, its field, and its items."""
+        """Yield (place of the rule, name of the field, items) for each list of strings in resource and non-resource rules."""
         for place, rule in self.resource_rules():
             yield place, "verbs", rule.verbs
             yield place, "apiGroups", rule.api_groups
@@ -127,13 +127,13 @@ class Workspace(NamedTuple):
             yield place, "nonResourceURLs", other.non_resource_urls
 
     def limited(self) -> Iterator[tuple[Place, LimitedPriorityLevelConfiguration]]:
-        """Yield the place and value of `spec.limited` of each priority level whose type is Limited."""
+        """Yield (place, value) of `spec.limited` for each priority level of type Limited."""
         for level in self.priority_levels:
             if level.spec.type == "Limited" and level.spec.limited is not None:
                 yield Place(level.document, ("spec", "limited")), level.spec.limited
 
     def queuing(self) -> Iterator[tuple[Place, QueuingConfiguration]]:
-        """Yield the place and value of `queuing` of each priority level that queues requests (response type Queue)."""
+        """Yield (place, value) of `queuing` for each priority level whose limitResponse has the type Queue."""
         for place, limited in self.limited():
             response = limited.limit_response
             if response.type == "Queue" and response.queuing is not None:
@@ -184,8 +184,8 @@ def is_dangling_on_server(schema: FlowSchema) -> bool:
     """Return whether a server reported, in the status of a FlowSchema, that its priority level does not exist.
 
     The server keeps the condition `Dangling` up to date (presyncFlowSchemaStatus in
-    staging/src/k8s.io/apiserver/pkg/util/flowcontrol/apf_controller.go). The status counts only if the FlowSchema is live, or
-    in a list, as `kubectl get` prints it. A status in a file with one object may be outdated.
+    staging/src/k8s.io/apiserver/pkg/util/flowcontrol/apf_controller.go). The status counts only if the FlowSchema was read from a
+    running cluster, or is in a list, as `kubectl get` prints it. The status in a file with a single object may be outdated.
     """
     document = schema.document
     if not ((document.prefix or document.source.is_live) and document.at("metadata", "uid")):

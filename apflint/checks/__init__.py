@@ -44,18 +44,20 @@ rejected objects, and their references to each other. `analysis` finds what acce
 what a running server reports about itself; only `apflint doctor` runs these rules."""
 
 OFF = "off"
-"""The rule runs only if it is selected. Its page contains the same fact, but reading all pages takes time."""
+"""The rule is off by default: it runs only if the user selects it. Its rule page also states this, but the tag avoids reading
+all pages, which takes time."""
 DECODING = "decoding"
 """The rule finds objects that the API server cannot decode. The server then does not validate the object."""
 SELECTS_FIELDS = "selects-fields"
-"""The rule is about a type or kind, which selects the other fields that the API server validates."""
+"""The rule is about the `type` of a level or limitResponse, or the `kind` of a subject. The API server validates other
+fields of the object depending on this value."""
 SINGLE_VALUE = "single-value"
 """The analysis checks single values. It also checks rejected objects, because its findings stay true after the object is
 corrected. Only findings about a rejected value are omitted."""
 ABOUT_CAPTURED_REQUESTS = "about-captured-requests"
-"""The rule is about an effect on captured requests. For an unreachable FlowSchema, APF501 reports, and this rule does not."""
+"""The rule is about an effect on captured requests. It does not report unreachable FlowSchemas, because APF501 reports them."""
 ABOUT_TAKEN_SEATS = "about-taken-seats"
-"""The rule is about seats that a level takes from others. For an unused level, APF403 reports, and this rule does not."""
+"""The rule is about seats that a level takes from other levels. It does not report unused levels, because APF403 reports them."""
 DEPENDS_ON_OTHERS = "depends-on-others"
 """Objects in other files can disprove a finding. This is true for all rules of the phase `analysis`, even without the tag."""
 UNNECESSARY = "unnecessary"
@@ -88,7 +90,7 @@ def analysis(find: Callable[[Effective], Iterable[Problem]], *tags: str) -> Chec
 
 
 def runtime() -> Check:
-    """Return the entry for a rule of the phase `runtime`, which has no function here: see `apflint.doctor.rules`."""
+    """Return the entry for a rule of the phase `runtime`. The entry has no function: `apflint.doctor.rules` has the functions."""
     return Check(lambda _: (), "runtime", frozenset())
 
 

@@ -50,12 +50,12 @@ _MIN_FLOWS = 3
 
 
 def _limited_levels(effective: Effective) -> Iterator[tuple[Place, LimitedPriorityLevelConfiguration]]:
-    """Yield the place and the value of `spec.limited` of each named priority level in the manifests."""
+    """Yield the place and the value of `spec.limited` of each Limited priority level in the manifests that has a name."""
     return ((place, limited) for place, limited in effective.own.limited() if place.document.name)
 
 
 def _queuing_levels(effective: Effective) -> Iterator[tuple[Place, QueuingConfiguration]]:
-    """Yield the place and the value of `queuing` of each priority level in the manifests, if the API server accepts the queues."""
+    """Yield place and value of `queuing` of each priority level in the manifests whose queues and handSize the server accepts."""
     for place, queuing in effective.own.queuing():
         if place.document.name and shuffle_sharding.is_admitted(queuing.queues, queuing.hand_size):
             yield place.at_key(), queuing
@@ -75,7 +75,7 @@ def zero_share_level(effective: Effective) -> Iterator[Problem]:
 
 
 def _describe_zero_shares(limited: LimitedPriorityLevelConfiguration) -> tuple[str, str]:
-    """Return a message and a note about a priority level with 0 shares. The behavior was recorded on Kubernetes 1.36."""
+    """Return (message, note) about a priority level with 0 shares. The behavior was recorded on Kubernetes 1.36."""
     message = "0 shares do not block requests"
     if limited.limit_response.type == "Reject":
         borrowed = "" if limited.borrowing_limit_percent is not None else ", and more with seats that it borrows"
@@ -100,7 +100,7 @@ def _describe_zero_shares(limited: LimitedPriorityLevelConfiguration) -> tuple[s
 
 
 def _shares_place(document: Document) -> Place:
-    """Return the place of the shares of a priority level. If they are absent, return the place of `limited` or `exempt`."""
+    """Return the place of `nominalConcurrencyShares`. If the manifest omits this field, return the place of `limited` or `exempt`."""
     owner = "limited" if document.has("spec", "limited") else "exempt"
     names = ("nominalConcurrencyShares", "assuredConcurrencyShares")
     present = [name for name in names if document.has("spec", owner, name)]
@@ -130,10 +130,10 @@ def seats_taken(effective: Effective) -> Iterator[Problem]:
 
 
 def _new_levels(effective: Effective) -> Iterator[Problem]:
-    """Yield at most one problem for all new priority levels, if together they take seats from the existing levels.
+    """Yield at most one problem for all new priority levels, if they together take seats from the existing levels.
 
-    The existing levels are those of the server and of `context`. Each new level may take only few seats, so the
-    comparison is with the configuration without any of the new levels.
+    Existing levels are the levels of the server and of `context`. A single new level may take only few seats, but many
+    new levels may take many seats. So the comparison is with the configuration without all of the new levels.
     """
     total, default = effective.assumptions.server_concurrency, _default_shares(effective)
     known = default.keys() | {manifest.document.name for manifest in effective.workspace.context}
@@ -176,9 +176,9 @@ def _new_levels(effective: Effective) -> Iterator[Problem]:
 
 
 def _redefined_levels(effective: Effective) -> Iterator[Problem]:
-    """Yield at most one problem for all built-in levels whose shares differ from the release.
+    """Yield at most one problem for all built-in levels whose shares the manifests change.
 
-    The shares must change the seats of levels.
+    There is no problem if the changed shares change the seats of no level by more than `_NOTABLE`.
     """
     default = _default_shares(effective)
     shares = {level.name: level.shares for level in effective.limits.levels}
@@ -210,10 +210,10 @@ def _redefined_levels(effective: Effective) -> Iterator[Problem]:
 
 
 def _compare_seats(effective: Effective, shares: Mapping[str, int]) -> list[SeatChange]:
-    """Compare the seats that levels would have with `shares` (by level name) to their seats in the configuration.
+    """Return the change of the seats of each level from `shares` (by level name) to the shares in the configuration.
 
-    A server with more seats than the default was probably enlarged for new levels. A built-in level of such a server loses
-    seats only if it has fewer seats than on a default server.
+    If a server has more seats than the default, somebody probably raised its limits to have seats for new levels. So for a
+    built-in level of such a server, only seats below those of a default server count as lost.
     """
     total, share_sum = effective.assumptions.server_concurrency, sum(shares.values())
     default, changes = _default_shares(effective), list[SeatChange]()
@@ -262,7 +262,8 @@ def weak_isolation(effective: Effective) -> Iterator[Problem]:
             continue
         schemas = schemas_of[name]
         counts = [count_flows(schema) for schema in schemas]
-        # Without a known FlowSchema, the number of flows is unknown: other files may contain a FlowSchema for the level.
+        # If no known FlowSchema references the level, other files may contain FlowSchemas for it. Then any number of flows is
+        # possible.
         is_unlimited = None in counts or not (schemas or effective.assumptions.complete)
         flows = None if is_unlimited else sum(filter(None, counts))
         busy = _BUSY_FLOWS if flows is None else min(_BUSY_FLOWS, flows - 1)
@@ -359,11 +360,11 @@ def oversized_queues(effective: Effective) -> Iterator[Problem]:
 
 
 def queues_lowered(effective: Effective) -> Iterator[Problem]:
-    """APF608: levels that get fewer queues than the server has for them.
+    """APF608: levels for which the manifest has fewer queues than the running server.
 
-    A superfluous queue is removed when a request in the queue ends. If two requests in the queue hold their seats after
-    their execution, the second one removes another queue (`removeQueueAndUpdateIndexes` in queueset.go; recorded with the
-    Go package of 1.36).
+    The server removes a superfluous queue when a request in the queue ends. If two requests of the queue hold their seats
+    longer than their execution, the end of the second request removes a wrong queue (`removeQueueAndUpdateIndexes` in
+    queueset.go; recorded with the Go package of 1.36).
     """
     built_in = {level.name: queuing_of(level) for level in builtin.load_objects(effective.release).priority_levels}
     live = {

@@ -84,7 +84,7 @@ def _unreadable(workspace: Workspace, kind: str, *notes: str) -> Iterator[Proble
 
 
 def _correct(problem: LoadProblem) -> Fix | None:
-    """Return an unsafe fix that writes the probably intended apiVersion or kind, or None if there is no such value."""
+    """Return an unsafe fix that writes the probably intended apiVersion or kind, or None if no value is probable."""
     if problem.correction is None:
         return None
     old, new = problem.correction
@@ -113,7 +113,7 @@ def duplicate_key(workspace: Workspace) -> Iterator[Problem]:
 
 
 def _unless_lenient(problem: Problem, release: Release) -> Problem:
-    """Return the problem. For servers before 1.25, return it as a warning, because such servers silently accept the object."""
+    """Return the problem. If the release is before 1.25, make the problem a warning: these servers silently accept the object."""
     return problem if release.strict_decoding else problem._replace(apiserver=None, severity="warning")
 
 
@@ -149,7 +149,8 @@ def renamed_field(workspace: Workspace) -> Iterator[Problem]:
             f"field {quote(violation.path[-1])} is named {quote(name)} in {document.version}",
             notes=(effect,),
             help=f"rename it to {quote(name)}",
-            # only the author knows whether 0 means 30 shares (old name) or 0 shares (new name)
+            # Only the author knows whether 0 means 30 shares (under the old name) or 0 shares (under the new name), so this
+            # fix is unsafe.
             fix=rename_field(document, violation.path, name, safe=violation.got != 0),
         )
         yield _unless_lenient(problem, release)
@@ -158,7 +159,8 @@ def renamed_field(workspace: Workspace) -> Iterator[Problem]:
 def _unknown_fields(workspace: Workspace, *, renamed: bool) -> Iterator[tuple[Document, Violation]]:
     """Yield unknown fields.
 
-    If `renamed` is true, yield only fields with another name in other API versions, else only other fields.
+    If `renamed` is true, yield only fields that another API version has under a different name. If it is false, yield only
+    the unknown fields for which this is not true.
     """
     for manifest in workspace.manifests:
         for violation in manifest.violations:
@@ -167,7 +169,7 @@ def _unknown_fields(workspace: Workspace, *, renamed: bool) -> Iterator[tuple[Do
 
 
 def _reject_field(document: Document, violation: Violation, message: str, **details: Any) -> Problem:
-    # The server writes a dot before an unknown field, even before a name with special characters.
+    # In its error message, the server writes a dot before an unknown field, even if the name contains special characters.
     parent, name = field_path(violation.path[:-1]), violation.path[-1]
     field = f"{parent}.{name}" if parent else str(name)
     return bad_request(Place(document, violation.path, key=True), message, field=field, **details)
@@ -226,14 +228,15 @@ def _suggest_nested_subject(document: Document, path: Path) -> str | None:
 
 
 def wrong_type(workspace: Workspace) -> Iterator[Problem]:
-    """APF102: values of another type than their field."""
+    """APF102: values whose type is not the type of their field."""
     for manifest in workspace.manifests:
         document = manifest.document
         violations = [violation for violation in manifest.violations if violation.what != "unknown"]
         for violation in violations:
             path = violation.path
             fix = fix_wrong_type(document, violation)
-            # The server reports the map of labels or annotations instead of the key.
+            # For a wrong label or annotation, the server's error names the field `metadata.labels` or `metadata.annotations`,
+            # without the key.
             is_in_map = path[:2] in (("metadata", "labels"), ("metadata", "annotations"))
             yield bad_request(
                 Place(document, path),

@@ -45,7 +45,7 @@ def unknown_distinguisher(workspace: Workspace) -> Iterator[Problem]:
 
 
 def single_flow(effective: Effective) -> Iterator[Problem]:
-    """APF510: FlowSchemas of several users that make one flow."""
+    """APF510: FlowSchemas that match several users, but put the requests of all users into one flow."""
     for schema in effective.own_flow_schemas:
         level = effective.configuration.levels.get(schema.spec.priority_level_configuration)
         queuing = queuing_of(level) if level is not None else None
@@ -85,13 +85,13 @@ def idle_distinguisher(effective: Effective) -> Iterator[Problem]:
         elif method == "ByNamespace" and len(namespaces) == 1 and ALL not in namespaces:
             (namespace,), several = namespaces, _has_several_users(schema)
             if namespace and not several:
-                continue  # for a single client, each method results in one flow
+                continue  # a single client in a single namespace has one flow with ByUser, too, so there is no better method
             reason = (
                 f"all requests are in the namespace {quote(namespace)}"
                 if namespace
                 else "the FlowSchema matches no request with a namespace"
             )
-            # The user may have intended ByUser.
+            # There is no fix, because the author may have intended ByUser instead of no method.
             fix, advice = None, "use ByUser to separate the clients" if several else None
         else:
             continue

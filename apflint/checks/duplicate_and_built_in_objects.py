@@ -51,7 +51,8 @@ def mandatory_level_changed(workspace: Workspace) -> Iterator[Problem]:
             spec, required = level.spec, next(other.spec for other in built_in if other.name == level.name)
             notes: tuple[str, ...] = ()
             if level.name == "exempt":
-                # Only the fields of spec.exempt may differ: ValidateIfMandatoryPriorityLevelConfigurationObject.
+                # The server accepts differences in `spec.exempt`, but in no other field
+                # (ValidateIfMandatoryPriorityLevelConfigurationObject). So compare without `exempt`.
                 spec, required = spec._replace(exempt=None), required._replace(exempt=None)
                 notes = (
                     ("In the spec, only fields in spec.exempt may differ from the built-in object.",)
@@ -84,7 +85,10 @@ _FIELDS = {
 
 
 def find_differences(value: object, required: object, version: str, path: str = "") -> Iterator[str]:
-    """Yield the fields in which two typed values of the same kind differ: `rules`, `type ("Queue" instead of "Reject")`."""
+    """Yield descriptions of the fields in which two values of the same class differ.
+
+    Examples: `rules`, `type ("Queue" instead of "Reject")`.
+    """
     if value == required:
         return
     fields = getattr(value, "_fields", None)
@@ -104,8 +108,8 @@ def find_differences(value: object, required: object, version: str, path: str = 
 def duplicate_object(effective: Effective) -> Iterator[Problem]:
     """APF402: objects that are defined more than once.
 
-    The manifests of different clusters are often in sibling directories. All objects that two such directories define
-    are one problem, unless the user has declared that the manifests belong to one cluster.
+    The manifests of different clusters are often in sibling directories. So all objects that are defined in both of two
+    sibling directories are one problem, unless the user has declared that the manifests belong to one cluster.
     """
     seen: dict[ObjectKey, list[Document]] = {}
     for document in effective.workspace.documents():
@@ -152,10 +156,10 @@ def suggested_object_overwritten(effective: Effective) -> Iterator[Problem]:
 
 
 def is_restored_by_server(item: FlowSchema | PriorityLevelConfiguration, release: Release) -> bool:
-    """Return whether the object is a suggested one whose spec the API server restores after `kubectl apply`.
+    """Return whether the object is a suggested object whose spec the API server restores after `kubectl apply`.
 
-    If the annotation is not "true", the API server keeps the changed spec (shouldUpdateSpec). If the manifest has no
-    annotation, `kubectl apply` keeps the stored annotation, which is "true".
+    If the autoupdate annotation is not "true", the API server keeps the changed spec (shouldUpdateSpec). If the manifest
+    does not contain the annotation, `kubectl apply` keeps the annotation of the stored object, which is "true".
     """
     value = item.metadata.annotations.get(builtin.AUTOUPDATE)
     is_suggested = item.name in builtin.list_suggested_names(release, item.document.kind)
@@ -173,7 +177,7 @@ def object_deleted_by_server(effective: Effective) -> Iterator[Problem]:
         lifetime = builtin.find_lifetime(document.kind, item.name)
         if lifetime is not None and builtin.is_retired(release, document.kind, item.name):
             note = f"Kubernetes {lifetime[1].name} is the last release with a"
-            # Only the user knows whether the object should stay.
+            # There is no safe fix, because only the user knows whether the object should stay.
             suggestion = 'remove the object, or set the annotation to "false" to keep it'
         yield Problem(
             Place(document, _ANNOTATION),

@@ -32,16 +32,17 @@ _COMMAND = "apflint config --suggest-clusters"
 
 
 def split_duplicates(duplicates: Iterable[Sequence[Document]]) -> tuple[Duplicates, DirectoryPairs]:
-    """Return two groups of duplicates: those in one configuration, and those in sibling directories.
+    """Return two groups of duplicates: duplicates within one configuration, and duplicates in sibling directories.
 
-    `duplicates` contains all definitions of each object. Definitions in a directory and in its subdirectories belong to
-    one configuration. Output of a tool such as Helm is one configuration, whatever its file names are.
+    `duplicates` contains a sequence for each object: all of its definitions. Definitions in a directory and in its
+    subdirectories belong to one configuration. All output of a tool such as Helm belongs to one configuration, whatever the
+    file names are.
     """
     near: Duplicates = []
     pairs: dict[tuple[str, str], Duplicates] = {}
     for documents in duplicates:
         at: dict[str, Document] = {}  # definitions by directory
-        below: dict[str, Document] = {}  # definitions by directory that contains one at any depth
+        below: dict[str, Document] = {}  # by directory: a definition in the directory or in one of its subdirectories
         for document in documents:
             *parents, directory = ["", *list_parents(document.source.name)]
             if document.source.rendered:
@@ -87,12 +88,18 @@ def find_problems(pairs: DirectoryPairs) -> Iterator[Problem]:
 
 
 def _show(path: str) -> str:
-    """Return a path for the start of a message, in quotes unless it is plain: formats and CI systems change other starts."""
+    """Return a path for the start of a message. A path with special characters is quoted.
+
+    Without quotes, output formats and CI systems would change or interpret special characters at the start of a message.
+    """
     return path if re.fullmatch(r"[\w./-]+", path) else json.dumps(path, ensure_ascii=False)
 
 
 def _suggest(pair: tuple[str, str], directories: Collection[str] | None) -> str:
-    """Return help: settings tables for two directories, or the command that prints tables for more `directories`."""
+    """Return help: the settings tables if only two directories are affected, else the command that prints the tables.
+
+    `directories` contains the affected directories if there are more than the two of `pair`.
+    """
     question = "do they configure different clusters? Then add"
     if (
         directories is None

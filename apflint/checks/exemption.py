@@ -1,6 +1,6 @@
-"""APF601: FlowSchemas that exempt too many requests. The server executes exempt requests at once, without any limit.
+"""APF601: FlowSchemas that exempt too many requests. The server executes exempt requests immediately, without any limit.
 
-A request that reaches the priority level `exempt` proves each finding. The request is sent by an outsider, which is a
+Each finding is proven by an example: a request of an outsider that reaches the priority level `exempt`. An outsider is a
 client that is not a part of the system (`apflint.checks.outsiders_in_reserved_levels`).
 """
 
@@ -66,7 +66,10 @@ def _is_rejected(rule: PolicyRulesWithSubjects) -> bool:
 
 
 def _find_cluster_wide_lists(schema: FlowSchema) -> list[tuple[Place, str]]:
-    """Return the nodes and service accounts whose exempt rules match lists of all resources: place and description."""
+    """Return the nodes and service accounts that `schema` exempts from limits when they list any resource in the cluster.
+
+    Each item is (place of the subject, description of the clients).
+    """
     return [
         (place / "subjects" / index, client)
         for place, rule in rules_of(schema)
@@ -98,7 +101,7 @@ def _cluster_wide_lists(clients: list[tuple[Place, str]], proof: Outsider) -> Pr
 
 
 def _named_clients(schema: FlowSchema, outsiders: Sequence[Outsider]) -> Iterator[Problem]:
-    """Yield one problem for all named clients that are exempt."""
+    """Yield one problem for all exempt subjects that match only some users (`Outsiders.named`)."""
     clients = _find_cluster_wide_lists(schema)
     proof = next(filter(_is_cluster_wide_list, outsiders), None)
     if clients and proof is not None:
@@ -129,13 +132,16 @@ def _matches_everything(rule: PolicyRulesWithSubjects) -> bool:
 
 
 def _lists_cluster(rule: ResourcePolicyRule) -> bool:
-    """Return whether a rule matches lists of every resource (at least of the core group) across all namespaces."""
+    """Return whether a rule matches list or watch requests for every resource of the core group, across all namespaces."""
     everything = ALL in rule.resources and not {"", ALL}.isdisjoint(rule.api_groups)
     return rule.cluster_scope and everything and not {"list", "watch", ALL}.isdisjoint(rule.verbs)
 
 
 def _describe_machine(subject: Subject) -> str | None:
-    """Return a description of the nodes or service accounts that a subject matches, or None for users and the platform."""
+    """Return a description of the nodes or service accounts that a subject matches.
+
+    Return None for other subjects, and for service accounts of the platform.
+    """
     if subject.kind == "Group" and subject.group == NODES:
         return _ALL_NODES
     if subject.kind == "ServiceAccount" and subject.service_account is not None:

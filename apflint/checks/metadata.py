@@ -32,7 +32,7 @@ _STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 _MAX_ANNOTATION_BYTES = 256 * 1024
 """Maximum bytes of all annotations of an object (`TotalAnnotationSizeLimitB` in Kubernetes)."""
 _MAX_GENERATED_PREFIX = 58
-"""Maximum bytes of the generateName that a generated name contains. 5 random characters follow (rest.BeforeCreate)."""
+"""Maximum number of bytes of generateName that the server uses. It appends 5 random characters (rest.BeforeCreate)."""
 
 
 def reject_name(
@@ -45,7 +45,7 @@ def reject_name(
     suggestion: str | None = None,
     fix: Fix | None = None,
 ) -> Problem:
-    """Return a problem for a name with a wrong format. `reason` is the clause that `apflint.string_formats` returns."""
+    """Return a problem for a name with a wrong format. `reason` is a clause from a function of `apflint.string_formats`."""
     return invalid(
         place,
         f"{quote(name)} is not a valid {noun}",
@@ -75,7 +75,8 @@ def invalid_metadata(workspace: Workspace) -> Iterator[Problem]:
 def _invalid_name(place: Place, metadata: ObjectMeta) -> Iterator[Problem]:
     name, prefix, kind = metadata.name, metadata.generate_name, place.document.kind
     if prefix:
-        # maskTrailingDash: a name that is generated from a prefix may end in `-`.
+        # A generateName may end in `-`, although a name may not, because random characters follow. Like the server's
+        # maskTrailingDash, replace the end before the check.
         masked = f"{prefix[:-2]}a" if len(prefix) > 1 and prefix.endswith("-") else prefix
         if wrong := check_dns_subdomain(masked):
             yield reject_name(place / "generateName", "generateName", prefix, wrong)
@@ -183,7 +184,7 @@ _HARMFUL = {
     ),
     "managedFields": "With managedFields, server-side apply fails.",
 }
-"""Fields of `metadata` that make requests fail, each with a note that says which requests fail."""
+"""Fields of `metadata` that make requests fail, each with a note about which requests fail."""
 _HARMLESS = ("generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
 _EMPTY_STATUS: tuple[object, ...] = (None, {}, {"conditions": []}, {"conditions": None})
 _MAX_NAMED_FIELDS = 4
@@ -195,10 +196,10 @@ def is_exported(document: Document) -> bool:
 
 
 def server_populated_field(workspace: Workspace) -> Iterator[Problem]:
-    """APF105: fields that the API server sets. Yields one problem for each object, and one for each list exported from a server.
+    """APF105: fields that the API server sets. Yields one problem per object, but only one per list exported from a server.
 
-    Lists of unchanged built-in objects are not reported, because such a list is not the source of an object. Neither
-    are objects of a running cluster. For an exported list on standard input, there are only fixes.
+    Lists of unchanged built-in objects are not reported, because nobody maintains objects in such a list. Objects read
+    from a running cluster are not reported, either. An exported list on standard input is not reported, but has fixes.
     """
     exports: defaultdict[Hashable, list[FlowSchema | PriorityLevelConfiguration]] = defaultdict(list)
     for item in workspace.objects():
@@ -232,7 +233,10 @@ def _populated_paths(document: Document) -> list[Path]:
 
 
 def _report_export(documents: Sequence[Document]) -> Iterator[Problem]:
-    """Yield a problem about all objects of an exported list. Each further object gets a covered problem, which only `fix` uses."""
+    """Yield a problem about all objects of an exported list.
+
+    Each further object gets a covered problem, which is not reported: only `apflint fix` uses it.
+    """
     paths_of = [_populated_paths(document) for document in documents]
     names = dict.fromkeys(str(path[-1]) for paths in paths_of for path in paths)
     notes = [f"The fields are {join_words(names, 'and')}."]
@@ -265,7 +269,7 @@ def duplicate_list_entry(workspace: Workspace) -> Iterator[Problem]:
     )
     for place, name, entries in chain(workspace.string_lists(), finalizers):
         if len(entries) < 2 or len(set(entries)) == len(entries) or ("*" in entries and name != "finalizers"):
-            continue  # APF210 reports lists with "*" and other items
+            continue  # APF210 reports lists that contain "*" and other items
         first: dict[str, Place] = {}
         for index, entry in enumerate(entries):
             duplicate = place / name / index

@@ -1,7 +1,7 @@
 """APF505, APF508, APF513: requests that a FlowSchema seems to be intended for but does not match.
 
-Each finding is proven by a request that goes to another priority level. A request counts only if no earlier FlowSchema
-captures it, because otherwise the suggested change would have no effect.
+Each finding is proven by a missed request that goes to another priority level. A request counts only if no FlowSchema
+before the reported FlowSchema captures it. For other requests, the suggested change would have no effect.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 _ALL = (ALL,)
 _WELL_KNOWN = (("", "pods"), ("apps", "deployments"), ("", "configmaps"))
-"""API groups and resources to try for `*`, before a resource that no FlowSchema names."""
+"""API groups and resources to try first if a list of the rule is `*`. A resource that no FlowSchema names is tried after them."""
 _COLLECTION = ("list", "watch", "deletecollection")
 """`COLLECTION_VERBS` in the order in which to choose them for examples."""
 _PATHS = ("/apis", "/openapi/v3", "/version", "/metrics")
@@ -86,7 +86,7 @@ def non_resource_requests_missed(effective: Effective) -> Iterator[Problem]:
     for schema in effective.own_flow_schemas:
         level = effective.assumed.levels.get(schema.spec.priority_level_configuration)
         if level is None or level.spec.type == "Exempt":
-            continue  # an exemption need not match all requests
+            continue  # if a FlowSchema exempts only resource requests, this is probably intended
         if missed := _confirm(effective, schema, _misses_paths):
             (first, example), *others = missed
             yield Problem(
@@ -102,7 +102,7 @@ def non_resource_requests_missed(effective: Effective) -> Iterator[Problem]:
 def _report_scopes(
     effective: Effective, find: _Find, notes: tuple[str, ...], field: str, value: Value, written: str
 ) -> Iterator[Problem]:
-    """Yield one problem for each FlowSchema with resource rules that lack `field`."""
+    """Yield one problem for each FlowSchema that misses requests because its resource rules lack `field`."""
     for schema in effective.own_flow_schemas:
         if missed := _confirm(effective, schema, find):
             (first, example), *others = missed
@@ -119,7 +119,10 @@ def _report_scopes(
 
 
 def _confirm(effective: Effective, schema: FlowSchema, find: _Find) -> list[tuple[_Candidate, _Example]]:
-    """Return each candidate for which a missed request goes to another priority level, with this request as an example."""
+    """Return (candidate, example) for each candidate that misses a request which goes to another priority level.
+
+    The example is this request.
+    """
     return [
         (candidate, example)
         for candidate in islice(find(schema, effective.proofs.unmentioned), MAX_MISSED_RULES)
@@ -156,7 +159,8 @@ def _misses_cluster_scope(schema: FlowSchema, unmentioned: Unmentioned) -> Itera
 def _misses_namespaces(schema: FlowSchema, unmentioned: Unmentioned) -> Iterator[_Candidate]:
     """Yield resource rules with only clusterScope that seem to be intended also for requests in namespaces."""
     for place, rule, part in resource_rules_of(schema):
-        # A rule for list and watch only may be intended for all namespaces at once.
+        # Without `namespaces`, list and watch requests match if they span all namespaces, which may be intended. So only
+        # the other verbs show that `namespaces` is missing.
         verbs = {"get", "update"} if part.verbs == _ALL else {*part.verbs} - COLLECTION_VERBS
         if not part.cluster_scope or part.namespaces or not verbs:
             continue
@@ -198,8 +202,8 @@ def _list_resources(
 ) -> list[tuple[str, str]]:
     """Return some pairs of API group and resource that a resource rule matches. Pairs that Kubernetes serves come first.
 
-    If `namespaced` is true and the rule matches all resources, groups that may contain cluster-scoped resources are omitted,
-    except the core group.
+    If `namespaced` is true and the rule matches all resources, the result contains no API group that may have cluster-scoped
+    resources, except the core group.
     """
     groups, names = part.api_groups[:MAX_MISSED_VALUES], [*dict.fromkeys(part.resources)][:MAX_MISSED_VALUES]
     if part.resources == _ALL:
@@ -253,7 +257,7 @@ def _find_example(effective: Effective, schema: FlowSchema, candidate: _Candidat
 
 
 def _requesters(subjects: tuple[Subject, ...]) -> tuple[Subject, ...]:
-    """Return some of the subjects, and the group of all service accounts if these subjects include all users."""
+    """Return some of the subjects. If one of them matches all users, also return the group of all service accounts."""
     some = subjects[:MAX_MISSED_SUBJECTS]
     if any(ALL in (subject.user, subject.group) or subject.group == "system:authenticated" for subject in some):
         accounts = some[0]._replace(kind="Group", user=None, group="system:serviceaccounts", service_account=None)
@@ -262,9 +266,9 @@ def _requesters(subjects: tuple[Subject, ...]) -> tuple[Subject, ...]:
 
 
 def _is_limited_to_namespaces(schema: FlowSchema, point: Point) -> bool:
-    """Return whether the FlowSchema intentionally omits other namespaces.
+    """Return whether the FlowSchema is intentionally limited to some namespaces.
 
-    This is true if the FlowSchema matches requests like `point` in some namespaces.
+    This is assumed if the FlowSchema matches requests like `point`, but in other namespaces.
     """
     requester = UserInfo(point.user, point.groups)
     return point.namespace != "" and any(
@@ -280,9 +284,9 @@ def _is_limited_to_namespaces(schema: FlowSchema, point: Point) -> bool:
 def _is_left_to_another(
     effective: Effective, destination: Resolution, rule: PolicyRulesWithSubjects, point: Point
 ) -> bool:
-    """Return whether a FlowSchema of the manifests intentionally captures the request `point`.
+    """Return whether another FlowSchema of the manifests, the `destination` of the request `point`, captures it by intention.
 
-    It must be the `destination` of the request, and have a subject of `rule`.
+    This is assumed if both rules have the subject, and the other FlowSchema is only for requests with or without namespaces.
     """
     matched_by, schema = destination.matched_by, destination.flow_schema
     if matched_by is None or effective.is_built_in(schema):

@@ -1,6 +1,7 @@
 """APF518: requests of outsiders in priority levels that are reserved for the system. APF601 uses the same proofs.
 
-An outsider is a client that sends a request other than the requests of the system (`apflint.evaluate.system_request_rules`).
+An outsider is a client that sends a request which is not a request of the system. `apflint.evaluate.system_request_rules`
+defines the requests of the system.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 _BROAD_GROUPS = (AUTHENTICATED, UNAUTHENTICATED, SERVICE_ACCOUNTS)
 _MAX_TYPICAL_SUBJECTS = 3
-"""Maximum number of subjects of a rule for which typical requests are tried. Candidates and the solver try all subjects."""
+"""Maximum number of subjects of a rule for which typical requests are tried. Candidates and the solver cover all subjects."""
 _TYPICAL_RESOURCES = (
     ("list", "", "pods"),
     ("watch", "", "pods"),
@@ -68,7 +69,7 @@ _PURPOSES = {
 
 
 class Outsider(NamedTuple):
-    """A subject that matches a request of an outsider, and the request. The FlowSchema of the subject captures the request."""
+    """A subject of a FlowSchema, and a request of an outsider that this subject matches and this FlowSchema captures."""
 
     place: Place
     """The place of the subject."""
@@ -82,7 +83,7 @@ class Outsiders(NamedTuple):
     broad: tuple[Outsider, ...]
     """One outsider for each subject that matches nearly all users."""
     named: tuple[Outsider, ...]
-    """One outsider for each rule with other subjects."""
+    """At most one outsider for each rule, from its subjects that are not broad."""
 
 
 def outsiders_in_reserved_level(effective: Effective) -> Iterator[Problem]:
@@ -117,7 +118,7 @@ def find_outsiders(effective: Effective) -> Mapping[Document, Outsiders]:
 
 
 class _OutsiderSearch(NamedTuple):
-    """A claim: some subjects of a rule match a request of an outsider."""
+    """A claim to prove: some subjects of a rule match a request of an outsider."""
 
     claim: Claim
     place: Place
@@ -144,7 +145,7 @@ def _find_candidates(effective: Effective) -> Iterator[FlowSchema]:
 
 
 def _searches(effective: Effective, schema: FlowSchema) -> Iterator[_OutsiderSearch]:
-    """Yield a search for each broad subject, and one for the other subjects of each rule."""
+    """Yield a search for each broad subject of each rule, and one search for all other subjects of the rule together."""
     from apflint.proofs.one_configuration import Claim
 
     system = system_request_rules.find_system_rules(schema, effective.release)
@@ -168,9 +169,10 @@ def _searches(effective: Effective, schema: FlowSchema) -> Iterator[_OutsiderSea
 
 
 def _find_requesters(effective: Effective, schema: FlowSchema) -> tuple[Requesters, ...]:
-    """Return the requesters to search.
+    """Return the requesters whose requests count as requests of outsiders.
 
-    The platform is excluded, unless the FlowSchema redefines a protected FlowSchema with another level.
+    Users of the platform are excluded. They are included only if the FlowSchema redefines a protected FlowSchema and
+    references a different level.
     """
     from apflint.proofs.request_space import ORDINARY, SYSTEM
 
@@ -188,7 +190,10 @@ def _is_platform_user(subject: Subject, among: tuple[Requesters, ...]) -> bool:
 
 
 def _has_only_exceptions(requests: PolicyRulesWithSubjects, exceptions: tuple[PolicyRulesWithSubjects, ...]) -> bool:
-    """Quick test: return True if the rule matches only leases or health checks, and these are exceptions."""
+    """Return True if the rule matches only requests for leases and health checks, and `exceptions` contains their rules.
+
+    This is a quick test: False proves nothing.
+    """
     leases, health = system_request_rules.LEASES, system_request_rules.HEALTH_CHECKS
     urls = {url for entry in health.non_resource_rules for url in entry.non_resource_urls}
     return all(
@@ -200,7 +205,7 @@ def _has_only_exceptions(requests: PolicyRulesWithSubjects, exceptions: tuple[Po
 
 
 def _typical_requests(rule: PolicyRulesWithSubjects, unmentioned: Unmentioned) -> Iterator[Point]:
-    """Yield frequent requests by some subjects of the rule. Perhaps the rule does not match these requests."""
+    """Yield frequent requests by some subjects of the rule. The rule does not necessarily match these requests."""
     from apflint.proofs.candidates import make_requester
     from apflint.proofs.request_space import Point
 

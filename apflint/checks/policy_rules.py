@@ -82,7 +82,7 @@ def wildcard_with_others(workspace: Workspace) -> Iterator[Problem]:
 def unknown_verb(workspace: Workspace) -> Iterator[Problem]:
     """APF211: unknown verbs. All unknown verbs of a list are one finding, because the API server reports the list once.
 
-    Verbs that can be fixed are a separate finding, so that their fix does not depend on the other verbs.
+    If only some verbs can be fixed, they are a separate finding, so that their fix does not depend on the other verbs.
     """
     for place, name, items in workspace.string_lists():
         if name == "verbs" and "*" not in items and not _KNOWN_VERBS.issuperset(items):
@@ -91,7 +91,8 @@ def unknown_verb(workspace: Workspace) -> Iterator[Problem]:
 
 def _reject_verbs(place: Place, verbs: tuple[str, ...], *, is_resource: bool) -> Iterator[Problem]:
     wrong = {index: verb for index, verb in enumerate(verbs) if verb not in _KNOWN_VERBS}
-    # The server maps these methods to verbs. GET and HEAD can also become list and watch (RequestInfoFactory).
+    # The server maps these HTTP methods to verbs. Methods such as GET are missing here, because GET and HEAD can become get,
+    # list or watch (RequestInfoFactory).
     methods = {
         index: _METHODS[verb.lower()]
         for index, verb in wrong.items()
@@ -218,7 +219,7 @@ def impossible_match(effective: Effective) -> Iterator[Problem]:
 
 
 def _raise_severity(problem: Problem, *, has_effect: bool) -> Problem:
-    """Return the problem. If no part of its FlowSchema matches a request, return the problem as an error."""
+    """Return the problem. If its FlowSchema has no effect, because no part of it matches a request, make the problem an error."""
     return problem if has_effect else problem._replace(severity="error")
 
 
@@ -234,7 +235,7 @@ def _find_impossible_values(effective: Effective) -> Iterator[Problem]:
         for index, verb in enumerate(verbs if ALL not in verbs else ()):
             if verb not in _METHOD_VERBS:
                 at = place / "verbs"
-                is_read = has_get and verb in ("list", "watch")  # for paths, the verb is `get`
+                is_read = has_get and verb in ("list", "watch")  # for a path, GET has the verb `get`
                 yield Problem(
                     at / index,
                     f"verb {quote(verb)} matches no non-resource request",
@@ -340,7 +341,7 @@ def _find_wrong_scopes(place: Place, rule: ResourcePolicyRule, known: Sequence[R
             fix=set_field(place.document, path, True, "add clusterScope: true", safe=False),
             help="add clusterScope: true",
         )
-    creates = "create" in rule.verbs  # requests that create a namespace have no namespace
+    creates = "create" in rule.verbs  # other requests for a Namespace object have a namespace, but a create has none
     namespaced = all(resource.namespaced or (is_namespaces(resource) and not creates) for resource in known)
     single = COLLECTION_VERBS.isdisjoint(rule.verbs) and ALL not in rule.verbs
     if namespaced and single and rule.cluster_scope and not rule.namespaces:
@@ -357,7 +358,7 @@ def _find_wrong_scopes(place: Place, rule: ResourcePolicyRule, known: Sequence[R
 
 
 def known_resources(rule: ResourcePolicyRule) -> Sequence[Resource] | None:
-    """Return the resources of a rule, or None if the rule contains `*` or a resource that Kubernetes itself does not serve."""
+    """Return the resources of a rule. Return None if it contains `*`, or a resource that no Kubernetes API group defines."""
     return _known_resources(rule.api_groups, rule.resources)
 
 

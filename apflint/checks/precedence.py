@@ -57,9 +57,10 @@ def reserved_precedence(workspace: Workspace) -> Iterator[Problem]:
 def precedence_tie(effective: Effective) -> Iterator[Problem]:
     """APF503: overlapping FlowSchemas of the same precedence.
 
-    Small groups are searched first, before a large group uses up the budget.
+    Small groups are searched first, so that a large group cannot use up the budget before them.
     """
-    # First, look for groups without computing unreachable FlowSchemas, because most configurations have no groups.
+    # Computing the unreachable FlowSchemas takes time, and most configurations have no groups. So first look for groups
+    # that may include unreachable FlowSchemas.
     groups = _groups(effective, frozenset()) and _groups(effective, effective.unreachable_documents)
     if groups:
         from apflint.proofs.precedence_ties import Budget
@@ -82,9 +83,9 @@ def _groups(effective: Effective, unreachable: frozenset[Document]) -> list[list
 
 
 def _tie(effective: Effective, group: Sequence[FlowSchema], budget: Budget) -> Iterator[Problem]:
-    """Yield a problem for the harmful ties of a group.
+    """Yield a problem for the harmful ties of a group: the tied FlowSchemas treat requests differently.
 
-    Without harmful ties, yield a problem for other ties or for uncompared pairs.
+    If there are no harmful ties, yield a problem for harmless ties, or else for pairs that were not compared.
     """
     from apflint.proofs.precedence_ties import find_ties
 
@@ -96,7 +97,8 @@ def _tie(effective: Effective, group: Sequence[FlowSchema], budget: Budget) -> I
     def is_harmless(first: FlowSchema, second: FlowSchema) -> bool:
         if own.isdisjoint((first.document, second.document)) or not is_treated_alike(first, second):
             return False
-        return _unordered(first.spec.rules) != _unordered(second.spec.rules)  # APF516 reports copies as redundant
+        # Equal rules do not count, because APF516 reports one of two equal FlowSchemas as redundant.
+        return _unordered(first.spec.rules) != _unordered(second.spec.rules)
 
     ties = find_ties(effective.proofs, group, is_harmful, budget)
     harmful = ties.example
@@ -135,7 +137,7 @@ def _problem(
     severity: Severity | None = None,
     certain: bool = True,
 ) -> Problem:
-    """Return a problem at the first FlowSchema in matching order that the manifests contain."""
+    """Return a problem. Its place is the first of `schemas` in matching order that the manifests contain."""
     own_first = sorted(schemas, key=lambda schema: schema.document not in effective.own_documents)
     first, *others = [schema for schema in own_first if not effective.is_built_in(schema)]
     names = [quote(first.name)]

@@ -36,7 +36,7 @@ _RESPONSES = ("Queue", "Reject")
 
 
 def exempt_level_mismatch(workspace: Workspace) -> Iterator[Problem]:
-    """APF301: a level `exempt` of another type than Exempt, or another level of type Exempt."""
+    """APF301: the level `exempt` with a type that is not Exempt, or a level of type Exempt whose name is not `exempt`."""
     for level in workspace.priority_levels:
         place, type_ = Place(level.document, ("spec", "type")), level.spec.type
         if level.name == "exempt" and type_ != "Exempt":
@@ -116,7 +116,10 @@ def _reject_type(release: Release, type_: str) -> Callable[..., Problem]:
 
 
 def _fix_type(place: Place, level: PriorityLevelConfiguration) -> Fix | None:
-    """Return a fix that writes the required type, or None if neither a misspelling nor the other fields confirm the type."""
+    """Return a fix that writes the intended type.
+
+    Return None if the type is neither a misspelling of a valid type nor evident from the other fields of the spec.
+    """
     spec, expected = level.spec, "Exempt" if level.name == "exempt" else "Limited"
     if spec.type:
         return correct_spelling(place.path, spec.type, _TYPES) if find_intended(spec.type, _TYPES) == expected else None
@@ -191,7 +194,7 @@ def _mismatched_queuing(release: Release, place: Place, response: LimitResponse)
 
 
 def _exempt(workspace: Workspace) -> Iterator[tuple[Place, ExemptPriorityLevelConfiguration]]:
-    """Yield the place and the value of `spec.exempt` of levels of type Exempt. Other levels ignore the field."""
+    """Yield the place and the value of `spec.exempt` of levels of type Exempt. The server ignores the field in other levels."""
     for level in workspace.priority_levels:
         if level.spec.type == "Exempt" and level.spec.exempt is not None:
             yield Place(level.document, ("spec", "exempt")), level.spec.exempt
@@ -254,7 +257,10 @@ def hand_larger_than_deck(workspace: Workspace) -> Iterator[Problem]:
 
 
 def _with_default(place: Place, value: int) -> str:
-    """Return `queues 64`, or `queues 64 (default)` if the manifest does not contain the value."""
+    """Return the name and value of the field at `place`, such as `queues 64`.
+
+    If the manifest does not contain the field, mark the value as the default: `queues 64 (default)`.
+    """
     default = "" if place.document.at(*place.path) else " (default)"
     return f"{place.path[-1]} {value:,}{default}"
 
@@ -305,7 +311,7 @@ def hand_size_out_of_range(workspace: Workspace) -> Iterator[Problem]:
 
 
 def forbidden_annotation(workspace: Workspace) -> Iterator[Problem]:
-    """APF312: the annotation for 0 shares in API versions that do not allow it."""
+    """APF312: the annotation that keeps 0 shares in v1beta3, in API versions that do not allow this annotation."""
     for level in workspace.priority_levels:
         version = level.document.version
         if PRESERVE_ZERO in level.metadata.annotations and workspace.release.forbids_preserve_zero_annotation(version):

@@ -1,6 +1,7 @@
-"""APF501, APF502: FlowSchemas that no request reaches, and parts: rules, subjects, resource rules and non-resource rules.
+"""APF501, APF502: FlowSchemas that no request reaches, and parts of FlowSchemas that no request reaches.
 
-`Effective.dead_parts` proves that FlowSchemas and parts are unreachable. This module determines the reasons.
+Parts are rules, subjects, resource rules and non-resource rules. `Effective.dead_parts` proves that FlowSchemas and parts
+are unreachable. This module determines the reasons.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ def _problems(effective: Effective, parts: Sequence[FlowSchemaPart]) -> Iterator
 
 
 def _count_explainable(effective: Effective, parts: Sequence[FlowSchemaPart]) -> int:
-    """Return how many unreachable parts can be explained within the budget: the FlowSchemas that capture their requests."""
+    """Return for how many unreachable parts the FlowSchemas that capture their requests can be found within the budget."""
     if not parts:
         return 0
     formula_work = _FORMULA_WORK * len(effective.assumed.order)
@@ -98,7 +99,7 @@ def _count_explainable(effective: Effective, parts: Sequence[FlowSchemaPart]) ->
 
 
 def _shadowed_by_unknown(effective: Effective, part: FlowSchemaPart) -> Problem:
-    """Return a problem that does not name the FlowSchemas that capture the requests, because finding them exceeds the budget."""
+    """Return a problem without the FlowSchemas that capture the requests of the part, because finding them exceeds the budget."""
     captors, advice = "FlowSchemas or rules", f"remove the unreachable {_kind(part)}"
     if part.rule is None:
         captors, advice = "FlowSchemas", "lower matchingPrecedence, or remove the FlowSchema"
@@ -152,7 +153,7 @@ def _kind(part: FlowSchemaPart) -> str:
 
 
 def _note_names(noun: str, names: Sequence[str]) -> tuple[str, ...]:
-    """Return a note that lists the names, or nothing if there is only one name."""
+    """Return a tuple with one note that lists the names, or () if there is only one name."""
     return (f"The earlier {noun} are {join_some(names, MAX_NAMED + 1)}.",) if len(names) > 1 else ()
 
 
@@ -179,8 +180,8 @@ def _problem(
             Elsewhere(Place(captor.document, ("metadata", "name")), "captures its requests")
             for captor in own[:MAX_NAMED]
         ),
-        # If the level does not exist, the server skips the captor, so the part is reachable. APF401 reports the missing
-        # level.
+        # If the level of a captor does not exist, the server skips the captor, and the part is reachable. So the finding is
+        # only a warning. APF401 reports the missing level.
         severity="warning" if unknown_levels else None,
         involves=None if captors is None else object_keys(captors),
         notes=(*notes, *unknown_levels),

@@ -43,13 +43,13 @@ if TYPE_CHECKING:
 _NAME = ("metadata", "name")
 _MAX_NAMED_SCHEMAS = 3
 _EVERY_REQUEST = {AUTHENTICATED, UNAUTHENTICATED}
-"""Groups of users. Every request has one of both groups."""
+"""Groups of users. Every request has one of these two groups."""
 _ANY_RESOURCE = ResourcePolicyRule((ALL,), (ALL,), (ALL,), cluster_scope=True, namespaces=(ALL,))
 _ANY_PATH = NonResourcePolicyRule((ALL,), (ALL,))
 
 
 def captured_method(effective: Effective) -> Iterator[Problem]:
-    """APF514: non-resource rules whose requests a built-in FlowSchema captures."""
+    """APF514: non-resource rules for which an earlier built-in FlowSchema captures the requests with some HTTP methods."""
     effective_documents = {schema.document for schema in effective.assumed.order}
     for schema in effective.own_flow_schemas:
         for place, rule in rules_of(schema) if schema.document in effective_documents else ():
@@ -102,7 +102,7 @@ def _is_unreachable(effective: Effective, schema: FlowSchema, path: Path) -> boo
 
 
 def _list_classified(urls: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the URLs whose requests the server classifies as non-resource requests."""
+    """Return the URLs without those whose requests the server treats as long-running requests or as resource requests."""
     from apflint.proofs.request_space import is_long_running_path, is_resource_path
 
     return tuple(url for url in urls if not is_long_running_path(url) and not is_resource_path(url.removesuffix(ALL)))
@@ -110,7 +110,7 @@ def _list_classified(urls: tuple[str, ...]) -> tuple[str, ...]:
 
 @once
 def _method_captors(effective: Effective) -> tuple[tuple[FlowSchema, tuple[str, ...]], ...]:
-    """Return the FlowSchema and the methods of each non-resource rule of the built-in FlowSchemas, in matching order.
+    """Return (FlowSchema, HTTP methods) for each non-resource rule of the built-in FlowSchemas, in matching order.
 
     Rules with the method `*` are omitted.
     """
@@ -175,13 +175,14 @@ def _redundant(effective: Effective, schema: FlowSchema, successors: Sequence[Fl
 
 
 def _has_peers(effective: Effective, schema: FlowSchema) -> bool:
-    """Return whether the FlowSchema may be redundant: another FlowSchema gives requests the same treatment."""
+    """Return whether another FlowSchema gives requests the same treatment. If not, the FlowSchema cannot be redundant."""
     level, name = schema.spec.priority_level_configuration, schema.name
     if level not in effective.configuration.levels or name in builtin.list_names(effective.release, "FlowSchema"):
         return False
     if builtin.is_retired(effective.release, "FlowSchema", name):
         return False  # APF705 suggests to remove retired FlowSchemas
-    # With another method, the requests would share a flow with requests that the other FlowSchema matches already.
+    # Flows belong to one FlowSchema. Without ByUser, requests that move to the other FlowSchema would share a flow with
+    # requests that it matches already, so the removal would have an effect.
     if _separates_flows(effective, level) and schema.spec.distinguisher_method != "ByUser":
         return False
     return _count_treatments(effective)[_treatment(effective, schema)] > 1
@@ -193,13 +194,13 @@ def _count_treatments(effective: Effective) -> Counter[Treatment]:
 
 
 def _treatment(effective: Effective, schema: FlowSchema) -> Treatment:
-    """Return the treatment of requests by a FlowSchema. Redundant FlowSchemas have the same treatment as their successors."""
+    """Return how a FlowSchema treats requests. A redundant FlowSchema and its successors treat requests equally."""
     level = schema.spec.priority_level_configuration
     return level, schema.spec.distinguisher_method if _separates_flows(effective, level) else None
 
 
 def _separates_flows(effective: Effective, name: str) -> bool:
-    """Return whether a priority level separates flows: it has two or more queues."""
+    """Return whether a priority level separates flows, because it has two or more queues."""
     return name in _list_separating_levels(effective)
 
 
@@ -210,7 +211,7 @@ def _list_separating_levels(effective: Effective) -> frozenset[str]:
 
 
 def _shows_effect(effective: Effective, schema: FlowSchema) -> bool:
-    """Return whether a typical request shows an effect of the FlowSchema, or no request reaches it."""
+    """Return True if a typical request shows that the FlowSchema has an effect, or if no request reaches the FlowSchema."""
     proofs, treatment = effective.proofs, _treatment(effective, schema)
     has_flows = _separates_flows(effective, treatment[0])
     position = proofs.find_position(schema)
@@ -239,7 +240,7 @@ def _shows_effect(effective: Effective, schema: FlowSchema) -> bool:
             others = islice(proofs.candidates([_match_everything(rule)], ends=(end,)), MAX_REDUNDANCY_TRIALS)
             if has_flows and any(is_split(proofs.resolve(point)) for point in others):
                 return True
-    # Perhaps all typical requests are for unreachable parts.
+    # If no typical request reaches the FlowSchema, other requests may still reach it. Only the proof decides.
     return not is_reached and schema.document in effective.unreachable_documents
 
 
@@ -261,7 +262,7 @@ def _count_parts(schema: FlowSchema) -> int:
 def _configurations(
     effective: Effective, schema: FlowSchema, removed: Collection[Document]
 ) -> tuple[Configuration, Configuration]:
-    """Return the configurations with and without `schema`, both without the FlowSchemas of `removed`.
+    """Return two configurations, with and without `schema`. Both omit the FlowSchemas of the documents in `removed`.
 
     FlowSchemas that match no request of the subjects of `schema` are omitted, which makes proofs fast.
     """
@@ -284,7 +285,10 @@ def _configurations(
 def _find_successors(
     effective: Effective, schema: FlowSchema, before: Configuration, after: Configuration
 ) -> tuple[FlowSchema, ...]:
-    """Return the FlowSchemas that capture the requests if `schema` is removed, or () if `schema` cannot be removed."""
+    """Return the FlowSchemas that capture the requests of `schema` if it is removed.
+
+    Return () if removing `schema` has an effect.
+    """
     from apflint.proofs.one_configuration import Analysis
     from apflint.proofs.two_configurations import ConfigurationComparison
 
@@ -294,12 +298,13 @@ def _find_successors(
         if _treatment(effective, move.to_schema) != treatment:
             return ()
         successors.append(move.to_schema)
-    # For a successor that is unreachable now, APF501 suggests to remove it.
+    # APF501 suggests to remove a successor that is unreachable while `schema` exists. Suggesting to remove both would be wrong.
     analysis = Analysis(before)
     if any(analysis.find_request(other) is None for other in successors if not effective.is_built_in(other)):
         return ()
     if _separates_flows(effective, treatment[0]):
-        # With several successors, the requests of one user would be split into several flows.
+        # Flows belong to one FlowSchema. With several successors, the requests of one user would be in several flows, which
+        # is an effect.
         if len(successors) != 1:
             return ()
         (successor,), wide = successors, _widen(schema)

@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 _LEVEL: Path = ("spec", "priorityLevelConfiguration", "name")
 _NAME: Path = ("metadata", "name")
 _MAX_OTHER_REFERENCES = 10
-"""Maximum number of further places that APF408 names."""
+"""Maximum number of related places of a finding of APF408."""
 MAX_COMPARISONS = 10_000
-"""Maximum number of comparisons of an unknown name with the name of a priority level. Each comparison takes 0.05 ms. If more are
-necessary, no names are compared."""
+"""Maximum number of comparisons of an unknown name with the name of a priority level, to find typos. Each comparison takes
+0.05 ms. If more comparisons would be necessary, APF401 compares no names and suggests no name."""
 
 
 def invalid_level_reference(workspace: Workspace) -> Iterator[Problem]:
@@ -63,7 +63,7 @@ def dangling_priority_level(effective: Effective) -> Iterator[Problem]:
     """APF401: references to priority levels that do not exist."""
     levels, complete = effective.configuration.levels, effective.assumptions.complete
     written = {manifest.document.name for manifest in _manifests(effective, "PriorityLevelConfiguration")}
-    known = {*levels, *effective.configuration.unusable, *written}  # other rules report unusable levels
+    known = {*levels, *effective.configuration.unusable, *written}  # unusable levels exist, and other rules report them
     dangling = [
         schema
         for schema in effective.flow_schemas
@@ -92,7 +92,7 @@ def dangling_priority_level(effective: Effective) -> Iterator[Problem]:
 
 
 def _manifests(effective: Effective, kind: str) -> Iterator[Manifest]:
-    """Yield all manifests of a kind, also of `--context`, including those that the server cannot decode."""
+    """Yield all manifests of a kind, including those of `--context` and those that the server cannot decode."""
     for manifest in (*effective.workspace.context, *effective.workspace.manifests):
         if manifest.document.kind == kind:
             yield manifest
@@ -149,13 +149,13 @@ def unused_priority_level(effective: Effective) -> Iterator[Problem]:
 
 
 def _find_misspelled_levels(effective: Effective) -> frozenset[object]:
-    """Return the names of priority levels that APF401 suggests instead of a misspelled reference."""
+    """Return the names of priority levels that fixes of APF401 write instead of a misspelled reference."""
     fixes = (problem.fix for problem in dangling_priority_level(effective) if problem.fix is not None)
     return frozenset(operation.value for fix in fixes for operation in fix.operations if isinstance(operation, Set))
 
 
 def _find_largest(effective: Effective, unused: Collection[Document]) -> dict[Document | None, Problem]:
-    """Return the problem that APF603 reports if only unused levels count.
+    """Return the problems of APF603 that are only about unused levels: at most one problem of new levels.
 
     The key is the document of the level that takes the most seats.
     """
@@ -188,7 +188,7 @@ def level_after_flow_schema(effective: Effective) -> Iterator[Problem]:
         later = levels.get((document.source.name, schema.spec.priority_level_configuration))
         if later is None or order[later.document] < order[document]:
             continue
-        # If kubectl (in a list), `helm template` or kustomize wrote the file, the author did not choose the order.
+        # Do not report files that kubectl (as a list), `helm template` or kustomize wrote: no author chose their order.
         source = document.source
         if not (document.prefix or later.document.prefix or source.rendered or is_from_helm(source)):
             yield Problem(
@@ -220,13 +220,16 @@ def traffic_to_catch_all(effective: Effective) -> Iterator[Problem]:
                     f"All FlowSchemas that reference catch-all share its {seats}.",
                     "catch-all has no queues: the API server answers 429 at once to requests without a free seat.",
                 ),
-                # Kubernetes' documentation suggests this way to isolate requests, so the advice must keep the isolation.
+                # Kubernetes' documentation suggests `catch-all` for isolating requests, so the help keeps the isolation.
                 help="to isolate these requests, define a small priority level for them; otherwise, use workload-low or global-default",
             )
 
 
 def reference_not_renamed(effective: Effective) -> Iterator[Problem]:
-    """APF408: references to priority levels that a kustomization renames. All references of a kustomization are one problem."""
+    """APF408: references to priority levels that a kustomization renames. Kustomize does not rename the references.
+
+    All broken references of a kustomization are one problem.
+    """
     broken: dict[str, list[_BrokenReference]] = {}
     for reference in _find_broken_references(effective) if effective.assumptions.renamings else ():
         broken.setdefault(reference.renaming.kustomization, []).append(reference)
@@ -261,7 +264,7 @@ class _BrokenReference(NamedTuple):
 
 
 def _find_broken_references(effective: Effective) -> Iterator[_BrokenReference]:
-    """Yield the FlowSchemas that a kustomization renames together with their priority levels."""
+    """Yield the FlowSchemas whose priority level a kustomization renames together with the FlowSchema, but not the reference."""
     renamings: dict[str, list[Renaming]] = {}
     for renaming in effective.assumptions.renamings:
         renamings.setdefault(renaming.file, []).append(renaming)

@@ -48,7 +48,8 @@ _LETTERS = {word: frozenset(word) for word in (*_GROUPS, *_USERS, "system:kube-p
 _OTHER_USERS = ("system:kube-apiserver", "system:cloud-controller-manager", "system:aggregator", "system:admin")
 """Users whose names resemble names in `_USERS`. They are valid: certificates of Kubernetes distributions contain them."""
 _SHORT_WORD = 8
-"""Minimum number of letters of a long word. A misspelling changes two letters of a long word, or one letter of a shorter word."""
+"""Minimum number of letters of a long word. In a misspelling, at most two letters of a long word are wrong, and at most one letter
+of a shorter word."""
 _MAX_EDITS = {word: 1 if len(word.partition(":")[2]) < _SHORT_WORD else 2 for word in _LETTERS}
 """Maximum number of wrong letters in a misspelling, by known name."""
 
@@ -97,7 +98,7 @@ def mismatched_subject(workspace: Workspace) -> Iterator[Problem]:
             if len(others) == 1:
                 kind = _KINDS[others[0]]
                 suggestion += f", or change kind to {kind}"
-                # Unsafe: the kind may be right, and the other field wrong.
+                # The fix is unsafe, because the kind may be right, and the field of the other kind may be wrong.
                 fix = replace_value((*place.path, "kind"), subject.kind, kind, safe=False)
             message = f"subject of kind {subject.kind} requires the field {quote(expected)}"
             yield required(place / expected, message, help=suggestion, fix=fix)
@@ -112,7 +113,10 @@ def mismatched_subject(workspace: Workspace) -> Iterator[Problem]:
 
 
 def _suggest_value(subject: Subject, member: str) -> str:
-    """Return the value to add to a subject. If the user is the user name of a service account, the value names the account."""
+    """Return the value of `member` to suggest for a subject, in YAML.
+
+    If the subject has the user name of a service account, the value contains the namespace and name of the account.
+    """
     if member != "serviceAccount":
         return "{name: ...}"
     namespace, _, name = (subject.user or "").removeprefix(SERVICE_ACCOUNT_PREFIX).partition(":")
@@ -218,7 +222,7 @@ def _unlisted(place: Place, kind: str, name: str, right_kind: str, right_name: s
 
 
 def _find_intended(kind: str, name: str) -> tuple[str, str] | None:
-    """Return kind and name of the subject that was probably intended instead of a user or group, or None."""
+    """Return (kind, name) of the subject that was probably intended instead of a user or group, or None if there is none."""
     known, others, other_kind, prefix = (*_USERS, "system:kube-proxy"), _GROUPS, "Group", _ACCOUNTS
     if kind == "Group":
         known, others, other_kind, prefix = _GROUPS, _USERS, "User", SERVICE_ACCOUNT_PREFIX
@@ -239,12 +243,12 @@ def _find_intended(kind: str, name: str) -> tuple[str, str] | None:
 def _find_misspelled(name: str, known: tuple[str, ...]) -> str | None:
     """Return the known name that `name` misspells, or None if `name` is a known name or resembles no known name.
 
-    A misspelling has another case, or one wrong, missing, additional or swapped letter. A long name may have two. Raises
-    TooManyComparisonsError.
+    A misspelling differs in upper and lower case, or in one letter that is wrong, missing, additional or swapped. A long name
+    may differ in two letters. Raises TooManyComparisonsError.
     """
     lower = name.lower()
     for word in () if name in known else known:
-        # An edit adds at most one letter, so the candidate is at most two letters shorter than the word.
+        # An edit changes the length by at most one letter, and adds at most one letter. This excludes most words quickly.
         maximum = _MAX_EDITS[word]
         is_near = abs(len(lower) - len(word)) <= maximum and len(_LETTERS[word].difference(lower)) <= maximum
         if is_near and _is_misspelling(lower, word):
@@ -252,7 +256,7 @@ def _find_misspelled(name: str, known: tuple[str, ...]) -> str | None:
     return None
 
 
-@lru_cache(maxsize=4096)  # the clusters that share a FlowSchema compare the same names
+@lru_cache(maxsize=4096)  # if several clusters share a FlowSchema, the same names are compared for each cluster
 def _is_misspelling(name: str, word: str) -> bool:
     spend_comparisons(name, (word,))
     return is_within_distance(name, word, _MAX_EDITS[word])

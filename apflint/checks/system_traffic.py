@@ -60,7 +60,7 @@ _OPENAPI = ("/openapi/v2", "/openapi/v3")
 _KUBE_SYSTEM = f"{SERVICE_ACCOUNT_PREFIX}kube-system:"
 _CONTROL_PLANE = ("system:kube-controller-manager", "system:kube-scheduler")
 _ACCOUNTS = ("default", "builder", "runner")
-"""Candidates for the name of a service account that no FlowSchema names. Such an account represents all unnamed accounts."""
+"""Names of service accounts to try, to find an account that no FlowSchema names. It represents all accounts that are not named."""
 _BROAD_GROUPS = (AUTHENTICATED, UNAUTHENTICATED, SERVICE_ACCOUNTS, ALL)
 """Groups of ordinary users that also contain system users."""
 _SYSTEM_GROUPS = (NODES, f"{SERVICE_ACCOUNTS}:kube-system", *_BROAD_GROUPS)
@@ -102,11 +102,12 @@ class _SystemUsers(NamedTuple):
     named: Mapping[Document, tuple[str, ...]]
     """Further nodes and service accounts of `kube-system`, by the document of the FlowSchema that names them.
 
-    If the same rules name several users, only the first user is listed, because the rules match the same requests of each user.
+    If the same rules name several users, only the first user is listed, because these rules match the same requests of all of
+    these users.
     """
 
     def users_of(self, schema: FlowSchema, source: FlowSchema) -> tuple[str, ...]:
-        """Return the users whose requests can prove that `schema` captures something from `source`.
+        """Return the users whose requests can prove that `schema` captures requests from `source`.
 
         Users that only other FlowSchemas name are not needed. If `schema` captures a request of such a user, it also
         captures the same request of an unnamed user, because fewer FlowSchemas match unnamed users.
@@ -133,7 +134,8 @@ class _Level(NamedTuple):
     """Limits of the level, or None if no file defines the level."""
     is_built_in: bool
     outsider: str | None
-    """A command with a request that reaches this level, but that no protected FlowSchema captured before, or None."""
+    """A command with a request that reaches this level, but would not reach a protected FlowSchema without the manifests. None if
+    there is no such request."""
 
     @property
     def is_dedicated(self) -> bool:
@@ -171,7 +173,10 @@ def _level_of(schema: FlowSchema) -> str:
 
 
 def _find_candidates(effective: Effective) -> list[FlowSchema]:
-    """Return the FlowSchemas of the manifests that may capture requests of the system, by precedence and subjects."""
+    """Return the FlowSchemas of the manifests that may capture requests of the system.
+
+    Only the precedence and the subjects are tested.
+    """
     # The context may move a protected FlowSchema to another precedence.
     is_moved = effective.workspace.context
     protected = _find_protected(effective) if is_moved else _load_protected(effective)
@@ -188,7 +193,7 @@ def _find_candidates(effective: Effective) -> list[FlowSchema]:
 
 
 def _load_protected(effective: Effective) -> list[FlowSchema]:
-    """Return the protected FlowSchemas as released."""
+    """Return the protected FlowSchemas as Kubernetes defines them in this release, without redefinitions."""
     names = builtin.list_protected_flow_schemas(effective.release)
     return [schema for schema in builtin.load_objects(effective.release).flow_schemas if schema.name in names]
 
@@ -204,7 +209,7 @@ def _find_captures(effective: Effective, candidates: Sequence[FlowSchema]) -> It
     from apflint.proofs.quick_disjointness import may_overlap
 
     passages, protected = effective.passages, _find_protected(effective)
-    # Use the released FlowSchemas: a redefinition may name users that are not part of the system.
+    # System users come from the FlowSchemas as Kubernetes defines them. A redefinition may name users outside the system.
     replaced = [schema for schema in protected if effective.proofs.find_position(schema) is None]
     users = _find_system_users((*effective.assumed.order, *replaced), _load_protected(effective))
     users_of: dict[Pair, tuple[str, ...]] = {}
@@ -228,7 +233,10 @@ def _find_captures(effective: Effective, candidates: Sequence[FlowSchema]) -> It
 def _prove(
     passages: ConfigurationComparison, users_of: dict[Pair, tuple[str, ...]], users: _SystemUsers
 ) -> Iterator[tuple[Pair, Point]]:
-    """Yield pairs and a request that proves each pair. Prefer requests of users of every cluster, and typical requests."""
+    """Yield (pair, request that proves the pair).
+
+    Prefer typical requests, and requests of users that exist in every cluster.
+    """
     unproven = dict(users_of)
     for some in (frozenset(users.common), frozenset(chain.from_iterable(users.named.values()))):
         affected = dict.fromkeys(user for pair_users in unproven.values() for user in pair_users if user in some)
@@ -310,7 +318,7 @@ def _measure_oddity(point: Point) -> int:
 
 
 def _compare_levels(effective: Effective, level: _Level, protected: Sequence[FlowSchema]) -> tuple[str, ...]:
-    """Return notes that compare `level` with the levels of the `protected` FlowSchemas, which lose requests to it."""
+    """Return notes that compare `level` with the levels of the `protected` FlowSchemas, which lose requests to `level`."""
     reserved = [*filter(None, map(effective.limits.level, dict.fromkeys(map(_level_of, protected))))]
     if level.is_dedicated:
         names = join_words((quote(limits.name) for limits in reserved), "and")
@@ -387,7 +395,7 @@ def _restore(effective: Effective, schema: FlowSchema) -> ConfigurationCompariso
 
 
 def documents_to_widen(effective: Effective) -> frozenset[Document]:
-    """Return the documents for which APF517 suggests to add clusterScope."""
+    """Return the documents in which APF517 suggests to add `clusterScope: true` to resource rules."""
     places = (problem.place for problem in built_in_flow_schema_narrowed(effective) if problem.fix is not None)
     return frozenset(place.document for place in places if place.document is not None)
 
@@ -430,7 +438,7 @@ def _advise_narrowed(schema: FlowSchema, original: FlowSchema, places: Sequence[
 
 
 def _find_targets(effective: Effective, schema: FlowSchema, original: FlowSchema) -> list[FlowSchema]:
-    """Return the FlowSchemas of other levels that may match the lost requests."""
+    """Return the FlowSchemas that may match the requests that `schema` loses, and reference a different level."""
     kept = (_level_of(original), _level_of(schema), EXEMPT)
     return [other for other in effective.assumed.order if other.name != schema.name and _level_of(other) not in kept]
 
@@ -438,7 +446,7 @@ def _find_targets(effective: Effective, schema: FlowSchema, original: FlowSchema
 def _find_typical_request(
     effective: Effective, passages: ConfigurationComparison, original: FlowSchema, targets: list[FlowSchema]
 ) -> Point | None:
-    """Return a typical request of the system that goes to one of the targets, or None if no typical request does."""
+    """Return a typical request of the system that goes from `original` to one of `targets`, or None if there is none."""
     source, positions = passages.old.position(original), frozenset(map(passages.new.position, targets))
     users = _find_system_users(effective.assumed.order, [original])
     for user in (*users.common, *users.named.get(original.document, ())):
@@ -450,9 +458,9 @@ def _find_typical_request(
 
 
 def _find_places_to_widen(schema: FlowSchema, request: RequestDigest) -> list[Place]:
-    """Return the resource rules that lack clusterScope, if adding it would make the FlowSchema match the request.
+    """Return the places of the resource rules that lack clusterScope, if adding it makes the FlowSchema match the request.
 
-    Otherwise, return [].
+    Return [] if the FlowSchema would still not match the request.
     """
     narrow = {
         place: rule._replace(resource_rules=(part._replace(cluster_scope=True),))
@@ -465,7 +473,7 @@ def _find_places_to_widen(schema: FlowSchema, request: RequestDigest) -> list[Pl
 
 
 def _find_system_users(schemas: Iterable[FlowSchema], protected: Iterable[FlowSchema]) -> _SystemUsers:
-    """Return the system users of every cluster and of `protected`, and the nodes and accounts that `schemas` name."""
+    """Return the users that exist in every cluster or that `protected` names, and the nodes and accounts that `schemas` name."""
     from apflint.proofs.request_space import SYSTEM_PREFIX, is_authentic_user
     from apflint.proofs.vocabulary import first_unmentioned
 
@@ -491,7 +499,7 @@ def _find_system_users(schemas: Iterable[FlowSchema], protected: Iterable[FlowSc
 
 
 def _named_users(schema: FlowSchema) -> Iterator[tuple[int, str]]:
-    """Yield each user that a rule names, with the index of the rule."""
+    """Yield (index of the rule, user) for each node and service account that a rule of the FlowSchema names."""
     for index, rule in enumerate(schema.spec.rules):
         for subject in rule.subjects:
             if (user := single_user(subject)) is not None:
@@ -499,7 +507,7 @@ def _named_users(schema: FlowSchema) -> Iterator[tuple[int, str]]:
 
 
 def _may_be_system_user(subject: Subject) -> bool:
-    """Return False only if the subject matches no system user."""
+    """Return False only if the subject certainly matches no system user."""
     if subject.kind == "User" and subject.user is not None:
         return subject.user == ALL or subject.user.startswith("system:")
     if subject.kind == "Group":
@@ -529,7 +537,10 @@ def _user_info(user: str) -> UserInfo:
 
 
 def _typical_requests(user: str, *, watches: bool = True) -> Iterator[Point]:
-    """Yield typical requests of a system user, the most critical first, without watches if the server does not classify them."""
+    """Yield typical requests of a system user, the most critical request first.
+
+    `watches` is whether the server classifies watches. If not, no watches are included.
+    """
     from apflint.proofs.request_space import Point
 
     groups = _user_info(user).groups

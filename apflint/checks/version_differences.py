@@ -29,11 +29,11 @@ def removed_api_version(effective: Effective) -> Iterator[Problem]:
     reported: set[str] = set()
     for document in effective.workspace.documents():
         version = document.version
-        # If the release serves no version by default, users of these objects must have enabled this version. Then
-        # report one finding with severity info for all objects.
+        # If the release serves no version of the API by default, users of the API must have enabled this version with
+        # --runtime-config. Then only the first object of the version gets a finding, with severity info.
         is_only_version = not release.served and version in release.on_request
         if version in release.served or (is_only_version and document in untouched):
-            continue  # a server of the release serves or returned this version
+            continue  # the release serves this version, or a server of the release returned the object
         message, suggestion = _describe_unserved(version, release)
         yield Problem(
             Place(document, ("apiVersion",)),
@@ -74,12 +74,12 @@ def _describe_unserved(version: str, release: Release) -> tuple[str, str]:
 
 
 def _suggest_migration(version: str, releases: str) -> str:
-    # The clusters that contain the file have different releases, which need different advice.
+    # A file can belong to several clusters with different releases, which need different advice. So name the releases.
     return f"use {GROUP}/{version} for Kubernetes {releases}: apflint migrate --to {version}"
 
 
 def _describe_life(version: str) -> str:
-    """Return the releases that serve a version."""
+    """Return a sentence about the releases that serve a version."""
     life = api_version(version)
     assert life is not None, "a replacement is a known version"
     return f"1.{life.introduced} {'and later' if life.removed is None else f'to 1.{life.removed - 1}'}"
@@ -88,7 +88,7 @@ def _describe_life(version: str) -> str:
 def deprecated_api_version(effective: Effective) -> Iterator[Problem]:
     """APF702: API versions that are deprecated."""
     release = effective.release
-    untouched = _untouched_exports(effective)  # exports are not applied, and the API server chose their version
+    untouched = _untouched_exports(effective)  # the API server chose their version, and nobody applies them again
     for document in effective.workspace.documents():
         version = document.version
         if version in release.served and document not in untouched and (deprecation := release.deprecated(version)):

@@ -44,7 +44,7 @@ _PANELS = ("Lint", "Analyze", "Edit", "Editors and shells")
 
 
 class _Program(TyperGroup):
-    """The program `apflint`: a group of commands. Imports the module of a command when the command is needed."""
+    """The program `apflint`: a group of commands. It imports the module of a command only when it needs the command."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -70,9 +70,9 @@ class _Program(TyperGroup):
 
 
 def _read_summary(name: str) -> Command:
-    """Return a command that has only its panel and its help text.
+    """Return a command that has only a help panel and a help text, for the list of commands.
 
-    Both are parsed from the source of the command, because importing all commands would take 0.3 s.
+    Both are parsed from the source code of the command, because importing all commands would take 0.3 s.
     """
     with open(os.path.join(*commands.__path__, f"{name}.py"), encoding="utf-8") as file:
         module = ast.parse(file.read())
@@ -128,7 +128,7 @@ def _to_typer(definition: Definition) -> Any:
 
 
 def _report_bad_parameter(parse: Callable[[str], object]) -> Callable[[str], object]:
-    """Return a parser that raises typer.BadParameter instead of UserError, so that the message names the option."""
+    """Return a parser that raises typer.BadParameter if `parse` raises UserError, so that the message names the option."""
 
     @wraps(parse)
     def parse_parameter(text: str) -> object:
@@ -164,14 +164,17 @@ class _StrictCommand(TyperCommand):
         return tuple(name for parameter in self.params for name in parameter.opts if name.startswith("-"))
 
     def invoke(self, ctx: Any) -> int:
-        """Run the command, and return the exit code. Handles exceptions, because typer exits with 1 for a closed pipe."""
+        """Run the command, and return the exit code.
+
+        Exceptions are handled here, because typer would exit with 1 if the reader of a pipe has ended.
+        """
         return run_and_report_errors(partial(super().invoke, ctx))
 
     def _reject_empty_values(self, ctx: Context) -> None:
         for parameter in self.params:
             value = ctx.params.get(parameter.name or "")
             is_empty = value == "" or (isinstance(value, list | tuple) and "" in value)
-            if is_empty and parameter.default != "":  # --distinguisher may be empty
+            if is_empty and parameter.default != "":  # an empty default, as of --distinguisher, allows empty values
                 name = parameter.opts[0] if parameter.param_type_name == "option" else "an argument"
                 ctx.fail(f"{name} is empty. Is a variable not set?")
 
@@ -184,10 +187,10 @@ class _StrictCommand(TyperCommand):
 
 
 def _reject_options_named_like_files(arguments: list[str]) -> None:
-    """Raise UserError for an option (before `--`) that has the same text as the name of an existing file.
+    """Raise UserError for an option (before `--`) that is equal to the name of an existing file.
 
-    pre-commit and `xargs` append the file names of a repository to a command. A file named `--config=x.yaml` would
-    change what is checked. A file named `--report=json=/x` would overwrite another file.
+    pre-commit and `xargs` append the file names of a repository to a command. Without this check, a file named
+    `--config=x.yaml` would select other settings, and a file named `--report=json=/x` would overwrite the file /x.
     """
     for argument in takewhile(lambda argument: argument != "--", arguments):
         if len(argument) > 1 and argument[0] == "-" and "\0" not in argument and os.path.lexists(argument):
@@ -255,5 +258,5 @@ def _run(arguments: list[str]) -> int:
     if exit_code == ExitCode.INTERRUPTED and not isinstance(exit_code, ExitCode):
         return report_interrupt()  # typer was interrupted before it called the command
     if not arguments:
-        return ExitCode.ERROR  # in a script, `apflint` without arguments is a mistake
+        return ExitCode.ERROR  # `apflint` without arguments is a mistake in a script, although it prints the help
     return exit_code if isinstance(exit_code, int) else ExitCode.OK

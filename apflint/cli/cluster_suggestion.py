@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from apflint.settings.model import Settings
 
 _MAX_NAMES = 10
-"""Maximum number of clusters that a note names, and of shared paths that a comment names."""
+"""Maximum number of clusters that a note names, and maximum number of shared paths that a comment names."""
 
 
 def print_suggestion(settings: Settings, output_format: str) -> None:
     """Print a table for each recognized cluster that the settings do not define, and notes on standard error.
 
-    The clusters are those in the git repository that contains the current directory. Without a repository, they are
-    those in the current directory. Paths are relative to the directory of the settings file.
+    The clusters are recognized in the git repository that contains the current directory. If there is no repository, they are
+    recognized in the current directory. Paths are relative to the directory of the settings file.
     """
     root = find_git_root(os.getcwd()) or os.getcwd()
     file = settings.path or os.path.join(os.path.relpath(root), "apflint.toml").removeprefix("./")
@@ -57,7 +57,7 @@ def print_suggestion(settings: Settings, output_format: str) -> None:
 
 
 def _can_be_written(cluster: SuggestedCluster) -> bool:
-    """Return whether settings can describe a cluster. Print a note for a cluster that they cannot describe."""
+    """Return whether apflint.toml can describe a cluster. If not, print a note about the reason."""
     others = [path for path in (*cluster.paths, *cluster.kustomizations) if not is_unicode(path)]
     if others:
         print_note(f"no table for {quote(others[0])}, because settings cannot contain a path that is not UTF-8")
@@ -101,7 +101,7 @@ def _remove_known(
 ) -> list[SuggestedCluster]:
     """Return the clusters that the settings do not define.
 
-    A cluster is defined if the settings have its name or all of its paths.
+    The settings define a cluster if they contain its name, or all of its paths.
     """
     names = {cluster.name for cluster in known}
     covered = [{os.path.abspath(path) for path in (*cluster.paths, cluster.kustomize) if path} for cluster in known]

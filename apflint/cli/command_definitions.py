@@ -59,7 +59,7 @@ _COMMANDS: dict[str, CommandDefinition] = {}
 
 
 def examples(*lines: tuple[str, str]) -> str:
-    """Return the examples at the end of a help page. `lines` are pairs of a purpose and a shell command."""
+    """Return the examples at the end of a help page. `lines` are (purpose, shell command) pairs."""
     return "\n\n".join(("Examples:", *(f"# {purpose}\n{command}" for purpose, command in lines))).replace("[", r"\[")
 
 
@@ -74,7 +74,7 @@ def command(*, panel: str, epilog: str) -> Callable[[F], F]:
 
 
 def load_command(name: str) -> CommandDefinition | None:
-    """Import the module of a command, and return the command. Return None for an unknown command."""
+    """Import the module of a command, and return the definition of the command. Return None if the command is unknown."""
     if name not in _COMMANDS:
         if not name.isidentifier() or not os.path.exists(os.path.join(*commands.__path__, f"{name}.py")):
             return None

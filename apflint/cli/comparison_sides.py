@@ -21,12 +21,12 @@ def has_own_objects(word: str) -> bool:
 
 
 def is_project(word: str) -> bool:
-    """Return whether a side is the current directory, perhaps in a git revision, and not a path or a cluster."""
+    """Return whether a side is `.`, or `git:REVISION` without a path: the project that contains the current directory."""
     return parse_words((word,)).is_project
 
 
 def read_live(request: InputRequest) -> InputRequest:
-    """Return the input request with the objects of the running cluster, which both sides share."""
+    """Read the objects of the running cluster once for both sides. Return the input request with these objects."""
     if not request.defaults:
         raise UserError("live and --no-defaults cannot be combined: a running cluster has its own built-in objects")
     from apflint.sources.kubectl import KubectlOptions, read_live_configuration
@@ -39,9 +39,9 @@ def read_live(request: InputRequest) -> InputRequest:
 def read_side(word: str, request: InputRequest, cluster: str | None = None) -> EffectiveConfiguration:
     """Read one side of a comparison: the source argument `word`, with the files of `request`. Print its notes.
 
-    If the settings define clusters, the current directory stands for `cluster`, or for the only cluster. If `request`
-    has a running cluster, manifests are applied to it. Raises UserError as `read_configuration` does, and for manifests
-    without APF objects.
+    If the settings define clusters, a project stands for `cluster`, or for the only cluster. If `request` has the objects of a
+    running cluster, the result is the cluster after `kubectl apply` of the manifests. Raises UserError as `read_configuration`
+    does, and if the manifests have no APF objects.
     """
     words: tuple[str, ...] = (word, *request.words)
     selected = None

@@ -31,7 +31,10 @@ def complete_api_versions(incomplete: str) -> list[str]:
 
 
 def complete_configuration(ctx: ParsedWords, incomplete: str) -> list[str]:
-    """Complete a release as `defaults:1.36`, or a cluster of the settings. Without a match, the shell completes file names."""
+    """Complete `defaults:X.Y` with a release, or `cluster:NAME` with a cluster in the settings.
+
+    If nothing matches, return nothing. The shell then completes file names.
+    """
     from apflint.sources.source_arguments import BUILT_IN_PREFIX, CLUSTER_PREFIX
 
     releases = (f"{BUILT_IN_PREFIX}{release.name}" for release in reversed(RELEASES))
@@ -40,7 +43,7 @@ def complete_configuration(ctx: ParsedWords, incomplete: str) -> list[str]:
 
 
 def complete_clusters(ctx: ParsedWords, incomplete: str) -> list[str]:
-    """Complete the name of a cluster in the settings. Invalid settings have no clusters."""
+    """Complete the name of a cluster in the settings. If the settings are invalid, suggest no names."""
     from apflint.settings.resolution import resolve_settings
     from apflint.user_error import UserError
 

@@ -44,9 +44,9 @@ def print_edited(
 
 
 def _print_patch(name: str, before: bytes, after: bytes, color: str) -> None:
-    """Print a patch. The patch is sanitized on a terminal and in a CI log, and unchanged in a file or a pipe.
+    """Print a patch. It is sanitized on a terminal and in a CI log. In a file or a pipe, it is not sanitized.
 
-    FORCE_COLOR does not color a patch in a file or a pipe, because `git apply` would reject it.
+    FORCE_COLOR has no effect on a patch in a file or a pipe, because `git apply` would reject a patch with colors.
     """
     lines = render_patch(name, before, after)
     if color == "always" or (sys.stdout.isatty() and style(color).color):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _MAX_MESSAGE_CHARACTERS = 10_000
 """Maximum length of a printed message. Messages that quote long input are truncated."""
 _OUTPUT_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF)
-"""Error numbers of an OSError without a file name that mean that standard output cannot be written."""
+"""If an OSError has one of these error numbers and no file name, standard output cannot be written."""
 
 
 def run_and_report_errors(command: Callable[[], int | None]) -> int:
@@ -57,7 +57,7 @@ def report_interrupt() -> ExitCode:
 
 
 def _follows_interrupt(error: BaseException) -> bool:
-    """Return whether an exception of a library hides the KeyboardInterrupt that caused it."""
+    """Return whether a KeyboardInterrupt caused this exception: some libraries raise their own exception on Ctrl-C."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, KeyboardInterrupt):
@@ -91,7 +91,8 @@ def _report_os_error(error: OSError) -> ExitCode:
     if error.errno in _OUTPUT_ERRORS:
         _discard_output()
         return print_error(f"cannot write to standard output: {reason}")
-    if error.errno == errno.ENOENT:  # all other calls name a file, so os.getcwd failed
+    # Only errors of os.getcwd have no file name.
+    if error.errno == errno.ENOENT:
         return print_error("the current directory no longer exists")
     return print_error(reason)
 

@@ -10,7 +10,7 @@ class ExitCode(IntEnum):
 
     OK = 0
     FINDINGS = 1
-    """A finding of the severity --fail-on or higher, a failed test, a difference, or a refused edit."""
+    """There is a finding whose severity is at least --fail-on, a failed test, a difference, or a refused edit."""
     ERROR = 2
     """Wrong usage, invalid settings, unreadable input, or an internal error."""
     INTERRUPTED = 130

@@ -1,7 +1,7 @@
 """Runs common command lines without typer, because importing typer takes a third of a short run.
 
-typer is the reference. The parser in this module uses the same definitions, and accepts only command lines for which it
-certainly gives the same result. It leaves all others, including invalid ones, to typer.
+typer is the reference. The parser in this module uses the same definitions. It accepts a command line only if its result is
+certainly the same as the result of typer. All other command lines, including invalid command lines, are left to typer.
 """
 
 from __future__ import annotations
@@ -56,12 +56,13 @@ def _print_page(page: str) -> int:
 
 
 def _may_be_file(word: str) -> bool:
-    """Return whether an option is also the name of a file. typer's path then rejects the option."""
+    """Return whether an option is also the name of a file. The run with typer then rejects the option (see `app`)."""
     return len(word) > 1 and word[0] == "-" and ("\0" in word or os.path.lexists(word))
 
 
 _MAX_DIGITS = 20
-"""Maximum number of digits that this parser accepts, because Python limits the length of integers."""
+"""Maximum number of digits that this parser accepts. Longer numbers are left to typer, because Python limits the length of
+integers."""
 
 
 class _NeedsTyperError(Exception):
@@ -73,7 +74,7 @@ class _Parameter(NamedTuple):
 
     name: str
     kind: Any
-    """Type of the value. For several values, type of each value."""
+    """Type of the value. If the parameter has several values, the type of each value."""
     is_multiple: bool
     """Whether an option may be repeated, or an argument takes all remaining words of the command line."""
     is_required: bool
@@ -85,7 +86,7 @@ class _Parameter(NamedTuple):
 
     @property
     def options(self) -> tuple[str, ...]:
-        """Names of the option. Flags have explicit names, because typer would otherwise add the name `--no-...`."""
+        """Names of the option. Only flags always have explicit names, because without them, typer would add `--no-NAME`."""
         return self.definition.names or (f"--{self.name.replace('_', '-')}",)
 
     def convert(self, text: str) -> object:
@@ -106,9 +107,9 @@ class _Parameter(NamedTuple):
 
 
 def parse_words(function: Callable[..., object], words: list[str]) -> dict[str, object]:
-    """Return the values that a command line gives to parameters of a function. Missing parameters get their defaults.
+    """Return the values of the parameters of a function, by name. Parameters that `words` does not contain get their defaults.
 
-    `words` are the words of the command line. Raises _NeedsTyperError if typer must parse them.
+    `words` are the words of the command line. Raises _NeedsTyperError if typer must parse the command line.
     """
     parameters = list(_read_parameters(function))
     options = {name: parameter for parameter in parameters if parameter.is_option for name in parameter.options}
@@ -151,7 +152,7 @@ def _read_option(word: str, rest: Iterator[str], options: dict[str, _Parameter],
     if not equals:
         text = next(rest, "")
         if text.startswith("-") and text != "-":
-            raise _NeedsTyperError  # probably, the value is missing
+            raise _NeedsTyperError  # the word looks like an option, so the value is probably missing
     if not text or (parameter.name in values and not parameter.is_multiple):
         raise _NeedsTyperError
     value = parameter.convert(text)

@@ -27,7 +27,10 @@ LAYOUT_VARIABLES = (
 
 
 def find_help_page(arguments: list[str]) -> str | None:
-    """Return the help page that the arguments request, or None if they request none or typer must lay it out."""
+    """Return the help page that the arguments request.
+
+    Return None if the arguments do not request help, or if typer must lay out the page.
+    """
     match arguments:
         case ["--help" | "-h"]:
             name = PROGRAM
@@ -45,7 +48,10 @@ def find_help_page(arguments: list[str]) -> str | None:
 
 
 def _has_default_layout() -> bool:
-    """Return whether rich would use 80 columns without colors. rich asks all standard streams for the terminal width."""
+    """Return whether rich would use 80 columns without colors.
+
+    This is true if no standard stream is a terminal, because rich asks all of them for the width.
+    """
     return (
         str(getattr(sys.stdout, "encoding", None)).lower() == "utf-8"
         and not any(variable in os.environ for variable in LAYOUT_VARIABLES)

@@ -49,7 +49,7 @@ _COMMON_USERS = (
 _COMMON_GROUPS = (AUTHENTICATED, UNAUTHENTICATED, "system:masters", NODES, SERVICE_ACCOUNTS)
 _COMMON_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 _COMMON_PATHS = ("/healthz", "/livez", "/readyz", "/version", "/metrics", "/api", "/apis", "/openapi/v2", "/openapi/v3")
-"""The constants from `_COMMON_USERS` to `_COMMON_PATHS` are users, groups, namespaces and paths that every cluster has.
+"""Users, groups, namespaces and paths that every cluster has are in the constants from `_COMMON_USERS` to `_COMMON_PATHS`.
 
 Source: Kubernetes documentation, "Using RBAC Authorization" and "Kubernetes API health endpoints".
 """
@@ -168,7 +168,8 @@ def ask_for_request(
             show(mistake)
 
     user = ask_valid(Prompt("User", "such as alice", vocabulary.users, "Name a user."), draft.user)
-    groups = draft.groups if user == draft.user or not draft.user else ""  # another user has other groups
+    # The groups of the draft are the default only if the user is the same, because they belong to this user.
+    groups = draft.groups if user == draft.user or not draft.user else ""
     groups = ask_valid(Prompt("Groups", "with commas, or none", vocabulary.groups), groups)
     verb_prompt = Prompt("Verb", "such as list", VERBS, f"Name a verb: {', '.join(VERBS)}, or an HTTP method.")
     target_prompt = Prompt(
@@ -227,7 +228,7 @@ def parse_draft(draft: Draft) -> Request:
 
 
 def _may_be_namespaced(target: str) -> bool:
-    """Return False if the resource is known to be cluster-scoped, and True for any other or unknown resource."""
+    """Return False if the resource is known to be cluster-scoped. Return True for namespaced and unknown resources."""
     known = infer_resource(target.partition("/")[0]).known
     return known is None or known.namespaced
 

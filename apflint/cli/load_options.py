@@ -80,7 +80,7 @@ class LoadOptions(NamedTuple):
     seed: Annotated[int, option(LOAD, "Seed of the random numbers.", "--seed", metavar="N", parser=parse_integer)] = 1
 
     def check(self, load: str | None) -> None:
-        """Raise UserError if the options do not select exactly one load, or if an option does not apply to that kind of load.
+        """Raise UserError if the options do not select exactly one load, or if an option does not apply to the selected load.
 
         `load` is the path of a load file, or None.
         """
@@ -102,15 +102,15 @@ class LoadOptions(NamedTuple):
             raise UserError("--objects requires --from-audit or --request: a load file has `objects`")
 
     def parse_scaling(self) -> Scaling:
-        """Return the factors of clients. Raises UserError for invalid values."""
+        """Return the factors by which the rates of clients are multiplied (--scale). Raises UserError for invalid values."""
         return parse_scaling(self.scale or (), self.without or ())
 
     def parse_warmup(self) -> int | None:
-        """Return the warm-up in nanoseconds, or None without the option. Raises UserError for invalid values."""
+        """Return the warm-up in nanoseconds, or None if --warmup is not set. Raises UserError for invalid values."""
         return None if self.warmup is None else parse_time("--warmup", self.warmup)
 
     def parse_request(self) -> SpokenLoad | None:
-        """Return the load that --request describes, or None without --request. Raises UserError for invalid values."""
+        """Return the load that --request describes, or None if it is not set. Raises UserError for invalid values."""
         if self.request is None:
             return None
         rate = None if self.rate is None else parse_rate(self.rate.strip())

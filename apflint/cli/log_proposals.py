@@ -134,9 +134,9 @@ def _make_show(progress: Progress) -> Callable[[str], None]:
 
 
 def _read_counts(metrics: Sequence[str], objects: Sequence[str]) -> ObjectCounts | None:
-    """Return the object counts of the last file that contains any, or None if there are none.
+    """Return the object counts of the last file in `metrics` that contains object counts, or None if there are none.
 
-    Counts in `--objects` replace those of the file.
+    Counts in `--objects` replace the counts of the file.
     """
     for path in reversed(metrics):
         if path == "-" or os.path.isdir(path):
@@ -144,7 +144,7 @@ def _read_counts(metrics: Sequence[str], objects: Sequence[str]) -> ObjectCounts
         try:
             return read_object_counts(path, objects)
         except UserError:
-            continue  # a debug dump, or metrics without object counts
+            continue  # the file is a debug dump, or has metrics without object counts
     return read_object_counts(None, objects)
 
 

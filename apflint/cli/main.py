@@ -14,9 +14,9 @@ def main() -> NoReturn:
     try:
         import gc
 
-        # A run is short and creates few reference cycles. With Python's default of 700 new objects, garbage collection
-        # takes 5% of a small run. With 100,000, it still takes 3% of a run with 5,000 APF objects. 500,000 objects take
-        # about 40 MB.
+        # A run is short and creates few reference cycles. Python's default is to collect garbage after 700 new objects, which
+        # takes 5% of a small run. With a threshold of 100,000, it still takes 3% of a run with 5,000 APF objects. 500,000
+        # Python objects take about 40 MB.
         gc.set_threshold(500_000, 20, 20)
         _prepare_streams()
         exit_code = run(sys.argv[1:])
@@ -41,7 +41,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _hide_interrupts(unraisable: sys.UnraisableHookArgs) -> None:
-    """Report an exception that Python ignores, except for Ctrl-C in a callback of a C library or in a destructor."""
+    """Report an exception that Python cannot raise, as Python does. But do not report Ctrl-C in a callback or a destructor."""
     if not issubclass(unraisable.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(unraisable)
 
@@ -49,9 +49,8 @@ def _hide_interrupts(unraisable: sys.UnraisableHookArgs) -> None:
 def _prepare_streams() -> None:
     """Make standard output and standard error safe to write to.
 
-    Characters that the encoding of a stream does not support are written as escapes. If standard error cannot be
-    written, for example because of a full disk or a closed pipe, messages are dropped. If standard output is closed,
-    writing raises OSError.
+    Characters that the encoding of a stream does not support are written as escapes. If standard error cannot be written, for
+    example because of a full disk or a closed pipe, messages are dropped. If standard output is closed, a write raises OSError.
     """
     if None in (sys.stdin, sys.stdout, sys.stderr):
         _reopen_closed_streams()
@@ -78,13 +77,14 @@ class _LossyFile(io.FileIO):
 def _reopen_closed_streams() -> None:
     """Open the null device in place of each closed standard stream (`>&-`), so that no other file gets its descriptor.
 
-    Standard input is opened for writing and standard output for reading, so that their use fails.
+    The null device is opened for writing as standard input, and for reading as standard output, so that any use of these streams
+    fails.
     """
     for number, flag in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, flag)  # the system assigns the lowest free number: `number`
+            os.open(os.devnull, flag)  # the system assigns the lowest free descriptor, which is `number`
     if sys.stdout is None:
         sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115  # open until the process ends
     if sys.stderr is None:
@@ -92,7 +92,7 @@ def _reopen_closed_streams() -> None:
 
 
 def _exit(exit_code: int) -> NoReturn:
-    """End the process without freeing its memory, as mypy does. Freeing takes 10% to 25% of the run time.
+    """End the process without freeing its memory, because this would take 10% to 25% of the run time. mypy does the same.
 
     If there are other threads or exit callbacks, end normally, to wait for the threads and run the callbacks.
     """

@@ -26,7 +26,7 @@ class ObservedServers(NamedTuple):
         return totals.pop() if len(totals) == 1 else None
 
     def describe(self, explanation: Explanation) -> tuple[list[dict[str, object]], str]:
-        """Return what the servers show about a request, as JSON objects and as text."""
+        """Return (JSON objects, text) about the current state of the level and the flow of a request on the servers."""
         from apflint.output.observed_server_state import describe_observations, observation_json, observe
 
         if self.problem:
@@ -36,7 +36,7 @@ class ObservedServers(NamedTuple):
 
 
 def read_observed_servers(files: tuple[str, ...], kubectl: KubectlOptions | None) -> ObservedServers | None:
-    """Return the states of the servers in files, or of the running server. Return None without files and kubectl options.
+    """Return the states of the servers in files, or of the running servers. If `files` is empty and `kubectl` is None, return None.
 
     Raises UserError for files that cannot be read.
     """
@@ -54,7 +54,7 @@ def read_observed_servers(files: tuple[str, ...], kubectl: KubectlOptions | None
 
         try:
             parts = read_live_parts(kubectl, [])
-        except UserError as error:  # not fatal, because the answer needs only the objects
+        except UserError as error:  # do not fail: the explanation needs only the objects, not the state of the servers
             return ObservedServers(problem=str(error))
     return ObservedServers(tuple(compute_state(server) for server in group_servers(parts)))
 

@@ -53,8 +53,8 @@ def _rules_option(text: str) -> Definition:
 
 
 def parse_number(text: str | float) -> float:
-    """Parse a number, such as `0.001` or `0.1%`. Raises UserError for another form."""
-    if isinstance(text, float):  # typer also parses default values
+    """Parse a number, such as `0.001` or `0.1%`. Raises UserError if the text is not a number."""
+    if isinstance(text, float):  # typer also calls this function with default values
         return text
     digits, percent = text.strip().removesuffix("%"), text.strip().endswith("%")
     try:
@@ -64,8 +64,8 @@ def parse_number(text: str | float) -> float:
 
 
 def parse_integer(text: str | int) -> int:
-    """Parse an integer. Raises UserError for another form."""
-    if isinstance(text, int):  # typer also parses default values
+    """Parse an integer. Raises UserError if the text is not an integer."""
+    if isinstance(text, int):  # typer also calls this function with default values
         return text
     if not re.fullmatch(r"[+-]?\d{1,20}", text.strip(), re.ASCII):
         raise UserError(f'"{text}" is not an integer')
@@ -86,8 +86,8 @@ def parse_memory(text: str) -> str:
 def parse_seats(text: str) -> int:
     """Parse the seats of an API server: an integer, or the values of both inflight flags, such as `400+200`.
 
-    The flags are --max-requests-inflight and --max-mutating-requests-inflight. Raises UserError for another form,
-    and for seats below 1 or above `_MAX_SEATS`.
+    The flags are --max-requests-inflight and --max-mutating-requests-inflight. Raises UserError if the text does not have this
+    form, or if the sum is less than 1 or greater than `_MAX_SEATS`.
     """
     match = re.fullmatch(r"(\d{1,20})(?:\+(\d{1,20}))?", text.strip(), re.ASCII)
     seats = int(match[1]) + int(match[2] or 0) if match else 0
@@ -123,7 +123,7 @@ def chain_paths(*paths: list[str] | None) -> tuple[str, ...]:
 
 
 def join_settings(config: str | None, isolated: bool, **options: object) -> Settings:
-    """Return the effective settings of the settings file and the command line.
+    """Return the effective settings: those of the command line take precedence over those of the settings file.
 
     `options` maps fields of `Settings` to values of the command line. The value of an absent option is None, false or
     empty. Raises UserError and OSError as `resolve_settings` does.
@@ -141,7 +141,10 @@ def join_settings(config: str | None, isolated: bool, **options: object) -> Sett
 
 
 def reject_combinations(first: dict[str, object], second: dict[str, object]) -> None:
-    """Raise UserError if options of both mappings are set. Options that are not set have the value None, false or empty."""
+    """Raise UserError if an option in `first` and an option in `second` are set: they cannot be combined.
+
+    Options that are not set have the value None, false or empty.
+    """
     for name, value in first.items():
         for other, other_value in second.items():
             if value and other_value:
@@ -149,9 +152,10 @@ def reject_combinations(first: dict[str, object], second: dict[str, object]) -> 
 
 
 def reject_kube_context(context: list[str] | None, advice: str) -> None:
-    """Raise UserError if a path of --context is missing and resembles a context of a kubeconfig. `advice` ends the message.
+    """Raise UserError if a path in --context does not exist and resembles the name of a kubeconfig context.
 
-    In kubectl, --context names a context. Such names may contain `/` and `:`, as on Amazon EKS.
+    In kubectl, the option --context has such a name, which may contain `/` and `:`, as on Amazon EKS. `advice` is the end of the
+    message.
     """
     from apflint.sources.discovery import SUFFIXES
 
@@ -296,8 +300,8 @@ class SourceOptions(NamedTuple):
     def select(self, paths: list[str] | None = None, compared: str | None = None) -> InputRequest:
         """Return an input request for the sources in the options and `paths`. Raises UserError for contradictory options.
 
-        `compared` is the source argument of the other side of a comparison. --kubeconfig and --kube-context also apply
-        to this side.
+        `compared` is the source argument of the other side of a comparison, or None. If it is `live`, --kubeconfig and
+        --kube-context are allowed, because they apply to this side.
         """
         from apflint.sources.input_types import create_request
         from apflint.sources.source_arguments import LIVE
@@ -335,7 +339,7 @@ def list_words(
 
 
 def reject_other_sources(command: str, words: tuple[str, ...]) -> None:
-    """Raise UserError if a source argument names something other than files or a cluster, which `command` cannot edit."""
+    """Raise UserError if a source argument does not name files or a cluster in the settings, because `command` edits files."""
     from apflint.sources.source_arguments import BUILT_IN_PREFIX, LIVE, parse_words
 
     parsed = parse_words(words)
@@ -347,14 +351,17 @@ def reject_other_sources(command: str, words: tuple[str, ...]) -> None:
 
 
 def may_render(render: bool) -> bool:
-    """Return whether --render or the environment allows programs that the settings name."""
+    """Return whether apflint may run the programs that the settings name: with --render, or if APFLINT_RENDER is 1."""
     return render or os.environ.get("APFLINT_RENDER") == "1"
 
 
 def parse_kubectl(
     is_live: bool, kubeconfig: str | None, kube_context: str | None, *, no_defaults: bool = False
 ) -> KubectlOptions | None:
-    """Return the options of kubectl for the running cluster, or None if it is not read. Raises UserError for conflicts."""
+    """Return the options of kubectl for the running cluster, or None if the running cluster is not read.
+
+    Raises UserError for options that cannot be combined.
+    """
     for name, is_given in (("--kubeconfig", kubeconfig is not None), ("--kube-context", kube_context is not None)):
         if is_given and not is_live:
             raise UserError(f"{name} requires --live")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 DELAY_SECONDS = 1.0
-"""Seconds until progress is shown, and seconds between updates."""
+"""Seconds from the start until progress is shown, and seconds between two updates."""
 
 
 class Progress:
@@ -24,7 +24,7 @@ class Progress:
         self.label = label
 
     def track(self, files: Sequence[T]) -> Iterator[T]:
-        """Yield the files, and set the label to the number of the current file. In the end, set it to `Analyzing`."""
+        """Yield the files, and show the number of the current file in the label. At the end, set the label to `Analyzing`."""
         for number, file in enumerate(files, 1):
             self.label = f"Reading file {number} of {len(files)}"
             yield file
@@ -35,7 +35,8 @@ class Progress:
 def show_progress(label: str) -> Iterator[Progress]:
     """Show the label and the elapsed time on standard error, if the body of the `with` statement takes longer than a second.
 
-    The line is erased at the end. Nothing is shown if standard error is not a terminal. The body may change the label.
+    The line is erased at the end. Nothing is shown if standard error is not a terminal. The body of the `with` statement may
+    change the label.
     """
     progress = Progress(label)
     if not (sys.stderr and sys.stderr.isatty()):

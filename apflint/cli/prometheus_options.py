@@ -116,9 +116,9 @@ class PrometheusOptions(NamedTuple):
 
 
 def parse_times(since: str | None, until: str | None, baseline: str | None, now: float) -> tuple[Period, Period]:
-    """Return the period from --since to --until, and the period of the baseline.
+    """Return (period from --since to --until, period of the baseline).
 
-    `now` is in seconds since 1970. Raises UserError for an invalid time, and for a start after its end.
+    `now` is in seconds since 1970. Raises UserError if a time is invalid, or if a period starts after its end.
     """
     from apflint.replay.filters import parse_moment
     from apflint.sources.prometheus_server import Period

@@ -27,9 +27,9 @@ class ProposalPlace(NamedTuple):
     request: InputRequest
     configuration: EffectiveConfiguration
     write: str | None
-    """The file for the manifests, or None."""
+    """The file to write the manifests to (--write), or None."""
     directory: str | None
-    """The directory for all files, or None."""
+    """The directory to write all files to (--output-dir), or None."""
 
     def name_manifests(self, name: str) -> str:
         """Return the path of the file with the new objects."""
@@ -38,7 +38,7 @@ class ProposalPlace(NamedTuple):
     def name_policy_test(self, name: str) -> str:
         """Return the path of the policy test.
 
-        It must not be beside manifests, because `kubectl apply` would reject it.
+        Do not write it to a directory of manifests, because `kubectl apply` would reject it.
         """
         return os.path.join(self.directory or "", f"{name}-test.yaml")
 
@@ -93,9 +93,9 @@ class ProposalPlace(NamedTuple):
         return LogProposalFiles(manifests, policy_test, alerts, _write_new(texts), diff)
 
     def list_tested(self, name: str, *, edits_objects: bool) -> tuple[str, ...]:
-        """Return the arguments of `list_manifests`.
+        """Return the arguments of `list_manifests` for the policy test.
 
-        Omit the new file if it contains changed copies of existing objects.
+        If `edits_objects` is true, the new file contains changed copies of existing objects. The result then omits the file.
         """
         words = self.list_manifests(name)
         file = _relate(self.name_manifests(name), self.directory or ".")
@@ -132,13 +132,13 @@ def _write(file: str, text: str) -> None:
     try:
         os.makedirs(os.path.dirname(file) or ".", exist_ok=True)
         write_atomically(file, text.encode())
-    except (OSError, ValueError) as error:  # ValueError: the name contains a NUL character
+    except (OSError, ValueError) as error:  # a NUL character in the name raises ValueError
         reason = error.strerror if isinstance(error, OSError) else None
         raise UserError(f"{file}: not written: {reason or error}") from error
 
 
 def _write_new(texts: Mapping[str, str]) -> tuple[str, ...]:
-    """Write texts to new files. Return the names of the written files, which are those with a text that is not empty.
+    """Write texts to new files, by name. Files with an empty text are not written. Return the names of the written files.
 
     Raises UserError if a file exists.
     """

@@ -55,7 +55,7 @@ def parse_report_file(text: str) -> ReportFile:
 def check_report_files(report_files: Sequence[ReportFile], request: InputRequest) -> None:
     """Raise UserError if two reports have the same file, or if a report would replace an input of this run.
 
-    A report may replace a file in an input directory if that file is an earlier report in JSON.
+    A file in an input directory may be replaced only if it is an earlier report in JSON.
     """
     real_paths = [_real_path(report_file.file) for report_file in report_files]
     inputs = {_real_path(path) for path in (*request.paths, *request.context, request.baseline) if path is not None}
@@ -76,7 +76,7 @@ def check_report_files(report_files: Sequence[ReportFile], request: InputRequest
 
 
 def _real_path(path: str) -> str:
-    return path if "\0" in path else os.path.realpath(path)  # a NUL is reported when the file is written
+    return path if "\0" in path else os.path.realpath(path)  # writing the file reports an error about a NUL in its name
 
 
 def _is_earlier_report(path: str) -> bool:
@@ -95,7 +95,7 @@ def write_report_files(report: Report, report_files: Sequence[ReportFile], style
         try:
             text = render(report, report_file.format, style)
             write_atomically(report_file.file, text.encode("utf-8", "backslashreplace"))
-        except (OSError, ValueError) as error:  # ValueError: the name contains a NUL
+        except (OSError, ValueError) as error:  # a NUL in the name raises ValueError
             errors.append(_describe("report", report_file.file, error))
     return tuple(errors)
 
@@ -103,8 +103,8 @@ def write_report_files(report: Report, report_files: Sequence[ReportFile], style
 def append_job_summary(report: Report) -> tuple[str, ...]:
     """Append the report in Markdown to GitHub's job summary, if there is one. Return messages about failures.
 
-    An empty line separates the report from earlier output in the summary. If the summary has too little room left,
-    nothing is appended, because GitHub would not show the summary at all.
+    An empty line separates the report from earlier output in the summary. If the report would make the summary too large, nothing
+    is appended, because GitHub does not show a summary that is too large.
     """
     path = os.environ.get(JOB_SUMMARY_VARIABLE)
     if not path:

@@ -35,18 +35,18 @@ class Output(NamedTuple):
     report_files: tuple[ReportFile, ...] = ()
     exit_zero: bool = False
     fix_command: str = "apflint fix"
-    """Command that the summary suggests for fixable findings, or an empty string after `--fix`."""
+    """Command that the summary suggests for fixable findings. Empty after `--fix`, because the fixes are applied already."""
     require_objects: bool = False
     """Whether to exit with 2 if the manifests contain no FlowSchemas and no priority levels."""
 
 
 def answer_with_report(report: Report, inputs: Inputs, output: Output, errors: tuple[str, ...] = ()) -> Answer:
-    """Write the report files, and return the answer for a report. `errors` are messages about other files."""
+    """Write the report files, and return the answer for a report. `errors` are messages about files that are not reports."""
     how = style(output.color, quiet=True, verbose=output.verbose, statistics=output.statistics)
     if output.report_files or output.format == "github":
         from apflint.cli.report_files import append_job_summary, write_report_files
 
-        # Files are written first, because printing fails if the reader of a pipe has ended.
+        # Write the files before printing, because printing fails if the reader of a pipe has ended.
         plain = Style(verbose=output.verbose, statistics=output.statistics)
         errors += write_report_files(report, output.report_files, plain)
         if "github" in (output.format, *(file.format for file in output.report_files)):
@@ -68,9 +68,9 @@ def note_files_without_objects(inputs: Inputs, report: Report) -> tuple[str, ...
 
 
 def exit_code_of(report: Report, output: Output) -> int:
-    """Return 1 if a finding has the severity `output.fail_on` or higher, and 0 otherwise.
+    """Return 1 if a finding has the severity `output.fail_on` or higher, else 0.
 
-    Always return 0 if `output.exit_zero` is true.
+    If `output.exit_zero` is true, always return 0.
     """
     if output.fail_on == "never" or output.exit_zero:
         return ExitCode.OK
@@ -82,7 +82,7 @@ def exit_code_of(report: Report, output: Output) -> int:
 def _render_summary(report: Report, output: Output) -> str:
     """Return the summary for the formats `text` and `concise`.
 
-    For other formats, return a note if there are no objects, or else an empty string.
+    For all other formats, return "", or a note if there are no objects.
     """
     if output.format in ("text", "concise"):
         how = style(output.color, sys.stderr, verbose=output.verbose)

@@ -1,8 +1,8 @@
 """Shows reports on a terminal. Each report replaces the previous one on the screen, as in watch(1).
 
-Escape sequences are those of xterm (https://invisible-island.net/xterm/ctlseqs/ctlseqs.html), which terminals share.
-rich.live is not used, because importing rich takes longer than this whole module, and rich would parse the colors of
-the answer again.
+The escape sequences are from xterm (https://invisible-island.net/xterm/ctlseqs/ctlseqs.html). Other terminals support them, too.
+The module does not use rich.live: the import of rich takes longer than the work of this module, and rich would parse the colors
+of the answer again.
 """
 
 from __future__ import annotations
@@ -57,10 +57,11 @@ def watch(answers: Iterator[Answer]) -> int:
 
 @contextmanager
 def _alternate_screen() -> Iterator[Callable[[], bool]]:
-    """Show the alternate screen of the terminal, which has no history, and restore the screen at the end in any case.
+    """Show the alternate screen of the terminal, which has no history. Restore the screen at the end, even after an exception.
 
-    The value is a function that returns whether the user has pressed Ctrl-C. Python ignores the exception for Ctrl-C inside a
-    finalizer or a callback of a weak reference, for example that of a thread pool.
+    The context manager returns a function, which returns whether the user has pressed Ctrl-C. The function is needed because
+    Python ignores the KeyboardInterrupt if Ctrl-C is pressed during a finalizer or a callback of a weak reference, such as the
+    callback of a thread pool.
     """
     pressed: list[int] = []
 
@@ -85,7 +86,7 @@ def _terminate(_number: int, _: object) -> None:
 
 
 def _draw(answer: Answer) -> None:
-    """Write an answer over the previous answer. Lines are not erased first, because the screen would flicker."""
+    """Write an answer over the previous answer, without erasing the screen first, because it would flicker."""
     sys.stdout.write(arrange(answer, format_time(), os.get_terminal_size(sys.stdout.fileno()).lines))
     sys.stdout.flush()
 

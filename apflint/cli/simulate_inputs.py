@@ -1,9 +1,7 @@
 """The loads of `apflint simulate`: a load file, a request in --request, or an audit log.
 
-A load can be simulated repeatedly.
-
-All three kinds of load have the same interface (`SimulatedLoad`). The command and the search for a rate pass factors
-for the clients (`Scaling`), and get a result.
+All three kinds of load have the same interface (`SimulatedLoad`), and can be simulated repeatedly. For each simulation, the
+command and the search for a rate pass factors for the rates of the clients (`Scaling`).
 """
 
 from __future__ import annotations
@@ -51,7 +49,7 @@ CheckNames: TypeAlias = "Callable[[Collection[str]], None]"
 
 
 class InvalidLoadError(UserError):
-    """Raised if a load cannot be simulated. Contains the place of each problem in the load file."""
+    """Raised if a load cannot be simulated. It contains each problem with its place in the load file."""
 
     def __init__(self, problems: Sequence[tuple[Path, str]]) -> None:
         self.problems = tuple(problems)
@@ -93,9 +91,9 @@ class SimulatedLoad(Protocol):
     def simulate(
         self, in_force: Effective, sides: Sequence[Effective], scaling: Scaling, progress: Progress, check: CheckNames
     ) -> Simulated:
-        """Simulate the load under each configuration. First, call `check` with the names of the clients.
+        """Simulate the load under each configuration in `sides`. Before the simulation, call `check` with the names of the clients.
 
-        `in_force` is the configuration that was in force when a log was written.
+        `in_force` is the configuration of the server when it wrote the log. Loads that are not logs ignore it.
         """
 
 
@@ -158,7 +156,7 @@ class WrittenLoad:
         progress: Progress,
         check: CheckNames,
     ) -> Simulated:
-        """Simulate the load under each configuration. Raises UserError if it cannot be simulated under one of them."""
+        """Simulate the load under each configuration in `sides`. Raises UserError if this is impossible for one configuration."""
         check({client.name for client in self._load.clients})
         found = [WrittenSide(self._load, known, self._seed, progress, self._assumptions) for known in sides]
         for side in found:
@@ -167,7 +165,7 @@ class WrittenLoad:
 
 
 class LoggedSide:
-    """The requests of an audit log under the configuration that was in force. They can be simulated repeatedly."""
+    """The requests of an audit log, under the configuration of the server that wrote it. They can be simulated repeatedly."""
 
     def __init__(self, replay: Replay, warmup: int, seed: int, progress: Progress) -> None:
         from apflint.simulate.log_survey import survey_log, to_nanoseconds
@@ -200,7 +198,7 @@ class LoggedSide:
 
 
 class LogInput:
-    """The requests of audit logs."""
+    """A load that consists of the requests in audit logs."""
 
     def __init__(self, logs: Sequence[str], counts: ObjectCounts | None, warmup: int, seed: int) -> None:
         self._logs = tuple(logs)
@@ -213,9 +211,9 @@ class LogInput:
     def _open(
         self, sides: Sequence[Effective], progress: Progress
     ) -> Iterator[tuple[Iterator[Replay], list[Coverage]]]:
-        """Read the log once. Yield an iterator over its requests under each configuration, and a list for the coverage.
+        """Read the log once. Yield (iterator over the classified requests for each configuration, list for the coverage).
 
-        The list is filled later: it then shows which parts of the log were read.
+        The list is empty at first. At the end of the context, it contains which parts of the log were read.
         """
         from apflint.replay.running import ReplayOptions, replay_sides
         from apflint.sources.audit_logs import find_audit_logs
@@ -235,7 +233,7 @@ class LogInput:
                 progress.label = "Comparing requests"
                 yield replay
 
-        # The namespaces of requests are needed, because a flow may be a namespace.
+        # Group requests by namespace, too, because with ByNamespace, a namespace determines a flow.
         wanted = ReplayOptions(by=("namespace",), counts=self._counts, calls=True)
         with closing(replay_sides(find_audit_logs(self._logs), sides, wanted)) as replays:
             yield check(replays), coverage
@@ -285,9 +283,10 @@ def _report_problems(coverage: Coverage) -> None:
 
 
 def read_load(path: str | None, given: LoadOptions) -> tuple[SimulatedLoad | None, ParsedLoad | None]:
-    """Return the load that the argument `path` or the options specify, and the parsed load file or None.
+    """Return (load that the argument `path` or the options specify, parsed load file).
 
-    The load is None if the file has mistakes. Raises UserError for invalid options, and if the load cannot be read.
+    The load is None if the file has mistakes. The parsed file is None if the load is not from a file. Raises UserError if the
+    options are invalid, or if the load cannot be read.
     """
     spoken, warmup = given.parse_request(), given.parse_warmup()
     if path is not None:
@@ -332,7 +331,7 @@ def list_mistakes(parsed: ParsedLoad, error: InvalidLoadError | None = None) -> 
 
 
 def show_time(progress: Progress, load: Load) -> Callable[[int], None]:
-    """Return a function that shows the time of a simulation."""
+    """Return a function that shows the simulated time in the progress line. Its argument is this time in nanoseconds."""
 
     def show(now: int) -> None:
         progress.label = f"Simulated {format_clock(now)} of {format_clock(load.duration)}"

@@ -14,13 +14,14 @@ if TYPE_CHECKING:
 
 _NARROWEST = 40
 _CI_VARIABLES = ("CI", "GITHUB_ACTIONS", "GITLAB_CI", "TF_BUILD", "TEAMCITY_VERSION")
-"""Environment variables that CI systems set: most systems, GitHub, GitLab, Azure Pipelines, and TeamCity."""
+"""Environment variables that CI systems set: most CI systems, GitHub, GitLab, Azure Pipelines and TeamCity, in this order."""
 
 
 def style(color: str, stream: TextIO | None = None, **flags: bool) -> Style:
     """Return the style of output to a stream: width, colors and links. The default stream is standard output.
 
-    `color` is `auto`, `always` or `never`. `auto` depends on NO_COLOR, FORCE_COLOR and whether the stream is a terminal.
+    `color` is `auto`, `always` or `never`. With `auto`, NO_COLOR turns colors off. If it is not set, FORCE_COLOR turns them on. If
+    neither is set, colors are on if the stream is a terminal.
     `flags` are values of the remaining fields of `Style`, such as `quiet`.
     """
     stream = stream or sys.stdout
@@ -32,7 +33,7 @@ def style(color: str, stream: TextIO | None = None, **flags: bool) -> Style:
 def is_ci_log() -> bool:
     """Return whether standard output goes to the log of a CI system. Such logs interpret some lines as commands.
 
-    Output that is redirected to a regular file is not part of the log.
+    If the output is redirected to a regular file, it does not go to the log.
     """
     if all(os.environ.get(name, "").lower() in ("", "0", "false") for name in _CI_VARIABLES):
         return False
@@ -43,7 +44,7 @@ def is_ci_log() -> bool:
 
 
 def is_kubectl_plugin() -> bool:
-    """Return whether apflint runs as `kubectl apflint`. kubectl then runs the program `kubectl-apflint` from the PATH."""
+    """Return whether apflint runs as `kubectl apflint`, because kubectl runs the program `kubectl-apflint` for this command."""
     return os.path.basename(sys.argv[0]).startswith("kubectl-apflint")
 
 

@@ -1,9 +1,9 @@
 """Computes the effect of `kubectl apply` on the objects of a running cluster.
 
-Applying does not delete objects. Fields that the manifest does not set are also kept, unless an earlier apply has set
-them. `managedFields` of the object shows which manager has applied a field. The API server merges in the version of the
-manifest. If the server rejects the result, applying changes nothing. Lists of API Priority and Fairness are atomic
-(`+listType=atomic` in staging/src/k8s.io/api/flowcontrol/v1/types.go): a manifest replaces a list as a whole.
+`kubectl apply` does not delete objects. It also keeps fields that the manifest does not set, unless an earlier `kubectl apply`
+has set them. `managedFields` of the object shows which manager has applied a field. The API server merges the object and the
+manifest in the API version of the manifest. If the server rejects the result, the object does not change. Lists of API Priority
+and Fairness are atomic (`+listType=atomic` in staging/src/k8s.io/api/flowcontrol/v1/types.go): a manifest replaces a whole list.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class FieldManager(NamedTuple):
 
     name: str
     operation: str
-    """`Apply` for server-side apply, otherwise `Update`."""
+    """`Apply` for server-side apply, `Update` for all other requests."""
     fields: object
     """The fields, in the form `{"f:spec": {"f:limited": {}}}` (FieldsV1)."""
 
@@ -59,19 +59,19 @@ class FieldManager(NamedTuple):
         """Return whether the manager owns the field at `path`."""
         owned = self.fields
         for step in path:
-            # Names of fields depend on the API version that the manager used.
+            # The name of the field with the shares depends on the API version that the manager used, so try all names.
             names = [f"f:{name}" for name in (_SHARES if step in _SHARES else (step,))]
             name = next((name for name in names if isinstance(owned, dict) and name in owned), None)
             if name is None or not isinstance(owned, dict):
                 return False
             owned = owned[name]
-            if not owned:  # the value is atomic
+            if not owned:  # no fields below: the manager owns the whole value, as for a list, which is atomic
                 return True
         return True
 
 
 class KeptField(NamedTuple):
-    """A field of an object of the cluster that stays, because the manifest of the object does not set it."""
+    """A field of an object in the cluster that `kubectl apply` keeps, because the manifest does not set it."""
 
     kind: Kind
     name: str
@@ -87,7 +87,8 @@ class RejectedManifest(NamedTuple):
     key: tuple[Kind, str]
     reason: str
     kept: tuple[str, ...]
-    """Fields of the object in the cluster that make the result invalid. Empty if the manifest alone is invalid."""
+    """Kept fields of the object in the cluster because of which the merged object is invalid. Empty if the manifest itself is
+    invalid."""
     is_live: bool
     """Whether the cluster has the object, and keeps it."""
 
@@ -98,7 +99,7 @@ class Applied(NamedTuple):
     unchanged: list[Loaded]
     """Objects of the cluster that no manifest changes."""
     accepted: list[Loaded]
-    """Accepted manifests, completed with the fields that are kept from the object in the cluster."""
+    """Manifests that the API server accepts, merged with the kept fields of the objects in the cluster."""
     manifests: list[Loaded]
     """`accepted`, followed by the manifests that the API server rejects."""
     kept: tuple[KeptField, ...]
@@ -107,19 +108,19 @@ class Applied(NamedTuple):
 
     @property
     def loaded(self) -> list[Loaded]:
-        """Return all objects of the cluster."""
+        """Return all objects of the cluster after manifests are applied."""
         return [*self.unchanged, *self.accepted]
 
 
 class Drift(NamedTuple):
-    """Differences between the objects of a running cluster and manifests that remain after the manifests are applied."""
+    """Differences between a running cluster and manifests that remain even after `kubectl apply` of the manifests."""
 
     only_live: tuple[tuple[Kind, str], ...]
-    """Kind and name of the objects that only the cluster has, except built-in objects. Applying does not delete them."""
+    """(kind, name) of the objects that only the cluster has, except built-in objects. `kubectl apply` does not delete them."""
     kept: tuple[KeptField, ...]
     """Kept fields that differ from the manifests."""
     managers: tuple[tuple[Kind, str, tuple[str, ...]], ...]
-    """Kind, name and other managers of the objects whose spec has fields of managers that do not apply manifests."""
+    """(kind, name, managers) of the objects whose spec has fields of managers that do not apply manifests, such as `kubectl edit`."""
 
 
 def apply_manifests(
@@ -179,7 +180,7 @@ def find_drift(applied: Workspace, managers: Managers) -> Drift:
 
 
 def _merge(document: Document, old: Document | None, managers: Managers) -> Document:
-    """Return the object that results from applying a manifest to the object `old` of the cluster."""
+    """Return the object that results from `kubectl apply` of a manifest, if the cluster has the object `old` (None: no object)."""
     for path, value in _list_kept_fields(document, old, managers):
         document = _keep(document, path, value)
     return document
@@ -188,7 +189,7 @@ def _merge(document: Document, old: Document | None, managers: Managers) -> Docu
 def _describe_kept(
     part: Loaded, document: Document, old: Document | None, managers: Managers, release: Release
 ) -> tuple[KeptField, ...]:
-    """Return the fields of `old` that are kept and have an effect."""
+    """Return the fields of `old` that are kept, and without which the merged object would have a different effect."""
     entries = managers.get((document.kind, document.name), ())
     return tuple(
         KeptField(
@@ -201,7 +202,7 @@ def _describe_kept(
 
 
 def _find_reasons(part: Loaded, release: Release, served: Collection[str]) -> dict[Document, tuple[Place, str]]:
-    """Return the documents that the API server rejects, with a place and the first reason."""
+    """Return {document: (place, first reason)} for the documents that the API server rejects."""
     found = {
         document: (Place(document, ("apiVersion",)), f"it does not serve {quote(document.api_version)}")
         for document in part.documents
@@ -217,7 +218,7 @@ def _find_reasons(part: Loaded, release: Release, served: Collection[str]) -> di
 
 
 def _list_kept_fields(document: Document, old: Document | None, managers: Managers) -> Iterator[tuple[Path, object]]:
-    """Yield path and value of each field of `old` that is kept, in the API version of the manifest."""
+    """Yield (path, value) of each field of `old` that is kept, converted to the API version of the manifest."""
     if old is not None and (isinstance(document.at("spec"), dict) or not document.has("spec")):
         spec = _convert_spec(old, document.version)
         yield from _list_kept(spec, document.at("spec"), ("spec",), managers.get((old.kind, old.name), ()))
@@ -235,7 +236,10 @@ def _convert_spec(document: Document, version: str) -> object:
 def _list_kept(
     live: object, manifest: object, path: Path, managers: tuple[FieldManager, ...]
 ) -> Iterator[tuple[Path, object]]:
-    """Yield path and value of each field that the manifest does not set, and that no manager has applied."""
+    """Yield (path, value) of each field of the live object that `kubectl apply` keeps.
+
+    The manifest does not set such a field, and no manager that applies manifests owns it.
+    """
     if not isinstance(live, dict):
         if not any(manager.applies and manager.owns(path) for manager in managers):
             yield path, live
@@ -248,11 +252,11 @@ def _list_kept(
 
 
 def _keep(document: Document, path: Path, value: object) -> Document:
-    """Return a copy of a document with a value of the cluster at `path`."""
+    """Return a copy of a document in which the field at `path` has its value in the cluster."""
     kept = _set(document, path, value)
     if value == 0 and path[-1] == shares_field(document.version) and document.version == "v1beta3":
-        # In v1beta3, this annotation distinguishes 0 shares from absent shares: conversion.go in
-        # pkg/apis/flowcontrol/v1beta3.
+        # Without this annotation, v1beta3 treats 0 shares as absent shares, which have the default (conversion.go in
+        # pkg/apis/flowcontrol/v1beta3).
         kept = _set(kept, ("metadata", "annotations", PRESERVE_ZERO), "")
     return kept
 
@@ -270,6 +274,6 @@ def _set(document: Document, path: Path, value: object) -> Document:
 
 
 def _differs(part: Loaded, document: Document, changed: Document, release: Release) -> bool:
-    """Return whether two documents have different specs, after defaults are set. Invalid documents differ."""
+    """Return whether two documents have different specs after defaults are set. If a document is invalid, return True."""
     (one, other) = build_workspace([part._replace(documents=(document, changed))], release).manifests
     return one.object is None or other.object is None or one.object.spec != other.object.spec

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Change = Literal["removed", "added", "changed"]
 _CHANGE_ORDER: tuple[Change, ...] = ("removed", "added", "changed")
 _SUMMARY_FIELDS = ("type", "shares", "limitResponse", "matchingPrecedence", "priorityLevelConfiguration")
-"""Fields that describe an object if only one configuration has the object."""
+"""If only one configuration has an object, these fields describe the object."""
 
 
 class ObjectChange(NamedTuple):
@@ -57,7 +57,7 @@ class LevelChange(NamedTuple):
 class _Stored(NamedTuple):
     """An object that a server stores.
 
-    `unused_because` is the reason why the server does not use the object, or empty if the server uses it.
+    `unused_because` is the reason why the server does not use the object. It is empty if the server uses the object.
     """
 
     kind: Kind
@@ -93,7 +93,7 @@ def compare_objects(old: Configuration, new: Configuration) -> tuple[ObjectChang
 
 
 def _stored_objects(configuration: Configuration) -> Iterator[tuple[object, _Stored]]:
-    """Yield each stored object with a key. Objects with equal keys in two configurations are the same object."""
+    """Yield (key, object) for each stored object. If objects in two configurations have equal keys, they are the same object."""
     kind: Kind = "PriorityLevelConfiguration"
     for name, level in configuration.levels.items():
         if (kind, name) not in configuration.imagined and name not in configuration.unusable:
@@ -125,7 +125,7 @@ def _stored_flow_schema(schema: FlowSchema, unused_because: str) -> tuple[object
 def _level_fields(level: PriorityLevelConfiguration) -> Mapping[str, str]:
     spec, limited = level.spec, level.spec.limited
     if limited is None:
-        # Before 1.28, the field `exempt` does not exist. Its absence has the effect of zeros.
+        # The field `exempt` does not exist before 1.28. If it is absent, the level has 0 shares and lends 0%.
         shares, lendable = (spec.exempt.shares, spec.exempt.lendable_percent) if spec.exempt else (0, 0)
         return {"type": spec.type, "shares": str(shares), "lendablePercent": str(lendable)}
     borrowing, queuing = limited.borrowing_limit_percent, limited.limit_response.queuing

@@ -1,4 +1,4 @@
-"""Requests that another configuration treats differently: by priority level, FlowSchema, flow, or limits.
+"""Requests that two configurations treat differently: their priority level, FlowSchema, flow or limits differ.
 
 A request *moves* if its FlowSchema or its priority level changes. The comparison is exact: `apflint.proofs` finds every
 pair of FlowSchemas between which a request moves. This module adds requests that keep their FlowSchema and level, but
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 ChangeType = Literal["priorityLevel", "flowSchema", "flow", "limits"]
 """The most severe change for a request.
 
-`priorityLevel`: the level changes. `flowSchema`: the level stays, but the FlowSchema changes. `flow`: the FlowSchema stays,
-but its distinguisher method changes. `limits`: only the seats or queues of the level change.
+`priorityLevel`: the level changes. `flowSchema`: the level is the same, but the FlowSchema changes. `flow`: the FlowSchema is the
+same, but its distinguisher method changes. `limits`: only the seats or queues of the level change.
 """
 _SEVERITY: tuple[ChangeType, ...] = ("priorityLevel", "flowSchema", "flow", "limits")
 _MAX_PARTS = 200
-"""Maximum number of FlowSchemas that `_split_flow_schemas` adds to a configuration."""
+"""Maximum number of additional FlowSchemas in the configurations that `_split_flow_schemas` returns."""
 
 
 class Side(NamedTuple):
@@ -60,7 +60,8 @@ class RequestChange(NamedTuple):
     """A change for the requests with the same old FlowSchema and the same new FlowSchema."""
 
     examples: tuple[ChangedRequest, ...]
-    """Never empty. Requests that move have an example for each entry of a changed FlowSchema (`_split_flow_schemas`)."""
+    """Example requests, at least one. If requests move, there is an example for each entry of a changed FlowSchema from which or to
+    which requests move (`_split_flow_schemas`)."""
 
     @property
     def old(self) -> Resolution:
@@ -74,7 +75,7 @@ class RequestChange(NamedTuple):
 
     @property
     def is_rare(self) -> bool:
-        """Return whether all examples are by `system:` users with `--as-group`. Such requests are unusual in clusters."""
+        """Return whether all examples are by `system:` users in additional groups (`--as-group`), which is unusual in clusters."""
         return all(
             "--as-group" in (example.witness.words or ()) and example.witness.digest.user.name.startswith("system:")
             for example in self.examples
@@ -97,7 +98,7 @@ class ConfigurationDifference(NamedTuple):
     old: Side
     new: Side
     groups: tuple[ChangeGroup, ...]
-    """Sorted by type (most severe first), frequent before rare, lost nominal seats (most first), and names of levels."""
+    """Sorted by type (most severe first), then by rarity (rare last), lost nominal seats (most first), and names of levels."""
     levels: tuple[LevelChange, ...]
     """Every priority level of both configurations, by name."""
     objects: tuple[ObjectChange, ...]
@@ -105,11 +106,11 @@ class ConfigurationDifference(NamedTuple):
     complete: bool
     """False if `MAX_MOVES` or `MAX_MOVE_PROOFS` ended the search for requests that move. Some changes are then missing."""
     drift: Drift | None = None
-    """Drift, if one configuration is a running cluster and the other one is this cluster after manifests are applied."""
+    """The drift if `old` or `new` is a running cluster, and the other is this cluster after `kubectl apply`, else None."""
 
     @property
     def changed(self) -> bool:
-        """Return whether a request or a level changes. True if the search ended early, because changes may be missing."""
+        """Return whether a request or a level changes. Also return True if the search ended early, because it may miss changes."""
         return bool(self.groups) or not self.complete or any(level.is_changed for level in self.levels)
 
     def changes_of_type(self, change_type: ChangeType) -> tuple[RequestChange, ...]:
@@ -166,15 +167,15 @@ def compare_configurations(old: Side, new: Side, world: World = "authenticated")
 
 
 def has_flows(level: LevelLimits) -> bool:
-    """Return whether flows have an effect. With fewer than two queues, all requests of a level wait together."""
+    """Return whether flows have an effect: if a level has fewer than two queues, all of its requests wait together."""
     return (level.queues or 0) > 1
 
 
 def _split_flow_schemas(old: Configuration, new: Configuration) -> tuple[Configuration, Configuration]:
     """Split every changed FlowSchema into a FlowSchema for each of its resource rules and non-resource rules.
 
-    This does not change where requests go, but the search then finds an example for each of these rules. If there would
-    be more than `_MAX_PARTS` additional FlowSchemas, return the configurations unchanged.
+    The parts match the same requests as the original FlowSchema, but the search then finds an example for each part. If more
+    than `_MAX_PARTS` additional FlowSchemas would be necessary, return the configurations unchanged.
     """
     same = {(_identity(schema), schema.spec) for schema in old.order}
     same &= {(_identity(schema), schema.spec) for schema in new.order}
@@ -200,7 +201,7 @@ def _split_flow_schema(schema: FlowSchema) -> tuple[FlowSchema, ...]:
             *(PolicyRulesWithSubjects(rule.subjects, (), (entry,)) for entry in rule.non_resource_rules),
         )
     ]
-    if len(rules) < 2 or schema.name == CATCH_ALL:  # the server finds its fallback by the name
+    if len(rules) < 2 or schema.name == CATCH_ALL:  # the server identifies its fallback `catch-all` by the name
         return (schema,)
     name = schema.name or schema.metadata.generate_name
     return tuple(
@@ -214,7 +215,7 @@ def _split_flow_schema(schema: FlowSchema) -> tuple[FlowSchema, ...]:
 def _find_kept_requests(
     old: Configuration, new: Configuration, levels: Mapping[str, LevelChange], world: World
 ) -> Iterator[Witness]:
-    """Yield a request that stays in its FlowSchema, for each FlowSchema whose flows or whose level's limits change."""
+    """Yield one request that keeps its FlowSchema, for each FlowSchema whose flows change, or whose level has changed limits."""
     new_schemas = {_identity(schema): schema for schema in new.order}
     analysis, comparison = Analysis(old, world), ConfigurationComparison(new, old, world)
     for schema in old.order:
@@ -224,13 +225,14 @@ def _find_kept_requests(
             continue
         witness = analysis.find_request(schema)
         if witness is not None and comparison.old.resolve(witness.point).flow_schema is not same:
-            witness = comparison.find_passage([same], [schema])  # slow: encodes both sides
+            witness = comparison.find_passage([same], [schema])  # slow: one formula for both sides
         if witness is not None:
             yield witness
 
 
 def _affects_requests(level: LevelChange) -> bool:
-    # Requests at an exempt level never wait. The seats of this level only matter to levels that borrow them.
+    # Requests at an exempt level never wait, so changed limits of this level do not affect them. Its seats only matter to other
+    # levels, which borrow them.
     is_exempt = all(side is not None and side.type == "Exempt" for side in (level.old, level.new))
     return level.is_changed and not is_exempt
 
@@ -242,7 +244,7 @@ def _has_other_flows(old: FlowSchema, new: FlowSchema, level: LevelChange) -> bo
 
 
 def _identity(schema: FlowSchema) -> object:
-    """Return the identity of a FlowSchema: its name and its level. If it has no name, its rules are used instead."""
+    """Return (name, level) of a FlowSchema, to recognize it in both configurations. If it has no name, return (rules, level)."""
     name = schema.name or (schema.metadata.generate_name, schema.spec.rules)
     return name, schema.spec.priority_level_configuration
 

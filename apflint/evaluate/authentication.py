@@ -22,9 +22,9 @@ _API_SERVER = "system:apiserver"
 """User of the requests that kube-apiserver sends to itself."""
 _MASTERS = "system:masters"
 EXACT_GROUPS = "exactGroups"
-"""Key of a JSON request. If the value is true, apflint does not add the groups that authentication adds.
+"""Key of a JSON request. If the value is true, apflint does not add the groups that authentication would add.
 
-Proofs that consider users with any set of groups print requests with this key.
+Proofs in the world `any` (see `apflint.proofs`) print requests with this key.
 """
 
 # `SplitUsername` in staging/src/k8s.io/apiserver/pkg/authentication/serviceaccount/util.go: the namespace is a DNS
@@ -46,8 +46,9 @@ def complete_groups(user: str, groups: tuple[str, ...]) -> tuple[tuple[str, ...]
     """Return all groups of `user` after authentication, and sentences that explain added or missing groups.
 
     Every user gets `system:authenticated`, except users in `system:unauthenticated`, such as `system:anonymous`. Service
-    accounts get two more groups. If `groups` is empty, a node gets `system:nodes`, because every certificate of a kubelet
-    names this group, and the API server itself gets `system:masters`. Sources: `AuthorizeClientBearerToken` in
+    accounts get two more groups. Two users get a group only if `groups` is empty: a node gets `system:nodes`, because the
+    certificate of every kubelet names this group. The user of the API server itself gets `system:masters`. Sources:
+    `AuthorizeClientBearerToken` in
     staging/src/k8s.io/apiserver/pkg/server/config.go, and
     staging/src/k8s.io/apiserver/pkg/authentication/{group,request/anonymous,serviceaccount}; observed on 1.36.2.
     """
@@ -63,7 +64,7 @@ def complete_groups(user: str, groups: tuple[str, ...]) -> tuple[tuple[str, ...]
     elif user == _API_SERVER and not groups:
         expected = [_MASTERS]
     elif ":" not in user and parse_service_account(name := SERVICE_ACCOUNT_PREFIX + user.replace("/", ":")) is not None:
-        # Findings and policy tests write service accounts in this form.
+        # Findings and policy tests write service accounts as NAMESPACE/NAME, so users may copy this form.
         notes = [f'The user name of a service account is "{name}".']
     if account is not None and groups and not {*expected} <= {*groups}:
         notes = ["(With kubectl --as and --as-group a service account does not get its own two groups.)"]
@@ -79,12 +80,15 @@ def complete_groups(user: str, groups: tuple[str, ...]) -> tuple[tuple[str, ...]
 
 
 def has_fixed_groups(user: str) -> bool:
-    """Return whether the groups follow from the user name: service accounts, nodes, the API server and anonymous users."""
+    """Return whether the user name determines the groups.
+
+    True for service accounts, nodes, the API server and the anonymous user.
+    """
     return parse_service_account(user) is not None or user.startswith(NODE_PREFIX) or user in (_API_SERVER, ANONYMOUS)
 
 
 def single_user(subject: Subject) -> str | None:
-    """Return the name of the only user that a subject matches, or None if the subject may match several users."""
+    """Return the user name if a subject matches exactly one user name, or None if it may match several users."""
     account = subject.service_account
     if subject.kind == "ServiceAccount" and account is not None and account.name != ALL:
         return f"{SERVICE_ACCOUNT_PREFIX}{account.namespace}:{account.name}"

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from apflint.model import FlowSchema, PriorityLevelConfiguration
 
 MAX_REMEMBERED = 65_536
-"""Default maximum number of entries in each cache of a `Classifier`, and maximum number of flows in `Explainer`."""
+"""Default maximum number of entries in each cache of a `Classifier`, and maximum number of flows that an `Explainer` caches."""
 
 
 class MatchedBy(NamedTuple):
-    """The part of a FlowSchema that matches a request: the first matching rule, and its first matching subject and entry.
+    """The parts of a FlowSchema that match a request: the first matching rule, and its first matching subject and entry.
 
     All fields are indices from 0. `resource_rule` is None for non-resource requests, `non_resource_rule` for resource requests.
     """
@@ -53,9 +53,9 @@ class Resolution(NamedTuple):
 
 
 def classify(configuration: Configuration, digest: RequestDigest) -> Resolution:
-    """Return the first FlowSchema in matching order that matches the request, and the priority level of the FlowSchema.
+    """Return the first FlowSchema in matching order that matches the request, with its priority level.
 
-    If no FlowSchema matches, return `catch-all`. The request must satisfy `apflint.evaluate.requestinfo.is_seen_by_apf`.
+    If no FlowSchema matches, the result is `catch-all`. Call this only if `requestinfo.is_seen_by_apf` is true for the request.
     """
     for position, schema in enumerate(configuration.order):
         part = matched_by(digest, schema)
@@ -109,7 +109,10 @@ class Classifier:
         return self.resolve(digest.user, matched_values(digest.request_info))
 
     def next_match(self, user: UserInfo, request: tuple[str, ...], start: int) -> FlowSchema | None:
-        """Return the first FlowSchema of `Configuration.order[start:]` that matches the request, or None."""
+        """Return the first FlowSchema of `Configuration.order[start:]` that matches the request, or None.
+
+        `request` contains the `matched_values` of the request (`apflint.evaluate.rule_index`).
+        """
         match = self._index.first_match(request, self._matching_subjects(user), start)
         return None if match is None else self._configuration.order[match[0].position]
 

@@ -47,7 +47,7 @@ class Configuration(NamedTuple):
     unusable: Mapping[str, str]
     """Reasons why the server treats stored priority levels as absent, by name of the level. See `_why_unusable`."""
     imagined: frozenset[tuple[Kind, str]]
-    """Kinds and names of missing mandatory objects. The server imagines them: it uses them without storing them."""
+    """(kind, name) of each missing mandatory object. The server imagines these objects: it uses them without storing them."""
     classifies_watches: bool = True
     """`Release.classifies_watches` of the server."""
 
@@ -55,12 +55,12 @@ class Configuration(NamedTuple):
 def build_configuration(
     user: Objects, builtin: Objects, *, defaults: bool = True, classifies_watches: bool = True
 ) -> Configuration:
-    """Build the configuration of a server that stores the objects in `user`, which replace built-in objects of the same name.
+    """Build the configuration of a server that stores the objects in `user`. They replace built-in objects of the same name.
 
     `builtin` has all built-in objects of the release. If `defaults` is true, the server also stores the built-in objects
-    that `user` does not replace. If it is false, the server stores no built-in objects, and only imagines the missing
-    mandatory objects. If objects in `user` have the same name, the last object replaces the earlier objects.
-    `classifies_watches` is the attribute of the release.
+    that `user` does not replace. If it is false, the server stores only the objects in `user`, and imagines the mandatory
+    objects that are missing. If objects in `user` have the same name, the last object replaces the earlier objects.
+    `classifies_watches` is `Release.classifies_watches`.
     """
     levels = _last_by_name((*(builtin.priority_levels if defaults else ()), *user.priority_levels))
     unusable = {level.name: reason for level in levels if (reason := _why_unusable(level)) is not None}
@@ -76,7 +76,7 @@ def build_configuration(
     imagined: set[tuple[Kind, str]] = set()
     names = {schema.name for schema in order}
     mandatory = {schema.name: schema for schema in builtin.flow_schemas}
-    # Imagined FlowSchemas are first and last, even if other FlowSchemas have the same precedence.
+    # The imagined FlowSchema `exempt` is always the first, and `catch-all` the last, whatever precedence other FlowSchemas have.
     if EXEMPT not in names:
         order.insert(0, mandatory[EXEMPT])
         imagined.add(("FlowSchema", EXEMPT))
@@ -98,12 +98,12 @@ def matching_order(schema: FlowSchema) -> tuple[int, str]:
 def _why_unusable(level: PriorityLevelConfiguration) -> str | None:
     """Return why the server treats a stored level as absent, or None if the server uses the level.
 
-    The reason completes a sentence that begins with the level: `has type "Exempt", but ...`. Source:
-    `queueSetCompleterForPL`. The API server rejects unusable levels, so only manifests that were never applied contain
-    them. The level `exempt` is usable without the field `exempt`, because the server adds the field.
+    The reason is a predicate, whose subject is the level: `has type "Exempt", but ...`. Source: `queueSetCompleterForPL`.
+    The API server rejects unusable levels, so only manifests that were never applied contain unusable levels. The level
+    `exempt` is usable without the field `exempt`, because the server adds the field.
 
-    Shares and percentages out of range make a level unusable, too: no server computes seats from them, and negative shares
-    would change the seats of all other levels.
+    Levels with shares or percentages out of range are also treated as unusable. No server computes seats from such values,
+    because it rejects them, and negative shares would change the computed seats of all other levels.
     """
     spec = level.spec
     if (spec.type == "Exempt") != (level.name == EXEMPT):
@@ -128,7 +128,7 @@ def _why_unusable(level: PriorityLevelConfiguration) -> str | None:
 def _find_number_out_of_range(
     settings: LimitedPriorityLevelConfiguration | ExemptPriorityLevelConfiguration | None,
 ) -> str | None:
-    """Return the first number of seats that the API server rejects, such as `-5 shares`, or None if it accepts them all."""
+    """Return the first number in `settings` that the API server rejects, such as `-5 shares`, or None if it accepts all."""
     if settings is None:
         return None
     if settings.shares < 0:
@@ -140,5 +140,5 @@ def _find_number_out_of_range(
 
 
 def _last_by_name(objects: Iterable[_T]) -> list[_T]:
-    """Keep the last object of each name. Also keep all objects without a name, because the server generates their names."""
+    """Return the last object of each name, and all objects without a name, because the server generates different names."""
     return list({item.name or at: item for at, item in enumerate(objects)}.values())

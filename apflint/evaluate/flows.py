@@ -32,7 +32,8 @@ class RequestFlow(NamedTuple):
     hash: int | None
     """Hash of the flow, an unsigned integer of 64 bits; None if the level has fewer than 2 queues."""
     hand: tuple[int, ...] | None
-    """Queue numbers from 0, in the order of dealing (`apflint.evaluate.shuffle_sharding`); None if the level has fewer than 2 queues."""
+    """Numbers (from 0) of the queues of the flow, in the order in which they are dealt (`apflint.evaluate.shuffle_sharding`). None if
+    the level has fewer than 2 queues."""
 
 
 def find_flow(schema: FlowSchema, level: PriorityLevelConfiguration, user: str, namespace: str) -> RequestFlow:
@@ -52,7 +53,7 @@ def find_flow(schema: FlowSchema, level: PriorityLevelConfiguration, user: str, 
 
 
 def find_distinguisher(schema: FlowSchema, user: str, namespace: str) -> str:
-    """Return the flow distinguisher of a request: `user`, `namespace`, or an empty string without `distinguisherMethod`."""
+    """Return the flow distinguisher of a request: `user` or `namespace`. Empty if the FlowSchema has no `distinguisherMethod`."""
     method = schema.spec.distinguisher_method
     return user if method == BY_USER else namespace if method == BY_NAMESPACE else ""
 

@@ -1,8 +1,9 @@
 """Limits of priority levels: how many seats each level gets, and how many requests can wait there.
 
-Until 1.25, a limited level has a fixed part of the server's concurrency limit: the assured concurrency value (ACV). From
-1.26, this part is the nominal limit, and levels lend and borrow seats. Every 10 seconds, the server sets the current limit
-of each level between the min and max of the level. Exempt levels have limits from 1.28. Sources: KEP-1040
+In releases up to 1.25, each limited level has a fixed part of the server's concurrency limit: the assured concurrency value
+(ACV). From 1.26 on, this part is called the nominal limit, and levels lend and borrow seats. Every 10 seconds, the server sets
+the current limit of each level to a value from `min` to `max` of the level. From 1.28 on, exempt levels have limits, too.
+Sources: KEP-1040
 "Dispatching" and "Seat Borrowing", `util/flowcontrol/apf_controller.go` (finishQueueSetReconfigsLocked,
 updateBorrowingLocked) and `conc_alloc.go`; compared with recordings of kube-apiserver 1.36.2.
 """
@@ -74,30 +75,30 @@ class LevelLimits(NamedTuple):
 
     @property
     def max_queued(self) -> int:
-        """Maximum number of waiting requests while no seat is free: the sum of the length limits of all queues."""
+        """Maximum number of requests that can wait at the level: the sum of the length limits of all queues."""
         return (self.queues or 0) * (self.queue_length_limit or 0)
 
     @property
     def max_queued_per_flow(self) -> int:
-        """Maximum number of waiting requests of one flow: the sum of the length limits of its queues."""
+        """Maximum number of requests of one flow that can wait: the sum of the length limits of the queues of its hand."""
         return (self.hand_size or 0) * (self.queue_length_limit or 0)
 
     @property
     def figures(self) -> LevelLimits:
-        """A copy for comparing two levels, without `flow_schemas`, the maximum seats of one request, and the idle seats.
+        """A copy for comparing two levels. It omits `flow_schemas`, the maximum seats of one request, and `idle`.
 
-        The maximum seats are omitted because they follow from the release and the remaining fields. The idle seats are
-        omitted because they change by rounding if any other level changes, and the server adjusts them every 10 seconds.
+        The maximum seats are omitted because the release and the remaining fields determine them. `idle` is omitted because
+        rounding changes it whenever another level changes, and the server adjusts this limit every 10 seconds anyway.
         """
         return self._replace(flow_schemas=(), max_seats=None, max_list_seats=0, max_mutating_seats=0, idle=0)
 
     def is_at_least_as_good_as(self, other: LevelLimits) -> bool:
         """Return whether requests get at least as good service at this level as at `other`, a level of the same configuration.
 
-        An exempt level is as good as every other level, and a limited level is never as good as an exempt level. Of two
-        limited levels, this level must have at least as many nominal seats and attainable seats, and let at least as
-        many requests of one flow wait. If the other level has 1 queue, this level needs at least 1 queue. If the other
-        level has more, this level needs at least 2.
+        An exempt level is at least as good as every level. A limited level is never as good as an exempt level. If both levels
+        are limited, this level must have at least as many nominal seats and attainable seats as `other`, and at least as many
+        requests of one flow must be able to wait. If `other` has 1 queue, this level needs at least 1 queue. If `other` has 2
+        or more queues, this level needs at least 2 queues.
         """
         if self.is_exempt or other.is_exempt:
             return self.is_exempt
@@ -228,9 +229,9 @@ def _add_borrowing(limits: Limits) -> tuple[LevelLimits, ...]:
 def current_limits(limits: Limits, demand: Mapping[str, float]) -> dict[str, int]:
     """Return the current limits by level name.
 
-    `demand` maps level names to the constant seat demand of the level. A level that is not in `demand` has no demand.
-    Before 1.26, there is no borrowing, so the result has the nominal limits. Before 1.28, the result omits exempt
-    levels.
+    `demand` maps the name of a level to its seat demand, which is assumed to be constant. Levels that are not in `demand` have
+    no demand. Before 1.26, there is no borrowing, so the result contains the nominal limits. Before 1.28, the result omits
+    exempt levels.
 
     Follows `updateBorrowingLocked`, with the demand as both high watermark and smoothed demand.
     """
@@ -248,7 +249,8 @@ def current_limits(limits: Limits, demand: Mapping[str, float]) -> dict[str, int
             seats[level.name] = _round(lower)
         else:
             items[level.name] = AllocationItem(lower, float(level.max), max(lower, demanded))
-    # As recorded from a server: the sum includes exempt levels, although their seats are not always subtracted.
+    # A recording of a server shows that the distributed sum includes the nominal limits of exempt levels, although the server
+    # does not always subtract the seats of exempt levels.
     allocation = allocate(limits.nominal_sum, list(items.values()))
     if allocation is None:
         return nominal
@@ -266,8 +268,8 @@ class AllocationItem(NamedTuple):
 class Allocation(NamedTuple):
     """The result of `allocate`.
 
-    `seats` has the seats of each item. `fair_proportion` is the proportion of its target that each item gets, unless a
-    bound of the item limits this.
+    `seats` has the seats of each item. An item gets the fraction `fair_proportion` of its target, limited by the bounds of the
+    item.
     """
 
     seats: tuple[float, ...]
@@ -278,9 +280,9 @@ def allocate(required: int, items: Sequence[AllocationItem]) -> Allocation | Non
     """Distribute `required` seats to items, or return None if the server would report an error and keep the old limits.
 
     Every item gets the same proportion of its target, within its bounds (`computeConcurrencyAllocation` in conc_alloc.go).
-    The server reports an error for contradictory bounds, and for a target below the lower bound. It also reports an error if
-    `required` is below the sum of all lower bounds or above the sum of all upper bounds. The server searches the proportion
-    step by step. This function bisects the sorted bounds.
+    The server reports an error if the bounds of an item are contradictory, or if the target is below the lower bound. It also
+    reports an error if `required` is below the sum of all lower bounds or above the sum of all upper bounds. The server searches
+    the proportion step by step. This function gets the same result faster, because it bisects the sorted bounds.
     """
     if required < 0 or any(not 0 <= item.lower <= item.target or item.upper < item.lower for item in items):
         return None

@@ -1,7 +1,8 @@
 """Explanations why a FlowSchema matches or does not match a request, with the path of the decisive field.
 
-If no rule matches, the explanation is about the closest rule: the rule with the fewest failed conditions. A hint is added if a
-condition nearly holds. `apflint.evaluate.match` decides whether a rule matches, and `apflint.output.match_reasons` writes sentences.
+If no rule matches, the explanation is about the closest rule: the rule with the fewest failed conditions. If a condition fails
+only because of a small difference, the explanation contains a hint about this difference. `apflint.evaluate.match` decides
+whether a rule matches, and `apflint.output.match_reasons` writes the explanations as sentences.
 """
 
 from __future__ import annotations
@@ -54,17 +55,17 @@ HintKind = Literal[
     "whole segments",
     "namespaces without clusterScope",
 ]
-"""Kind of a hint: why a condition nearly holds. A hint also contains the names that it is about."""
+"""Kind of a hint: the small difference because of which a condition fails. A hint also contains the names that it is about."""
 _CONDITIONS: Mapping[bool, tuple[Condition, ...]] = {
     True: ("verb", "resource", "group", "namespace"),
     False: ("verb", "path"),
 }
-"""Conditions by type of request: True for resource requests, False for others."""
+"""Conditions of an entry, by type of request: True for resource requests, False for non-resource requests."""
 _HTTP_VERBS = ("get", "head", "post", "put", "patch", "delete", "options", "trace", "connect")
 
 
 class Hint(NamedTuple):
-    """Why a condition nearly holds."""
+    """The small difference because of which a condition fails."""
 
     kind: HintKind
     values: tuple[str, ...] = ()
@@ -77,13 +78,14 @@ class Mismatch(NamedTuple):
     path: Path
     """Path of the field that contains the condition. The manifest may omit the field."""
     values: tuple[str, ...] = ()
-    """Items of the field that do not match. Empty for subjects."""
+    """All items of the field, none of which matches. Empty for subjects."""
     actual: str = ""
-    """Value of the request: verb, resource with subresource, API group, namespace or path."""
+    """Value of the request that the condition tests: its verb, resource with subresource, API group, namespace or path."""
     subjects: tuple[Subject, ...] = ()
     hint: Hint | None = None
     missing: Literal["", "resourceRules", "nonResourceRules", "clusterScope"] = ""
-    """The field that the rule lacks for requests of this kind, or that it does not set for requests without a namespace."""
+    """The field that is missing. `resourceRules` or `nonResourceRules`: the rule has no entries for requests of this type.
+    `clusterScope`: the entry does not set it, but the request has no namespace. Empty if no field is missing."""
     scope: Literal["", "cluster-scoped", "no namespace", "all namespaces"] = ""
     """If `clusterScope` is missing: why the request has no namespace. `actual` is then the resource."""
 
@@ -138,8 +140,8 @@ def explain_match(schema: FlowSchema, digest: RequestDigest) -> Verdict:
     rules = schema.spec.rules
     if not rules:
         return Verdict(schema, None, ("spec", "rules"))
-    # The closest rule has the fewest failed conditions. Of several such rules, prefer one for this user, and then the
-    # first.
+    # The closest rule has the fewest failed conditions. If several rules have equally few, prefer a rule whose subjects match
+    # the user. If several rules remain, take the first.
     mismatches = min(
         (_find_mismatches(rule, ("spec", "rules", number), digest) for number, rule in enumerate(rules)),
         key=lambda mismatches: (len(mismatches), mismatches[0].condition == "subject"),
@@ -168,10 +170,10 @@ def _find_mismatches(rule: PolicyRulesWithSubjects, path: Path, digest: RequestD
     if info.is_resource_request:
         field, entries = "resourceRules", rule.resource_rules
     if entries:
-        # No condition tests the object name, or the path of a resource request.
+        # Clear attributes that no condition tests (object name, path of a resource request), for more hits in the cache.
         info = info._replace(name="", path="") if info.is_resource_request else info
         mismatches = _find_closest_entry(info, entries, (*path, field))
-    else:  # without entries, every condition fails
+    else:  # a rule without entries for this type of request matches none, so every condition fails
         conditions = _CONDITIONS[info.is_resource_request]
         mismatches = tuple(Mismatch(condition, (*path, field), missing=field) for condition in conditions)
     if matches_a_subject(user, rule.subjects):
@@ -214,7 +216,10 @@ def _find_entry_mismatches(
 
 
 def _explain_value(condition: Condition, path: Path, actual: str, values: Sequence[str], hint: Hint | None) -> Mismatch:
-    """Return a mismatch with a list of values. A hint about `*` replaces others."""
+    """Return the mismatch of a condition whose field has the items `values`.
+
+    If `values` contains `*` and other items, `*` is not a wildcard. Then the hint is about `*`, and `hint` is ignored.
+    """
     if ALL in values:
         hint = Hint("not the only item")
     return Mismatch(condition, path, tuple(values), actual, hint=hint if values else None)
@@ -224,8 +229,8 @@ def _explain_value(condition: Condition, path: Path, actual: str, values: Sequen
 def _explain_subjects(user: UserInfo, subjects: Sequence[Subject], path: Path) -> Mismatch:
     """Explain why none of `subjects` matches the user. `path` is the path of the list.
 
-    The path of the result is the path of the first subject that nearly matches, or of the only subject. If there is no such
-    subject, it is the path of the list.
+    `Mismatch.path` is the path of the first subject for which there is a hint. If there is no hint, but only one subject, it is
+    the path of this subject, else the path of the list.
     """
     for number, subject in enumerate(subjects):
         if hint := _find_subject_hint(user, subject):
@@ -234,7 +239,7 @@ def _explain_subjects(user: UserInfo, subjects: Sequence[Subject], path: Path) -
 
 
 def _find_subject_hint(user: UserInfo, subject: Subject) -> Hint | None:
-    """Return how a nearly matching subject differs from the user, or None if no hint applies."""
+    """Return a hint about the small difference between a subject and the user, or None if no hint applies."""
     account = subject.service_account
     if subject.kind == "ServiceAccount" and account is not None:
         if user.name == account.name:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def list_possible_flow_schemas(configuration: Configuration, info: RequestInfo) -> tuple[FlowSchema, ...]:
     """Return the FlowSchemas that may capture a request, in matching order, if nothing is known about its user.
 
-    All other FlowSchemas certainly do not capture the request. The result may have FlowSchemas that do not capture it
-    either, because a combination of groups may not exist.
+    All other FlowSchemas certainly do not capture the request, whoever the user is. The result may contain some FlowSchemas that
+    do not capture it, either, because perhaps no user has the necessary combination of groups.
     """
     possible: list[FlowSchema] = []
     captured: set[Subject] = set()
@@ -35,7 +35,7 @@ def list_possible_flow_schemas(configuration: Configuration, info: RequestInfo) 
 
 
 def _list_subjects(schema: FlowSchema, info: RequestInfo) -> set[Subject]:
-    """Return the subjects whose requests with these attributes a FlowSchema matches."""
+    """Return the subjects of those rules of a FlowSchema that match a request with these attributes."""
     return {
         subject
         for rule in schema.spec.rules
@@ -49,7 +49,7 @@ def _list_subjects(schema: FlowSchema, info: RequestInfo) -> set[Subject]:
 
 
 def _is_everybody(subjects: Collection[Subject]) -> bool:
-    """Return whether all users are among the subjects. Each user is authenticated or not."""
+    """Return whether the subjects match all users. Every user is in the group of authenticated or of unauthenticated users."""
     groups = {subject.group for subject in subjects if subject.kind == "Group"}
     users = {subject.user for subject in subjects if subject.kind == "User"}
     return ALL in groups or ALL in users or {AUTHENTICATED, UNAUTHENTICATED} <= groups

@@ -1,11 +1,12 @@
 """Possible outcomes of a request at its priority level: dispatched, queued or rejected, when, and after which wait.
 
-A request waits for at most a quarter of its deadline. The query parameter `timeout` shortens the deadline. Sources: KEP-1040,
+A request waits in a queue for at most a quarter of its deadline. The query parameter `timeout` shortens the deadline. Sources:
+KEP-1040,
 `util/flowcontrol/apf_controller.go` (startRequest), `fairqueuing/queueset/queueset.go`,
 `server/filters/priority-and-fairness.go` (getRequestWaitContext), `endpoints/filters/request_deadline.go`
-(WithRequestDeadline, parseTimeout), Go's `time.ParseDuration`, and recordings of kube-apiserver 1.36.2: 15 seconds without a
-timeout, 2 seconds with `?timeout=8s`, and status 400 for `?timeout=bogus`. The differences between releases are in
-`apflint.releases`. `apflint.output.outcome_sentences` writes sentences.
+(WithRequestDeadline, parseTimeout), Go's `time.ParseDuration`, and recordings of kube-apiserver 1.36.2: requests wait up to 15
+seconds without `timeout`, and up to 2 seconds with `?timeout=8s`. The server answers 400 to `?timeout=bogus`. `apflint.releases`
+describes the differences between releases. `apflint.output.outcome_sentences` writes the outcomes as sentences.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ class Deadline(NamedTuple):
     wait_seconds: float
     """Maximum time in a queue, from Kubernetes 1.28 on."""
     invalid: str | None = None
-    """Invalid value of `timeout`, or None. The server answers 400 before it classifies the request."""
+    """The value of `timeout` if it is invalid, else None. The server answers 400 to an invalid value, without classifying the
+    request."""
 
 
 _DEFAULT_DEADLINE = Deadline(DEFAULT_WAIT_SECONDS)
@@ -58,7 +60,7 @@ Circumstance = Literal[
 
 
 class Outcome(NamedTuple):
-    """One possible outcome of a request. The outcomes of a level cover all cases."""
+    """One possible outcome of a request at a level, and when it happens. `list_outcomes` lists all outcomes of a level."""
 
     result: Literal["dispatched", "queued", "rejected"]
     circumstance: Circumstance
@@ -80,7 +82,8 @@ class Unclassified(NamedTuple):
 
 def find_deadline(url: str, info: RequestInfo) -> Deadline:
     """Return the deadline of a request. `url` is its path with or without a query, and `info` has its attributes."""
-    if "timeout" not in url or is_long_running(info):  # long-running requests have no deadline
+    # A long-running request has no deadline, so its `timeout` has no effect. The default then only limits the queue wait.
+    if "timeout" not in url or is_long_running(info):
         return _DEFAULT_DEADLINE
     return read_deadline(url.partition("?")[2])
 
@@ -111,7 +114,7 @@ def list_outcomes(level: LevelLimits, release: Release) -> tuple[Outcome, ...]:
     """Return the possible outcomes of a request at a level, from best to worst."""
     if level.is_exempt:
         return (Outcome("dispatched", "exempt"),)
-    # Recorded: without queues and without seats, a level executes one request at a time.
+    # Recorded: a level without queues executes one request at a time even if it has no seats. So "dispatched" is possible.
     if level.response != "Queue":
         return Outcome("dispatched", "seat is free"), Outcome("rejected", "no queues", 429, "concurrency-limit")
     outcomes = [
@@ -119,17 +122,18 @@ def list_outcomes(level: LevelLimits, release: Release) -> tuple[Outcome, ...]:
         Outcome("rejected", "queue is full", 429, "queue-full"),
         *_list_timeouts(release),
     ]
-    if level.attainable:  # recorded: without seats, a level with queues executes nothing
+    if level.attainable:  # recorded: a level with queues executes nothing if it has no seats
         outcomes.insert(0, Outcome("dispatched", "seat is free and no request waits"))
     return tuple(outcomes)
 
 
 def _list_timeouts(release: Release) -> tuple[Outcome, ...]:
-    """Return the outcomes that remove a waiting request from its queue."""
+    """Return the outcomes in which the server removes a waiting request from its queue without executing it."""
     if release.limits_wait_by_deadline:
         return (Outcome("rejected", "waited too long", 429, "time-out"),)
-    # timeoutOldRequestsAndRejectOrEnqueueLocked runs only when a request arrives. Until 1.22, metrics do not count
-    # cancellations.
+    # These releases look for requests that waited too long only when another request arrives
+    # (timeoutOldRequestsAndRejectOrEnqueueLocked). Up to 1.22, their metrics do not count cancelled requests, so there is no
+    # reason. From 1.23 on (`estimates_seats`), the reason is "cancelled".
     reason: Reason | None = "cancelled" if release.estimates_seats else None
     return (
         Outcome("rejected", "waited too long when another request arrives", 429, "time-out"),

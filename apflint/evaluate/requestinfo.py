@@ -38,7 +38,7 @@ _LABEL_SELECTOR = rf"(?:{_REQUIREMENT}(?: , {_REQUIREMENT})*)?"
 _LONG_RUNNING_VERBS = frozenset(("watch", "proxy"))
 LONG_RUNNING_SUBRESOURCES = frozenset(("attach", "exec", "proxy", "log", "portforward"))
 LONG_RUNNING_PATH = "/debug/pprof/"
-"""Prefix of the paths of profiles. Like the verbs and subresources above, the prefix marks long-running requests.
+"""Prefix of the paths of profiles. Requests with this prefix are long-running, as requests with the verbs and subresources above.
 
 Source: `BuildGenericConfig` in pkg/controlplane/apiserver/config.go and
 `BasicLongRunningRequestCheck` in staging/src/k8s.io/apiserver/pkg/server/filters/longrunning.go."""
@@ -62,7 +62,7 @@ class RequestInfo(NamedTuple):
     path: str
     """The path of the URL, percent-decoded."""
     parts: tuple[str, ...] = ()
-    """The segments of the path from the resource on."""
+    """The segments of the path, beginning with the resource."""
     field_selector: str = ""
     label_selector: str = ""
 
@@ -77,7 +77,7 @@ def parse_request_info(method: str, url: str) -> RequestInfo:
     parts = path.strip("/").split("/")
     grouped = parts[0] == "apis"
     if len(parts) < (4 if grouped else 3) or not (grouped or parts[0] == "api"):
-        # Of the paths that are too short for a resource, only /apis/GROUP/VERSION keeps its prefix.
+        # A path that is too short for a resource has no API prefix in the result, except /apis/GROUP/VERSION.
         prefix = "apis" if grouped and len(parts) == 3 else ""
         return RequestInfo(False, method.lower(), prefix, "", "", "", "", "", "", path)
     prefix = parts[0]
@@ -109,7 +109,7 @@ def parse_request_info(method: str, url: str) -> RequestInfo:
         verb, name = _list_or_watch(values)
     elif not name and verb == "delete":
         verb = "deletecollection"
-    # Only authorization uses selectors (KEP-4601). The server ignores them in the old /watch/ paths.
+    # The server parses selectors for authorization (KEP-4601), but not in requests with the deprecated prefix /watch/.
     selectors = values if not by_prefix and verb in ("list", "watch", "deletecollection") else {}
     return RequestInfo(
         True,
@@ -143,16 +143,16 @@ def is_long_running(info: RequestInfo) -> bool:
 
 
 def is_seen_by_apf(info: RequestInfo, *, watches: bool = True) -> bool:
-    """Return whether API Priority and Fairness classifies a request. It skips long-running requests, except watches.
+    """Return whether API Priority and Fairness classifies a request. It does not classify long-running requests, except watches.
 
-    `watches` is `Release.classifies_watches`. Releases up to 1.21 skip watches, too. Source:
+    `watches` is `Release.classifies_watches`: releases up to 1.21 do not classify watches, either. Source:
     `WithPriorityAndFairness` in staging/src/k8s.io/apiserver/pkg/server/filters/priority-and-fairness.go.
     """
     return (watches and info.verb == "watch") or not is_long_running(info)
 
 
 def parse_query(query: str) -> dict[str, str]:
-    """Return the first value of each parameter. Omits parameters with `;` or a broken escape, as Go's `url.ParseQuery`."""
+    """Return the first value of each parameter. Like Go's `url.ParseQuery`, omit parameters with `;` or a broken escape."""
     values: dict[str, str] = {}
     for pair in query.split("&"):
         if not pair or ";" in pair or _BAD_ESCAPE.search(pair):
@@ -163,7 +163,7 @@ def parse_query(query: str) -> dict[str, str]:
 
 
 def _target(url: str) -> tuple[str, str]:
-    """Return the decoded path and the raw query of a URL, as Go's `url.ParseRequestURI`. Raises UserError if Go fails."""
+    """Return (decoded path, raw query) of a URL, as Go's `url.ParseRequestURI` does. Raises UserError if Go returns an error."""
     target = url
     if not url.startswith("/") and url != "*":
         absolute = _ABSOLUTE.match(url)
@@ -183,7 +183,7 @@ def _target(url: str) -> tuple[str, str]:
 
 
 def _decoded(text: str) -> str:
-    # Bytes that are not UTF-8 become U+FFFD, as in the output of the server.
+    # Replace bytes that are not UTF-8 by U+FFFD, as the server does when it writes the path to its log or metrics.
     if "%" not in text:
         return text
     from urllib.parse import unquote_to_bytes  # import takes 1.5 ms, needed for escapes only
@@ -205,7 +205,7 @@ def _list_or_watch(values: dict[str, str]) -> tuple[str, str]:
     if not selector or not _decodes(values):
         return verb, ""
     name = exact_field_match(selector, "metadata.name") or ""
-    # `IsValidPathSegmentName`: a name must be a valid path segment.
+    # The server ignores a name that is not a valid path segment (`IsValidPathSegmentName`).
     return verb, "" if name in (".", "..") or "/" in name or "%" in name else name
 
 
@@ -219,8 +219,12 @@ def _decodes(values: dict[str, str]) -> bool:
 
 
 def exact_field_match(selector: str, field: str) -> str | None:
-    """Return the value that a field selector requires for `field`, or None if the selector is malformed or requires no value."""
-    # The server sorts the terms by bytes, as Python sorts strings, and uses the first term with `field` and = or ==.
+    """Return the value that a field selector requires for `field`.
+
+    Return None if the selector is malformed, or does not require a value for `field`.
+    """
+    # The server sorts the terms by bytes. Python sorts strings in the same order. Then the server uses the first term that
+    # requires a value for `field` with = or ==.
     value: str | None = None
     for term in sorted(filter(None, _TERM.findall(selector))):
         operator = _OPERATOR.search(term)

@@ -20,7 +20,7 @@ class Resource(NamedTuple):
     short_names: tuple[str, ...] = ()
     subresources: tuple[str, ...] = ()
     is_virtual: bool = False
-    """Whether the server stores no objects of the resource, so that clients cannot watch it, such as reviews and bindings."""
+    """Whether the server stores no objects of the resource, such as SubjectAccessReviews and Bindings. Clients cannot watch it."""
 
     @property
     def qualified_name(self) -> str:
@@ -49,19 +49,19 @@ def _read_table() -> tuple[Resource, ...]:
 
 
 RESOURCES = _read_table()
-"""Resources of about Kubernetes 1.36, without alpha resources. If resources have the same name, kubectl uses the first."""
+"""Resources of Kubernetes 1.36, without alpha resources. If several resources have the same name, kubectl uses the first."""
 
 
 AGGREGATED_GROUPS = frozenset(("metrics.k8s.io", "custom.metrics.k8s.io", "external.metrics.k8s.io"))
 """API groups that aggregated API servers serve in most clusters, such as metrics-server.
 
-Source: SIG Instrumentation, `k8s.io/metrics`. Any other server may add groups, so this set is not complete.
+Source: SIG Instrumentation, `k8s.io/metrics`. Other aggregated API servers serve further groups, so this set is not complete.
 """
 _AGGREGATED = (
     Resource("metrics.k8s.io", "v1beta1", "nodes", "node", "NodeMetrics", False),
     Resource("metrics.k8s.io", "v1beta1", "pods", "pod", "PodMetrics", True),
 )
-"""Resources of metrics-server. They are not in `RESOURCES`, because kubectl finds them only by group."""
+"""Resources of metrics-server. They are not in `RESOURCES`, because kubectl uses them only if the command names their group."""
 
 
 def find_resources(text: str) -> tuple[Resource, ...]:
@@ -89,9 +89,9 @@ def _resources_by_name() -> dict[tuple[str, str], Resource]:
 
 
 def is_stored(name: str, group: str) -> bool:
-    """Return whether kube-apiserver may store objects of a resource, which it counts, and notify watchers of changes.
+    """Return whether kube-apiserver may store objects of a resource. It counts stored objects, and notifies watchers of changes.
 
-    Custom resources are stored. The result is also true for unknown groups, which an aggregated API server may serve.
+    Custom resources are stored. The result is true for every unknown group, although an aggregated API server may serve it.
     """
     resource = get_resource(name, group)
     return group not in AGGREGATED_GROUPS and not (resource is not None and resource.is_virtual)

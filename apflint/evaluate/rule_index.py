@@ -1,8 +1,8 @@
-"""An index of the rules of FlowSchemas by their subjects and, for long lists of rules, also by verb, API group and so on.
+"""An index of the rules of FlowSchemas by their subjects. Long lists of rules have a second index by verb, API group and so on.
 
-The index finds the first of thousands of rules that matches a request, without trying all rules. The result is the same as
-with the functions of `apflint.evaluate.match`. A rule covers a value of a field (such as a verb) if the rule can match
-requests with this value.
+The index finds the first rule that matches a request among thousands of rules, without trying all of them. The result is the
+same as with the functions of `apflint.evaluate.match`. A rule *covers* a value of a request attribute, such as a verb, if the
+rule can match requests with this value.
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ _T = TypeVar("_T")
 MAX_SCANNED = 32
 """Maximum length of a list that is scanned from its beginning. Longer lists get an index."""
 _MAX_COPIES = 8
-"""Maximum average number of values that a rule has in an indexed field. The index repeats a rule for each value."""
+"""Maximum average number of values of a rule in an indexed field. The index contains a rule once for each value, so a greater number
+would make the index too large."""
 _RESOURCE_VALUES = 4
-"""Number of `matched_values` of a resource request."""
+"""Length of the tuple that `matched_values` returns for a resource request."""
 _EVERYTHING = (ALL,)
 _EVERYBODY = ("User", ALL)
 
@@ -52,13 +53,14 @@ class IndexedSubject(NamedTuple):
 
 
 class ValueIndex(Generic[_T]):
-    """An index of items by the values of one field.
+    """An index of items, such as rules, by the values that the items cover in one field, such as the verb.
 
-    A bucket contains the items that cover the same value. The index uses the field whose largest bucket is the smallest.
+    For each value, a bucket contains the items that cover this value. Fewer items in a bucket mean fewer candidates, so the
+    class compares the largest bucket of each field, and uses the field for which it is the smallest.
     """
 
     def __init__(self, rows: Sequence[tuple[_T, Sequence[Values]]]) -> None:
-        """Index the items of `rows`, in order. A row is an item and the values that the item covers in each field."""
+        """Index the items of `rows`, in order. A row is (item, values that the item covers in each field)."""
         longest, self.field = min(
             (
                 (_longest_list(covered), at)
@@ -68,7 +70,8 @@ class ValueIndex(Generic[_T]):
         )
         self.by_value: dict[str, list[_T]] = {}
         self.others: list[_T] = []
-        """Items that cover all values of the field, or all items if the largest bucket has more than half of them."""
+        """Items that cover all values of the field. If the largest bucket has more than half of all items, the index does not help,
+        so this list contains all items."""
         for item, fields in rows:
             values = fields[self.field] if longest <= len(rows) / 2 else None
             if values is None:
@@ -78,7 +81,7 @@ class ValueIndex(Generic[_T]):
                     self.by_value.setdefault(value, []).append(item)
 
     def find(self, request: Sequence[str]) -> tuple[Sequence[_T], Sequence[_T]]:
-        """Return two ordered lists of candidates. Every item that covers all values of the request is in one of the lists."""
+        """Return two ordered lists of candidates. Every item that covers all values of the request is in one of the two lists."""
         return self.others, self.by_value.get(request[self.field], ())
 
 
@@ -108,14 +111,16 @@ class RuleIndex:
                         continue
                     subject_of_rule = IndexedSubject(position, rule_number, subject_number, rule)
                     subjects = self._subjects[users[0]].setdefault(users[1], [subject_of_rule])
-                    if subjects[-1][:2] != (position, rule_number):  # one subject of each rule is enough
+                    # If several subjects of a rule have this key, one of them is enough to find the rule.
+                    if subjects[-1][:2] != (position, rule_number):
                         subjects.append(subject_of_rule)
 
     def matching_subjects(self, user: UserInfo) -> list[SubjectList]:
-        """Return lists that together have all subjects that match a user. Each list comes with its key."""
+        """Return (key, list of subjects) pairs. The lists together contain every subject that matches a user."""
         names: list[tuple[str, Sequence[str]]] = [("User", (ALL, user.name)), ("Group", user.groups)]
         if user.name.startswith(SERVICE_ACCOUNT_PREFIX):
-            # The server only compares prefixes, so the namespace may end at any colon.
+            # The server only tests whether the user name begins with `system:serviceaccount:NAMESPACE:`. So if the rest of the
+            # name has several colons, a namespace may end at each of them.
             rest = user.name.removeprefix(SERVICE_ACCOUNT_PREFIX)
             names.append(("Namespace", [rest[:end] for end, char in enumerate(rest) if char == ":"]))
         return [
@@ -128,10 +133,10 @@ class RuleIndex:
     def first_match(
         self, request: Sequence[str], lists: Sequence[SubjectList], start: int = 0
     ) -> tuple[IndexedSubject, int] | None:
-        """Return the first subject in `lists` whose rule matches the request, and the index of the first matching entry.
+        """Return (first subject in `lists` whose rule matches the request, index of the first matching entry of this rule).
 
         `request` is the result of `matched_values`. FlowSchemas before position `start` of the matching order are ignored.
-        Returns None if no rule matches.
+        Return None if no rule matches.
         """
         match: tuple[IndexedSubject, int] | None = None
         for key, listed in lists:
@@ -150,7 +155,8 @@ class RuleIndex:
     ) -> Iterable[Sequence[_T]]:
         """Return ordered lists of candidates. Every item that covers all values of the request is in one of the lists.
 
-        `cover` returns the values that an item covers, or nothing if it covers no request of this type (`len(request)`).
+        `cover(item, length)` returns the values that an item covers in each field, for requests with `length` matched values. It
+        returns an empty sequence if the item covers no such request. The length tells resource from non-resource requests.
         """
         if len(items) <= MAX_SCANNED:
             return (items,)
@@ -198,9 +204,9 @@ class RuleIndex:
 
 
 def matched_values(info: RequestInfo) -> tuple[str, ...]:
-    """Return the values with which rules are compared.
+    """Return the values of a request that rules are compared with.
 
-    Resource requests have verb, API group, resource and namespace. Other requests have verb, first path segment and path.
+    For a resource request: (verb, API group, resource, namespace). For a non-resource request: (verb, first path segment, path).
     """
     if info.is_resource_request:
         return info.verb, info.api_group, rs_join(info.resource, info.subresource), info.namespace
@@ -218,7 +224,10 @@ def is_resource_request(request: Sequence[str]) -> bool:
 
 
 def matching_users(subject: Subject) -> tuple[str, str] | None:
-    """Return the kind and the name of the users that a subject matches, or None if the subject matches nobody."""
+    """Return the key of a subject in the index: ("User", name), ("Group", name) or ("Namespace", namespace of service accounts).
+
+    Return None if the subject matches nobody.
+    """
     account = subject.service_account
     if subject.kind == "User" and subject.user is not None:
         return _EVERYBODY if subject.user == ALL else ("User", subject.user)
@@ -252,7 +261,8 @@ class UrlSet:
     def __init__(self, urls: Iterable[str]) -> None:
         self._urls = frozenset(urls)
         self._prefixes = frozenset(map(_path_prefix, self._urls))
-        # A path may have thousands of slashes, but prefixes have few different lengths.
+        # A path may have thousands of slashes, but the prefixes have only a few different lengths. So cut a path at these
+        # lengths instead of at each slash.
         self._lengths = sorted(set(map(len, self._prefixes)))
 
     def __contains__(self, path: str) -> bool:
@@ -271,7 +281,7 @@ def _path_prefix(url: str) -> str:
 
 
 def includes_urls(urls: Iterable[str], others: Iterable[str]) -> bool:
-    """Return whether `urls` match every path that `others` match."""
+    """Return whether the URLs `urls` of a rule match every path that the URLs `others` match."""
     known = UrlSet(urls)
     return all(url in known for url in others)
 

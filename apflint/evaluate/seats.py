@@ -1,4 +1,4 @@
-"""Estimates of the seats of one request, from the objects that a list loads or the watchers that a change notifies.
+"""Estimates of the seats of one request, from the objects that the server loads for a list, or the watchers of a changed object.
 
 Sources: `util/flowcontrol/request` (list_work_estimator.go, mutating_work_estimator.go, width.go, config.go), compared between
 the release branches 1.22 to 1.36 of kubernetes/apiserver. Feature gates have their defaults. The estimates for 1.36 were compared
@@ -9,7 +9,7 @@ with kube-apiserver 1.36.2.
 | 1.18 to 1.22 | 1 | 1 |
 | 1.23 to 1.33 | 1 for each 100 objects that the server reads, at most 10 | 1; in 1.32 with `sendInitialEvents`, as a list |
 | 1.34 | 1 for each 100 kB that the server loads, at most 100 | 1; with `sendInitialEvents`, as a list |
-| from 1.35 on | the same | also without `resourceVersion`, or with `resourceVersion=0`, as a list |
+| from 1.35 on | as in 1.34 | 1; with `sendInitialEvents`, without `resourceVersion`, or with `resourceVersion=0`, as a list |
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _OBJECTS_PER_SEAT = 100
 BYTES_PER_SEAT = 100_000
 """Bytes for each seat of a list, from 1.34 on. Source: `seatsBasedOnObjectSize` in list_work_estimator.go."""
 CACHE_BYTES = 1_000_000
-"""Maximum memory in bytes that the server assumes for a list from the watch cache. The response is streamed."""
+"""Maximum memory in bytes that the server assumes for a list from the watch cache, because it streams the response."""
 UNKNOWN_OBJECT_BYTES = 1_500_000
 """Assumed size of an object before the server has measured objects: the maximum size in etcd."""
 _WATCHERS_PER_SEAT = 10
@@ -48,11 +48,11 @@ _EVENT_NANOSECONDS = 5_000_000
 """Time for which a mutating request holds a seat to notify WATCHERS_PER_SEAT watchers."""
 
 Count = int | Literal["stale", "unknown"]
-"""Number of objects of a resource. "stale": not counted recently by the server. "unknown": not stored by the server."""
+"""Number of objects of a resource. "stale": the server has not counted the objects recently. "unknown": the server stores none."""
 
 
 class ListOptions(NamedTuple):
-    """The query parameters of a list or watch request that decide about its seats."""
+    """The query parameters that determine the seats of a list or watch request."""
 
     limit: int = 0
     """Value of the parameter `limit`, or 0 if absent."""
@@ -82,7 +82,7 @@ class Seats(NamedTuple):
 
     @property
     def peak(self) -> int:
-        """Seats that must be free before the request starts. The request takes them for both phases."""
+        """Seats that must be free before the request starts: the maximum of both phases. The request takes this number in both phases."""
         return max(self.initial, self.final)
 
 
@@ -115,15 +115,15 @@ def estimate_seats(
 ) -> int:
     """Return the seats of a request with the verb `list` or `watch` in a release.
 
-    `objects` is the number of stored objects of the resource in all namespaces, and `object_bytes` is their average size (0
-    if unknown). `level_max_seats` is the result of `max_seats`. `consistent`: see `is_listed_from_cache`.
+    `objects` is the number of stored objects of the resource in all namespaces, and `object_bytes` is their average size in
+    bytes (0 if unknown). `level_max_seats` is the result of `max_seats`. `is_listed_from_cache` describes `consistent`.
     """
     if not release.estimates_seats or (verb == "watch" and not release.estimates_watches):
         return MINIMUM_SEATS
     bound = request_bound(level_max_seats, release.max_list_seats)
     if options.single and not release.estimates_seats_by_size:
         return MINIMUM_SEATS
-    if not options.is_valid:  # the server answers 400, and assumes the maximum
+    if not options.is_valid:  # the server assumes the maximum, because it estimates the seats before it answers 400
         return bound
     if verb == "watch" and not is_watch_list(release, options):
         return MINIMUM_SEATS
@@ -136,8 +136,9 @@ def estimate_seats(
 def estimate_by_count(options: ListOptions, objects: Count, bound: int, *, from_cache: bool) -> int:
     """Return the seats of a valid list request, at most `bound`, in releases that count objects.
 
-    The watch cache reads all objects of the resource. From etcd, the server reads each object and decodes it. If it has to
-    select objects, it may read all of them.
+    For a list from the watch cache, the server counts all objects of the resource. For a list from etcd, it counts each object of
+    the page (`limit`) twice, because it reads and decodes the object. With a selector, it may have to read all objects to fill
+    the page, so it counts all objects, and the objects of the page.
     """
     if objects == "unknown":
         return MINIMUM_SEATS
@@ -153,9 +154,9 @@ def estimate_by_size(
 ) -> int:
     """Return the seats of a valid list request, at most `bound`, in releases that estimate the memory for the objects.
 
-    `object_bytes` is the average size of an object, 0 if unknown.
+    `object_bytes` is the average size of an object in bytes, 0 if unknown.
     """
-    if objects == "unknown":  # probably served by an aggregated API server, which does the work
+    if objects == "unknown":  # the server assumes that an aggregated API server serves the resource and does the work
         return MINIMUM_SEATS
     if isinstance(objects, str):
         objects, object_bytes = 1_000_000_000, UNKNOWN_OBJECT_BYTES
@@ -164,7 +165,7 @@ def estimate_by_size(
     loaded = min(options.limit or objects, objects)
     if options.single:
         loaded = 1
-    elif options.selector and not from_cache:  # etcd cannot select, so the server reads pages
+    elif options.selector and not from_cache:  # etcd cannot select objects, so the server may read many pages
         loaded = max(loaded, objects // 2)
     size = loaded * object_bytes
     if from_cache:
@@ -175,7 +176,7 @@ def estimate_by_size(
 def is_listed_from_cache(release: Release, options: ListOptions, *, consistent: bool = True) -> bool:
     """Return whether the server assumes that the watch cache answers a list request.
 
-    `consistent` is whether the cache can serve the newest state from 1.31 on, which requires etcd 3.4.31, 3.5.13 or later.
+    `consistent` is whether the watch cache can answer consistent reads (from 1.31 on). This requires etcd 3.4.31, 3.5.13 or later.
     Sources: `shouldListFromStorage` in list_work_estimator.go, from 1.33 on `ShouldDelegateListMeta` in
     storage/cacher/delegator/interface.go. The feature gate ConsistentListFromCache is on by default from 1.31 on.
     """
@@ -202,9 +203,9 @@ def is_watch_list(release: Release, options: ListOptions) -> bool:
 def bound_seats(release: Release, info: RequestInfo, options: ListOptions, level: LevelLimits) -> int:
     """Return the maximum seats of a request at a level of a release, for any number of objects and watchers.
 
-    For resources without stored objects, such as SubjectAccessReviews, the server finds neither count nor watchers, so
-    the result is 1. `options` are the options of a list or watch. An aggregated API server may serve an unknown
-    resource, which then takes 1 seat.
+    The result is 1 for resources without stored objects, such as SubjectAccessReviews, because the server has no object count and
+    no watchers for them. `options` are the options of a list or watch. For unknown resources, the result is the maximum for
+    stored objects, although a request takes only 1 seat if an aggregated API server serves the resource.
     """
     has_objects = is_stored(info.resource, info.api_group)
     if info.verb in ("list", "watch") and info.is_resource_request:
@@ -222,8 +223,9 @@ def bound_seats(release: Release, info: RequestInfo, options: ListOptions, level
 def estimate_mutating_seats(watchers: int, level_max_seats: int) -> Seats:
     """Return the seats of a create, update, patch or delete request if `watchers` watchers are notified of the change.
 
-    Up to 9 watchers need no final seats. If the level allows fewer seats than needed, the request holds the seats longer.
-    Requests for deletecollection or tokens of service accounts always take 1 seat.
+    Up to 9 watchers need no final seats. If the level allows fewer final seats than the watchers need, the request holds these
+    seats for a longer time. Do not call this for deletecollection requests and for requests of service account tokens, which
+    always take 1 seat.
     """
     if watchers < _WATCHERS_PER_SEAT:
         return Seats(MINIMUM_SEATS)

@@ -1,7 +1,7 @@
 """Finds the shares with which priority levels get a wanted number of seats.
 
-Shares are relative: a level has `ceil(seats of the server x shares / sum of all shares)` nominal seats (`nominal_limit`), so
-each share of a level takes seats from all other levels.
+Shares are relative: a level has `ceil(seats of the server x shares / sum of all shares)` nominal seats (`nominal_limit`). So an
+additional share for one level takes seats from all other levels.
 """
 
 from __future__ import annotations
@@ -29,15 +29,16 @@ def find_smallest_shares(seats: int, other_shares: int, total: int) -> int | Non
 def find_joint_shares(
     wanted: Mapping[str, int], shares: Mapping[str, int], other_shares: int, total: int
 ) -> dict[str, int] | None:
-    """Return the smallest shares that give several levels at least the wanted seats, by name, or None if no shares do.
+    """Return the smallest shares, by name, that together give each level in `wanted` at least the wanted seats.
 
-    No level gets fewer shares than in `shares`, because a level that has enough seats may need more shares if another level
-    gets more. `other_shares` is the sum of the shares of all levels that are not in `wanted`.
+    Return None if no shares do. No level gets fewer shares than in `shares`. A level that has enough seats with `shares` may need
+    more shares, because the shares of another level grow. `other_shares` is the sum of the shares of all levels that are not in
+    `wanted`. `total` is the number of seats of the server.
     """
     found = {name: shares[name] for name in wanted}
     # The shares that a level needs grow with the sum of all shares, so the smallest solution is the least fixed point.
-    # The wanted seats need more than the fraction `part` of the sum, so the sum exceeds `rest / (1 - part)`. The iteration
-    # starts there, and needs few steps.
+    # The levels need more than the fraction `part / total` of the sum of all shares. So the sum is greater than
+    # `other_shares / (1 - part / total)`. The iteration starts with this sum, which makes it short.
     part = sum(max(0, seats - 1) for seats in wanted.values())
     if part >= total:
         return None
@@ -53,7 +54,10 @@ def find_joint_shares(
 
 
 def _find_fraction(seats: int, share_sum: int, total: int) -> int:
-    """Return the smallest shares of a fixed sum that give at least `seats` seats: `total x shares / share_sum > seats - 1`."""
+    """Return the smallest shares that give at least `seats` seats if the sum of all shares is `share_sum`.
+
+    The condition is `total x shares / share_sum > seats - 1`.
+    """
     return (seats - 1) * share_sum // total + 1 if seats > 0 else 0
 
 

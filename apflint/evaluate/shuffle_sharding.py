@@ -1,8 +1,9 @@
 """Shuffle sharding: the queues of a flow, and the probability that busy flows fill all queues of another flow.
 
 The queues of a level are a deck of cards. The server deals each flow a hand of queues, by a hash of the flow's name. Each
-request waits in the queue of this hand with the least estimated work. An elephant is a flow with so many requests that it
-fills all queues of its hand. A mouse is any other flow. Elephants squish a mouse if they fill all queues of its hand. Sources:
+request waits in the queue of the hand that has the least estimated work. An elephant is a flow with so many requests that it
+fills all queues of its hand. A mouse is a flow that is not an elephant. Elephants squish a mouse if they fill all queues of the
+hand of the mouse. Sources:
 KEP-1040 "Queue assignment", `util/shufflesharding/shufflesharding.go` (NewDealer, DealIntoHand) and
 `util/flowcontrol/apf_filter.go` (computeFlowHash).
 """
@@ -23,7 +24,8 @@ MAX_QUEUES = 10_000_000
 MAX_DECK = 1 << 26
 """Maximum number of queues that `NewDealer` accepts."""
 MAX_HAND = 15
-"""Maximum hand size of a level. With 15 or 16 queues, a hand of this size requires at most 60 hash bits."""
+"""Maximum hand size of a level, for any number of queues. Only with 15 or 16 queues, a hand of this size requires at most 60 hash
+bits."""
 DOCUMENTED_ELEPHANTS = (1, 4, 16)
 # fmt: off
 DOCUMENTED_PAIRS = (
@@ -39,7 +41,10 @@ def required_entropy_bits(queues: int, hand_size: int) -> int:
 
 
 def find_sharding_error(queues: int, hand_size: int) -> str | None:
-    """Return why shuffle sharding is impossible with these values, or None. Conditions and order are those of `NewDealer`."""
+    """Return why shuffle sharding is impossible with these values, or None if it is possible.
+
+    The conditions and their order are those of `NewDealer`.
+    """
     if queues <= 0 or hand_size <= 0:
         return f"queues ({queues}) and handSize ({hand_size}) must be at least 1"
     if hand_size > queues:
@@ -65,7 +70,10 @@ def flow_hash(flow_schema: str, distinguisher: str) -> int:
 
 
 def _encode(text: str) -> bytes:
-    """Return the UTF-8 bytes of a string as in Go. Undecodable bytes of arguments are kept, and lone surrogates become U+FFFD."""
+    """Return the UTF-8 bytes of a string, as in a Go program with the same input.
+
+    If a command-line argument has bytes that are not UTF-8, these bytes are kept. Other lone surrogates become U+FFFD.
+    """
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -176,8 +184,8 @@ def recommend_pairs(probability: float, elephants: int, max_queues: int = 1024) 
     """Return pairs for which the probability that elephants squish a mouse is at most `probability`.
 
     The pair with the fewest queues is first. `elephants` is the number of elephants. For each hand size, the number of queues
-    is the smallest that achieves the probability, with at most `max_queues` queues and 60 hash bits. Pairs are omitted if a
-    smaller hand size needs as many queues or fewer. Raises UserError for values out of range.
+    is the smallest that achieves the probability, with at most `max_queues` queues and 60 hash bits. A pair is omitted if a
+    smaller hand size achieves the probability with the same number of queues or fewer. Raises UserError for values out of range.
     """
     if not 0 < probability <= 1:
         raise UserError(f"the probability must be greater than 0 and at most 1, not {probability:g}")
@@ -192,10 +200,9 @@ def recommend_pairs(probability: float, elephants: int, max_queues: int = 1024) 
 
 
 def _smallest_deck(probability: float, elephants: int, hand: int, largest: int) -> int | None:
-    """Return the minimum number of queues with at most this `probability`.
+    """Return the minimum number of queues for which the probability is at most `probability`.
 
-    Return None if even `largest` queues have a greater probability. The probability decreases with the number of
-    queues.
+    The probability decreases as the number of queues increases. Return None if even `largest` queues have a greater probability.
     """
     decks = range(hand, largest + 1)
     at = bisect_left(decks, True, key=lambda deck: squish_probability(hand, deck, elephants) <= probability)

@@ -1,8 +1,9 @@
 """System requests: the requests for which the built-in priority levels reserve capacity. APF518 and APF601 use this definition.
 
-The suggested FlowSchemas of a release for nodes, leader election and the control plane define system requests. These are the
-protected FlowSchemas (`builtin.list_protected_flow_schemas`), and the levels that they reference are the reserved levels. For
-example, the FlowSchema `system-nodes` sends all requests of the group `system:nodes` to the priority level `system`.
+The suggested FlowSchemas of a release for nodes, leader election and the control plane define which requests are system
+requests. These FlowSchemas are called protected (`builtin.list_protected_flow_schemas`). The priority levels that they reference
+are called reserved. For example, the protected FlowSchema `system-nodes` sends all requests of the group `system:nodes` to the
+reserved level `system`.
 """
 
 from __future__ import annotations
@@ -20,13 +21,14 @@ if TYPE_CHECKING:
     from apflint.releases import Release
 
 PLATFORM_NAMESPACE_PREFIXES = ("kube-", "openshift-")
-"""Prefixes of the namespaces of the platform. FlowSchemas of the platform reference reserved levels on purpose."""
+"""Prefixes of the namespaces of the platform. The platform may use the reserved levels, because its FlowSchemas do so on purpose."""
 PLATFORM_USER_PREFIXES = (
     "eks:",  # reserved for EKS: https://docs.aws.amazon.com/eks/latest/userguide/set-custom-username.html
     *("system:aggregator", "system:apiserver", "system:cloud-", "system:gke-", "system:kube-"),
     *(f"{SERVICE_ACCOUNT_PREFIX}{prefix}" for prefix in PLATFORM_NAMESPACE_PREFIXES),
 )
-"""Prefixes of the names of users that are components of Kubernetes, EKS or GKE, or service accounts in these namespaces."""
+"""Prefixes of the user names of the platform: components of Kubernetes, EKS or GKE, and service accounts in namespaces of
+`PLATFORM_NAMESPACE_PREFIXES`."""
 _HEALTH_PATHS = ("/healthz", "/livez", "/readyz", "/version")
 """Paths of health checks. Paths below them are health checks, too."""
 LEASE_GROUP = "coordination.k8s.io"
@@ -55,11 +57,12 @@ def list_rules(release: Release) -> tuple[PolicyRulesWithSubjects, ...]:
 
 
 def find_system_rules(schema: FlowSchema, release: Release) -> tuple[PolicyRulesWithSubjects, ...]:
-    """Return rules that match the requests that a FlowSchema may send to its level, if this is `exempt` or a reserved level.
+    """Return rules for the requests that a FlowSchema may legitimately send to its level: `exempt` or a reserved level.
 
     - `exempt`: requests of administrators and of the control plane, and health checks.
-    - A reserved level: all requests that protected FlowSchemas match. If `schema` has the name of a protected FlowSchema but
-      another level, the requests of that protected FlowSchema are excluded. APF507 reports requests that another level gets.
+    - A reserved level: all requests that protected FlowSchemas match. An exception is a FlowSchema that has the name of a
+      protected FlowSchema, but references a different level (`redefines`). Then the rules of that protected FlowSchema are
+      omitted. APF507 reports system requests that go to a level which is not reserved.
     """
     if _level_of(schema) == EXEMPT:
         released = builtin.load_objects(release).flow_schemas
@@ -76,7 +79,7 @@ def find_redefined(schema: FlowSchema, release: Release) -> FlowSchema | None:
 
 
 def redefines(schema: FlowSchema, other: FlowSchema) -> bool:
-    """Return whether `schema` has the name of `other`, but references another priority level."""
+    """Return whether `schema` has the name of `other`, but references a different priority level."""
     return schema.name == other.name and _level_of(schema) != _level_of(other)
 
 

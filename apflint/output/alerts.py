@@ -28,8 +28,8 @@ def render_alerts(
 ) -> str:
     """Render alerts as YAML: as a PrometheusRule if `is_object` is true, or else as a plain rule file.
 
-    `notes` become comments, such as the objects without alerts because the API server rejects them. `labels` are added
-    to each alert, and may replace its severity.
+    `notes` become comments. An example is a note about objects that have no alerts, because the API server rejects the objects.
+    `labels` are added to each alert, and may replace its severity.
     """
     rules = [_rule(alert, labels, level_label) for alert in alerts]
     groups = {"groups": [{"name": GROUP_NAME, "interval": f"{EVALUATION_SECONDS}s", "rules": rules}]}
@@ -68,7 +68,7 @@ _Dumper.add_representer(str, _represent)
 
 
 def escape_commands(text: str) -> str:
-    r"""Escape the CI commands in YAML. All of them are in double quotes, where `\\xNN` stands for a character."""
+    r"""Escape the CI commands in YAML from `_Dumper`. All CI commands are in double quotes, where `\\xNN` stands for a character."""
     parts: list[str] = []
     start = 0
     for position in find_commands(text):

@@ -20,9 +20,8 @@ if TYPE_CHECKING:
 
 _MAX_LEVELS = 5
 _MIN_SHARE = 0.01
-"""Minimum difference of rejections between both assumptions about retries for showing both figures.
-
-It is a proportion of the requests of the level."""
+"""Minimum difference, as a fraction of the requests of a level, between the rejections with and without the assumption that some
+requests are retries. If the difference is smaller, only one of both figures is shown."""
 
 
 def report_back_test(found: LogSimulation) -> Iterator[Block]:
@@ -39,7 +38,7 @@ def report_back_test(found: LogSimulation) -> Iterator[Block]:
 
 
 def list_warnings(found: LogSimulation) -> Iterator[str]:
-    """Yield sentences about figures of the last run that depend on something that the log does not show."""
+    """Yield sentences about figures of the last simulation run that are uncertain, because the log lacks information."""
     yield from (f"Not predicted: {reason}" for reason in found.runs[-1].unpredictable)
     retries = sum(level.retries for level in found.survey.levels)
     ranges = [
@@ -82,10 +81,7 @@ def _format_wait(figures: LevelFigures) -> str:
 
 
 def _pair_levels(run: LoggedRun) -> Iterator[tuple[LevelResult, LevelResult]]:
-    """Yield two results for each level.
-
-    The first has the assumption about retries that the run uses, and the second has the opposite assumption.
-    """
+    """Yield (result with the assumption about retries that the run uses, result with the opposite assumption) for each level."""
     if run.other is not None:
         yield from zip(run.result.levels, run.other.levels, strict=True)
 

@@ -28,7 +28,7 @@ class Text(NamedTuple):
     plain: str
     tone: Tone = ""
     url: str = ""
-    """Address of a page, or `#` and the ID of an element. See `link` for the addresses that documents contain."""
+    """Address of a page, or `#` and the ID of an element. Markdown and HTML contain it only if `link` regards it as safe."""
 
     @property
     def link(self) -> str:
@@ -79,16 +79,16 @@ class Facts(NamedTuple):
     """Short labels, each with a description. In text, all descriptions start in one column."""
 
     pairs: Sequence[tuple[Inline, Inline]]
-    """Labels and descriptions. An empty label continues the fact before it on a new line."""
+    """(label, description) of each fact. A fact with an empty label continues the description before it on a new line."""
     cells: int | None = None
     """Width of the labels in text, or None for the width of the longest label."""
     indent: int = 0
     """Number of spaces in text before each label."""
     more: str = ""
-    """Empty, or a noun for omitted facts, printed after the others."""
+    """Noun phrase for the omitted facts, printed after the last fact. Empty if no facts are omitted."""
 
     def join_lines(self) -> list[tuple[Inline, list[Inline]]]:
-        """Return each label with the lines of its description."""
+        """Return (label, lines of its description) for each label that is not empty."""
         facts: list[tuple[Inline, list[Inline]]] = []
         for label, line in self.pairs:
             if label or not facts:
@@ -121,8 +121,8 @@ class Column(NamedTuple):
     kind: Literal["number", "name", "text", "bar"] = "number"
     """`number`: aligned right. `name`: values from manifests, logs or servers. `text`: words. `bar`: drawn with characters.
 
-    Text may break cells of the kinds `name` and `text` into lines. It breaks names in the first column only if no other
-    way saves enough width.
+    If a table is too wide, the text renderer may break cells of the kinds `name` and `text` into lines. It breaks names in the
+    first column only if all other ways do not save enough width.
     """
     is_optional: bool = False
     """Whether text may omit the column in a narrow terminal. A line below the table then names the column."""
@@ -143,14 +143,14 @@ class Table(NamedTuple):
     columns: Sequence[Column]
     rows: Sequence[Sequence[Cell]]
     title: str = ""
-    """Heading in Markdown and HTML. Text does not show it, because notes explain its columns."""
+    """Heading in Markdown and HTML. Text does not show the title: there, notes explain the columns."""
     notes: Sequence[Inline] = ()
     """Sentences below the table."""
     keys: int = 1
-    """Number of first columns that are repeated if text splits a wide table."""
+    """If the text renderer splits a wide table into several tables, each of these begins with this number of first columns."""
     has_header: bool = True
     max_markdown_rows: int | None = None
-    """Maximum number of rows in Markdown, because comments on code hosts have a maximum size."""
+    """Maximum number of rows in Markdown, because code hosts limit the size of a comment. None for no maximum."""
 
 
 class Figure(NamedTuple):
@@ -158,7 +158,7 @@ class Figure(NamedTuple):
 
     chart: Chart
     legend: Sequence[tuple[str, str]] = ()
-    """Pairs of a color, as named in `page.css`, and its meaning."""
+    """(name of a color in `page.css`, meaning of this color)"""
 
 
 class Details(NamedTuple):
@@ -175,7 +175,7 @@ class Group(NamedTuple):
 
 
 class Only(NamedTuple):
-    """Blocks that only some formats show. If the blocks are a generator, it runs only for these formats."""
+    """Blocks that only some formats show. If `blocks` is a generator, it runs only for these formats, which can save time."""
 
     formats: tuple[Format, ...]
     blocks: Iterable[Block]

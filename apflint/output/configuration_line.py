@@ -38,5 +38,8 @@ def render_configuration(description: str) -> str:
 
 
 def name_configuration(value: Mapping[str, object], description: str | None) -> dict[str, object]:
-    """Return a JSON object with `configuration` inserted after `schema`. `description` is None without a configuration."""
+    """Return the JSON object `value` with `configuration` inserted after `schema`.
+
+    If the command has no configuration, `description` is None.
+    """
     return {"schema": value["schema"], "configuration": description, **value}

@@ -66,14 +66,15 @@ def _count_cells_of(char: str) -> int:
         return 1
     from unicodedata import category, east_asian_width  # imported on demand: most manifests are ASCII
 
-    # U+1160..U+11FF are vowels and final consonants of Hangul. They are drawn in the cell of the preceding initial.
+    # U+1160..U+11FF are vowels and final consonants of Hangul. They have no width, because they are drawn in the cell of the
+    # initial consonant before them.
     if category(char) in ("Mn", "Me") or "\u1160" <= char <= "\u11ff":
         return 0
     return 2 if east_asian_width(char) in ("W", "F") else 1
 
 
 def shorten(text: str, cells: float) -> str:
-    """Return `text`, cut to at most `cells` cells. If text was cut, the result ends in an ellipsis."""
+    """Return `text`, cut to at most `cells` terminal cells. If it is cut, the result ends with an ellipsis."""
     if count_cells(text) <= cells:
         return text
     kept = text[: int(cells)]
@@ -85,9 +86,9 @@ def shorten(text: str, cells: float) -> str:
 def wrap(text: str, width: int | None, first: int = 0, rest: int = 0) -> list[str]:
     """Break `text` into lines of at most `width` cells. If `width` is None, return one line.
 
-    `first` cells of the first line and `rest` cells of the other lines are already taken. Words are never broken, so
-    that paths and URLs can be copied. A word that is too long exceeds the width. The first line is empty if the first
-    word does not fit into it.
+    The caller prints other text at the start of the lines: `first` cells on the first line, and `rest` cells on all other
+    lines. Words are never broken, so that paths and URLs can be copied. So a line with a long word can exceed the width. The
+    first line is empty if the first word does not fit into it.
     """
     if width is None or not text:
         return [text]
@@ -105,9 +106,10 @@ def wrap(text: str, width: int | None, first: int = 0, rest: int = 0) -> list[st
 
 
 def hang(head: str, text: str, width: int | None, indent: int, cells: int | None = None) -> list[str]:
-    """Sanitize `text`, and return lines: `head` and the text. Lines after the first are indented by `indent` cells.
+    """Sanitize `text`, and return it as lines with a hanging indent. The first line begins with `head`, which is not sanitized.
 
-    `cells` is the visible width of `head`, needed if `head` contains color codes.
+    The lines after the first are indented by `indent` cells. `cells` is the visible width of `head`. It is needed if `head`
+    contains color codes.
     """
     first, *rest = wrap(sanitize(text), width, len(head) if cells is None else cells, indent)
     return [f"{head}{first}".rstrip(" "), *(f"{' ' * indent}{line}" for line in rest)]

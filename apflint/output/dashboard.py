@@ -34,7 +34,7 @@ _ALL = VariableOption(selected=True, text="All", value="$__all")
 
 
 def render_dashboard(rows: Iterable[Row], levels: Sequence[str], source: Queries, notes: Sequence[str]) -> str:
-    """Render a dashboard as JSON in ASCII. `source` selects the servers without the variables of the dashboard."""
+    """Render a dashboard as JSON in ASCII. `source` selects the API servers, without the selection by the dashboard's variables."""
     builder = (
         dashboard.Dashboard(TITLE)
         .uid(UID)
@@ -59,7 +59,7 @@ def render_dashboard(rows: Iterable[Row], levels: Sequence[str], source: Queries
 
 
 def _label_variable(name: str, title: str, label: str, source: Queries) -> dashboard.QueryVariable:
-    """Return a variable with the values of a label. `All` also selects servers without the label."""
+    """Return a dashboard variable with the values of a label. Its value `All` also selects servers without the label."""
     narrowed = source if name == CLUSTER_VARIABLE else _in_cluster(source)
     query: dict[str, object] = {
         "query": f"label_values({narrowed.select(metric_names.NOMINAL)}, {label})",

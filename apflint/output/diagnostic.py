@@ -21,7 +21,7 @@ _TAB = "    "
 _ELLIPSIS = "…"
 """Marks the place where text was cut. Its width is one cell."""
 _UNWRAPPED_WIDTH = 120
-"""Maximum width of a source line in cells if there is no terminal. A file of one long line must not fill a log."""
+"""Maximum width of a source line in cells if there is no terminal. A file that consists of one long line must not fill a log."""
 _COMMANDS = ("example", "request")
 """Remarks with these labels are not broken into lines, so that users can copy them."""
 
@@ -75,8 +75,8 @@ def _message(diagnostic: Diagnostic, style: Style) -> list[str]:
 def _place(diagnostic: Diagnostic, span: Span, style: Style) -> list[str]:
     """Return the lines for the place: `file:line:column`, and the object.
 
-    `file:line:column` is never wrapped, because terminals and editors turn such a place into a link. `about` follows on
-    the same line if it fits, or else on the next lines.
+    `file:line:column` is never wrapped, because terminals and editors turn it into a link. The object follows on the same line if
+    it fits, or else on the next lines.
     """
     arrow, about, width = f"{' ' * len(str(span.line))}--> ", sanitize(diagnostic.about), style.prose_width
     place = f"{sanitize(diagnostic.file)}:{span.line}:{span.column}"
@@ -112,7 +112,7 @@ class Snippet(NamedTuple):
 def cut_snippet(source: Source, span: Span, width: int) -> Snippet | None:
     """Cut the first line of `span` to at most `width` cells around the span. Return None if the line does not exist.
 
-    The time depends on `width` and not on the length of the line, because JSON is often one line of megabytes.
+    JSON is often one line of megabytes, so the function reads only the part of the line near the span.
     """
     starts = source.line_starts
     if not 1 <= span.line <= len(starts):
@@ -124,7 +124,8 @@ def cut_snippet(source: Source, span: Span, width: int) -> Snippet | None:
     first = min(start + span.column - 1, stop)
     last = stop if span.end_line > span.line else min(start + span.end_column - 1, stop)
     last = max(first, last)
-    # Visible characters are at most `width` cells from the span. The factor 2 leaves room for combining characters.
+    # Visible characters are at most `width` cells away from the span. Read 2 characters per cell, to leave room for combining
+    # characters, which have no width.
     low, high = max(start, first - 2 * width), min(stop, min(last, first + 2 * width) + 2 * width)
     nearby = source.text[low:high]
     pieces = [_draw(char) for char in nearby]
@@ -138,7 +139,7 @@ def cut_snippet(source: Source, span: Span, width: int) -> Snippet | None:
     indent = count_cells(left) + sum(sizes[begin : first - low])
     marks = sum(sizes[first - low : min(last - low, end)])
     if not marks and first < last and indent:
-        indent -= 1  # only combining characters: the mark goes below the character that they combine with
+        indent -= 1  # the span has only combining characters, so mark the character before it, which they combine with
     return Snippet(left + "".join(text for text, _ in pieces[begin:end]) + right, indent, max(1, marks))
 
 
@@ -153,12 +154,13 @@ def _draw(char: str) -> tuple[str, int]:
 def _choose_pieces(sizes: list[int], first: int, last: int, width: int, *, is_whole_line: bool) -> tuple[int, int]:
     """Return the start and end index of the characters to print in `width` cells. `sizes` are their widths in cells.
 
-    `first` and `last` are the start and end index of the span. The rest of the width is divided between both sides.
+    `first` and `last` are the start and end index of the span. The width that the span does not need is divided between the text
+    before and after it.
     """
     if is_whole_line and sum(sizes) <= width:
         return 0, len(sizes)
     width -= 2 * count_cells(_ELLIPSIS)
-    # Keep the start of the line if possible. Otherwise half of the remaining width goes before the span.
+    # Print the line from its start if the span then fits. If not, use half of the remaining width for text before the span.
     is_near_start = sum(sizes[:last]) <= width
     begin = 0 if is_near_start else _go_back(sizes, first, max(0, width - sum(sizes[first:last])) // 2)
     end = begin

@@ -46,7 +46,8 @@ if TYPE_CHECKING:
     from apflint.output.configuration_line import Sides
 
 MAX_CHANGES, MAX_EXAMPLES, MAX_GROUPS, MAX_OBJECTS = 10, 3, 20, 30
-"""Maximum numbers of items in text and Markdown. Further items are only counted. JSON has all items."""
+"""Maximum numbers in text and Markdown: changes of a group, examples of a change, groups, objects. Further items are only counted.
+JSON has all items."""
 MAX_MARKDOWN_LEVELS = 40
 """Maximum number of levels in Markdown, so that a comment on GitHub stays below 65,536 characters."""
 TITLES = {
@@ -184,7 +185,7 @@ def _tabulate_levels(changed: Sequence[LevelChange]) -> Iterator[Block]:
 
 
 def _list_objects(difference: ConfigurationDifference, *, is_document: bool = False) -> Iterator[Block]:
-    """Yield the objects that differ, and the drift of a cluster."""
+    """Yield the objects that differ, and the drift: what `kubectl apply` of the manifests leaves in the cluster."""
     changes: list[Inline] = []
     for change in difference.objects:
         details = [part for detail in change.details for part in (", ", Text(detail, "name"))][1:]
@@ -291,7 +292,10 @@ def needs_own_section(group: ChangeGroup) -> bool:
 
 
 def _list_level_facts(group: ChangeGroup) -> Iterator[tuple[str, str]]:
-    """Yield labels and sentences about the levels of a group, and a warning if requests starve only after the change."""
+    """Yield (label, sentence) about the levels of a group.
+
+    Include a warning if requests never execute after the change, but executed before it.
+    """
     before, after = _describe_level(group.old), _describe_level(group.new)
     yield from [("as before", after)] if before == after else [("before", before), ("after", after)]
     problem = describe_starvation(group.new)
@@ -354,7 +358,10 @@ def _list_causes(example: ChangedRequest, difference: ConfigurationDifference) -
 
 
 def _describe_part(resolution: Resolution) -> str | None:
-    """Describe the part of the FlowSchema that matches the request. Return None if the FlowSchema is only the fallback."""
+    """Describe the part of the FlowSchema that matches the request.
+
+    Return None if no FlowSchema matches, and the server falls back to `catch-all`.
+    """
     part = resolution.matched_by
     return None if part is None else describe_match(resolution.flow_schema, part)
 
@@ -372,7 +379,7 @@ def _format_step(old: object, new: object) -> str:
 
 
 def _level_steps(change: LevelChange) -> list[str]:
-    """Return the gain of a level in seats, and then the old and new value of each of `_FIGURES`."""
+    """Return table cells: the gain of a level in seats, and then the old and new value of each attribute in `_FIGURES`."""
     values = ((getattr(change.old, figure, None), getattr(change.new, figure, None)) for figure in _FIGURES.values())
     return [f"{change.gain:+}" if change.gain else "0", *(_format_step(*step) for step in values)]
 
@@ -420,12 +427,12 @@ def diff_json(difference: ConfigurationDifference, sides: Sides) -> dict[str, ob
         `file` and `line` (null for built-in FlowSchemas). `witnesses` are one or more example requests: `words`
         (arguments of `apflint explain`), `record` (a line for `explain --requests`), `from` and `to`. In an example,
         `from` and `to` have `matchedBy` as in `explain`, and `covers`, which describes the matching part of the FlowSchema.
-    - `levels`: `name`, `change` (added, removed, changed, same), `gain` in nominal seats, `queuesLowered` (fewer queues,
-      which can crash a busy server), `old` and `new` as in `limits --format json`.
+    - `levels`: `name`, `change` (added, removed, changed, same), `gain` (nominal seats), `queuesLowered` (whether the level gets
+      fewer queues, which can crash a busy server), `old` and `new` as in `limits --format json`.
     - `objects`: objects that differ: `kind`, `name`, `change` (removed, added, changed), `details`.
     - `drift`: None, or if manifests are compared with the running cluster: `onlyInCluster`, objects that only the cluster
-      has (`kind`, `name`); `keptFields`, fields that the manifests do not set, and that stay (`kind`, `name`, `field`,
-      `value`, `managers`); `managers`, other managers of objects (`kind`, `name`, `managers`).
+      has (`kind`, `name`); `keptFields`, fields that the manifests do not set, and that `kubectl apply` keeps (`kind`, `name`,
+      `field`, `value`, `managers`); `managers`, field managers other than kubectl (`kind`, `name`, `managers`).
     """
     old, new = difference.old.limits, difference.new.limits
     return {

@@ -59,7 +59,7 @@ _LEVEL = Column("Priority level", "name")
 
 
 def state_json(state: ServerState) -> dict[str, object]:
-    """Return the state of a server as JSON. A value is None if the files do not show it. `missing` lists absent metrics."""
+    """Return the state of a server as JSON. A value is None if metrics and dumps do not contain it. `missing` lists absent metrics."""
     metrics = state.server.last.metrics
     return {
         "files": [source.name for snapshot in state.server.snapshots for source in snapshot.sources],
@@ -104,7 +104,7 @@ def _level_json(level: LevelState, state: ServerState) -> dict[str, object]:
 
 
 def _rate(count: int | None, state: ServerState) -> float | None:
-    """Return requests per second, or None without two snapshots."""
+    """Return requests per second, or None if there are no two snapshots to compute a rate from."""
     return None if count is None or state.since_start or not state.seconds else count / state.seconds
 
 
@@ -216,7 +216,7 @@ def describe_gaps(state: ServerState) -> list[str]:
 
 
 def _tabulate_seats(state: ServerState) -> Table:
-    """Return a table with the limits, the seats in use, and the demand of each level. Without metrics, it has no rows."""
+    """Return a table with the limits, the seats in use, and the demand of each level. If there are no metrics, it has no rows."""
     levels = state.levels if state.server.last.metrics is not None else ()
     rows: list[tuple[Cell, ...]] = [
         (_name(level), *(_number(getattr(level, field)) for field in _SEATS.values())) for level in levels
@@ -250,7 +250,8 @@ def _request_cells(level: LevelState, state: ServerState) -> tuple[str | Text, .
     by_reason = Counter[str]()
     for rejection in level.rejections:
         by_reason[rejection.reason] += rejection.requests
-    is_known = sum(by_reason.values()) == level.rejected  # the dump of levels shows only the total
+    # A dump of levels shows only the total number of rejections. Then the numbers by reason are unknown.
+    is_known = sum(by_reason.values()) == level.rejected
     return (
         _name(level),
         _number(level.waiting),
@@ -263,7 +264,7 @@ def _request_cells(level: LevelState, state: ServerState) -> tuple[str | Text, .
 
 
 def _tabulate_flows(state: ServerState) -> Table:
-    """Return a table with the busiest flows of each level. Without dumps, it has no rows."""
+    """Return a table with the busiest flows of each level. If there are no dumps, it has no rows."""
     columns = (
         _LEVEL,
         *(
@@ -350,7 +351,7 @@ def _to_bar(level: LevelState) -> Bar:
         "nominal": level.nominal,
     }
     numbers = ", ".join(f"{label} {value:g}" for label, value in figures.items() if value is not None)
-    wanted = None if level.is_exempt else level.demand_high  # the seats of exempt requests have no limit
+    wanted = None if level.is_exempt else level.demand_high  # demand of an exempt level cannot exceed a limit
     return Bar(level.name, level.seats_in_use, wanted, level.current, level.nominal, numbers)
 
 

@@ -49,7 +49,7 @@ def report_causes(states: Sequence[ServerState], conclusion: Conclusion) -> Iter
 
 
 def describe_servers(states: Sequence[ServerState], *, with_files: bool = True) -> Iterator[str]:
-    """Yield a line about each server: its seats, release, age, and its files or their number."""
+    """Yield a line about each server: its seats, release and age, and the names of its files, or only their number."""
     for state in states:
         metrics = state.server.last.metrics
         age = metrics.age_seconds if metrics is not None else None
@@ -62,7 +62,7 @@ def describe_servers(states: Sequence[ServerState], *, with_files: bool = True) 
 
 
 def name_server(state: ServerState) -> str:
-    """Return the name of the newest metrics or dump of a server, as causes name the server."""
+    """Return the name of a server in causes: the name of its newest metrics or dump."""
     return state.server.last.sources[0].name
 
 
@@ -110,7 +110,7 @@ def report_closing(conclusion: Conclusion, report: Report, *, is_verbose: bool) 
 
 
 def causes_json(conclusion: Conclusion, findings: Sequence[Sequence[str]]) -> dict[str, object]:
-    """Return the verdict and the causes as JSON. `findings` has the rules that each cause explains. Unknown values are None."""
+    """Return the verdict and the causes as JSON. `findings` has the rules that each cause explains. Values are None if unknown."""
     return {
         "verdict": conclusion.verdict,
         "verdictMessage": conclusion.summary,
@@ -143,7 +143,10 @@ def _cause_json(cause: OverloadCause, findings: Sequence[str]) -> dict[str, obje
 
 
 def group_findings(conclusion: Conclusion, states: Sequence[ServerState], report: Report) -> list[list[str]]:
-    """Return, for each cause, the rules of the findings that it explains: those about its levels or FlowSchema at its server."""
+    """Return, for each cause, the IDs of the rules whose findings it explains.
+
+    A cause explains a finding about one of its levels or its FlowSchema, at the server of the cause.
+    """
     servers = {
         source.name: state.server.last.sources[0].name
         for state in states

@@ -62,7 +62,7 @@ def report_comparison(states: Sequence[ServerState], conclusion: Conclusion) -> 
 
 
 def _choose(compared: Sequence[LevelComparison], named: Collection[str]) -> list[LevelComparison]:
-    """Return at most `_MAX_LEVELS` levels: first the levels in `named`, then the busiest others."""
+    """Return at most `_MAX_LEVELS` levels: first the levels in `named`, then the busiest of the remaining levels."""
     ranked = sorted(compared, key=lambda level: (level.level not in named, -(level.now.arrived or 0), level.level))
     return [level for level in ranked[:_MAX_LEVELS] if level.level in named or level.now.arrived]
 
@@ -144,7 +144,7 @@ def _rates_json(rates: Rates) -> dict[str, object]:
 
 
 def describe_periods(reading: PrometheusReading) -> Iterator[str]:
-    """Yield sentences about the interval of each cluster, for formats that only have findings."""
+    """Yield sentences about the diagnosed interval of each cluster, for formats that contain only findings."""
     for cluster in reading.clusters:
         yield f"{describe_instances(cluster)}. Interval: {_show(cluster.interval)} ({_describe_load(cluster)})"
     yield from describe_warnings(reading)

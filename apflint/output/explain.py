@@ -123,7 +123,10 @@ The first function returns a key. The second function returns the fields. If key
 
 
 def reasons_json(explanation: Explanation) -> dict[str, object]:
-    """Return three fields: the possible outcomes, and the FlowSchemas that the server tried and skipped, in matching order."""
+    """Return three fields: the possible outcomes, the FlowSchemas that the server tried, and the FlowSchemas that it skipped.
+
+    FlowSchemas are in matching order.
+    """
     return {
         "outcomes": outcomes_json(explanation.level, explanation.limits, explanation.wait_seconds),
         "considered": [
@@ -143,7 +146,10 @@ def reasons_json(explanation: Explanation) -> dict[str, object]:
 
 
 def matched_by_json(part: MatchedBy | None) -> dict[str, object] | None:
-    """Return the indices of the rule and its items that match, or None if the server falls back to the FlowSchema."""
+    """Return the indices of the matching rule, and of the matching items in its lists.
+
+    Return None if no FlowSchema matches, and the server falls back to `catch-all`.
+    """
     if part is None:
         return None
     return {
@@ -197,7 +203,7 @@ def _precedence_json(schema: FlowSchema) -> dict[str, object]:
 
 
 def report_explanation(explanation: Explanation, style: Style, now: str = "") -> Iterator[Block]:
-    """Yield the explanation of one request. `now` describes the level and the flow on a running server.
+    """Yield the explanation of one request. `now` describes the current state of the level and the flow on a running server.
 
     If `style.verbose` is true, include the queues of the flow, and built-in FlowSchemas that do not match.
     """
@@ -265,7 +271,7 @@ def _answer(explanation: Explanation, style: Style) -> str:
 
 
 def _list_facts(explanation: Explanation, style: Style) -> Iterator[tuple[str, str]]:
-    """Yield labels and sentences. Unclassified requests have no flow and take no seat."""
+    """Yield (label, sentences). For an unclassified request, omit the flow and the seats, because it has none."""
     request, level = explanation.request, explanation.level
     yield "Request", _describe_with_user(request)
     yield "", " ".join(request.notes)
@@ -279,7 +285,7 @@ def _list_facts(explanation: Explanation, style: Style) -> Iterator[tuple[str, s
 
 
 def _describe_outcomes(explanation: Explanation) -> Iterator[str]:
-    """Yield sentences about the outcomes, except those for clients that cancel their request."""
+    """Yield sentences about the possible outcomes, except the outcome that the client cancels the request."""
     level, release = explanation.level, explanation.limits.release
     for outcome in list_outcomes(level, release):
         if outcome.result == "rejected" and outcome.reason in (None, "cancelled"):
@@ -359,12 +365,13 @@ def _describe_seats(explanation: Explanation) -> str:
 
 
 def _describe_own_seats(explanation: Explanation) -> Iterator[str]:
-    """Yield sentences about the seats of the request itself, at a limited level."""
+    """Yield sentences about the number of seats that the request takes. Yield nothing at an exempt level."""
     request, release = explanation.request, explanation.limits.release
     info = request.info
     if explanation.level.is_exempt or not info.is_resource_request:
         return
-    # Without a URL, the query parameters are unknown. Assume the parameters with which a watch takes the most seats.
+    # If the URL is unknown, the query parameters are unknown, too. Then assume the parameters with which a watch takes the most
+    # seats.
     options = ListOptions(send_initial_events=info.verb == "watch")
     if request.url:
         options = parse_list_options(reduce_list_options(request.url, info.name or None))
@@ -423,7 +430,7 @@ def _describe_result(verdict: Verdict | SkippedFlowSchema, style: Style) -> str:
 
 
 def _is_ordinary(explanation: Explanation, verdict: Verdict) -> bool:
-    """Return whether a verdict is about a built-in FlowSchema, or a copy of one, that does not match."""
+    """Return whether the FlowSchema of a verdict does not match, and is built in or an unchanged copy of a built-in FlowSchema."""
     schema = verdict.flow_schema
     return not verdict.matched and (
         builtin.is_built_in(schema.document) or builtin.is_copy(schema, explanation.limits.release)

@@ -1,6 +1,6 @@
 """Explains many requests: reads lines of JSON, and writes lines of JSON.
 
-An *answer* is the explanation of one request, or an error, as a line of JSON. Answers are cached, because many lines are
+An *answer* is a line of JSON: the explanation of one request, or an error. Answers are cached, because many input lines are
 equal.
 """
 
@@ -52,7 +52,7 @@ def explain_lines(
     logged: ExplainLogged | None = None,
     configuration: str = "",
 ) -> Iterator[tuple[str, list[tuple[int, str]]]]:
-    """Yield pairs of text with answers, and rejected input lines. A rejected line is a pair of its number and the reason.
+    """Yield (text with answers, rejected input lines). A rejected line is (line number, reason).
 
     The input is a single JSON value, or one JSON value per line. `read` converts a value to a request, and raises
     UserError if the value is not a request. `logged` explains lines of kube-apiserver's own log.
@@ -93,7 +93,7 @@ class _Memory(dict[_Key, str]):
 
 
 class LineExplainer:
-    """Explains lines, and caches the answers. `rejected` collects rejected lines for the next item of `flush`."""
+    """Explains lines, and caches the answers. `rejected` collects rejected lines until `flush` yields them."""
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class LineExplainer:
         self._parts = [(key, build, _Memory[object](_MAX_PART_CHARACTERS)) for key, build in REPEATED_FIELDS]
 
     def flush(self, answers: Iterator[str]) -> Iterator[tuple[str, list[tuple[int, str]]]]:
-        """Yield pairs of text with answers, and the lines rejected since the previous pair."""
+        """Yield (text with answers, lines that were rejected since the previous item)."""
         while piece := "".join(islice(answers, _ANSWERS_PER_PIECE)):
             rejected, self.rejected = self.rejected, []
             yield sanitize_json(piece), rejected
@@ -153,8 +153,9 @@ class LineExplainer:
             return
         try:
             request = self._read(value)
-            # Audit events differ even if their requests are equal, so answers are cached by request, too. Without
-            # `reasons`, the input has no audit events, and equal requests are equal lines.
+            # `_by_line` already caches answers by line. Two audit events are never equal lines, even if their requests are equal.
+            # So for audit events (`reasons`), answers are also cached by request. For all other input, this would help little,
+            # because equal requests are equal lines.
             answer = self._explain(request) if self._reasons else self._encode(request)
         except UserError as error:
             yield self.reject(number, str(error))
@@ -163,7 +164,7 @@ class LineExplainer:
         yield answer
 
     def explain_text(self, number: int, text: str) -> Iterator[str]:
-        """Yield the answers to text that contains one JSON value, or one per line. The text begins on line `number`."""
+        """Yield the answers to text that contains one JSON value, or one JSON value per line. The text begins on line `number`."""
         for value in read_json_values(text):
             error = value.error
             if error is None:

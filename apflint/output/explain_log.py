@@ -23,11 +23,15 @@ if TYPE_CHECKING:
     from apflint.requests.request import Request
 
 _MAX_DOUBTFUL_LINES = 1_000
-"""Maximum number of lines that may precede the first request in kube-apiserver's own log."""
+"""Maximum number of lines that are not JSON before the first request in kube-apiserver's own log. They are no errors in such a log.
+After more lines, they are reported as errors."""
 
 
 class LogExplainer:
-    """Explains the lines of a log. `other_lines` counts lines of kube-apiserver's own log that are not about a request."""
+    """Explains the lines of an audit log, or of kube-apiserver's own log.
+
+    `other_lines` is the number of lines in kube-apiserver's own log that are not about a request.
+    """
 
     def __init__(self, explainer: Explainer, style: Style) -> None:
         self._comparer = LoggedComparer(explainer.known)
@@ -44,9 +48,9 @@ class LogExplainer:
         self._answer = answer
 
     def explain(self, batches: Iterable[list[bytes]]) -> Iterator[tuple[str, list[tuple[int, str]]]]:
-        """Yield pairs of an explanation and an empty list.
+        """Yield (explanation, []) for each request, and ("", errors) for lines without a valid event.
 
-        For lines without a valid event, yield an empty string, and a list of pairs of line number and error.
+        An error is (line number, message).
         """
         number, missed = 0, 0
         for batch in join_first_value(batches):

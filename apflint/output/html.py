@@ -132,7 +132,7 @@ def _table(table: Table) -> Iterator[str]:
 
 
 def _find_class(table: Table, number: int) -> str:
-    """Return the class of a column: `number`, `text` if lines must be broken, or `word`."""
+    """Return the CSS class of a column: `number`, `text` if its cells must be broken into lines, or `word` if not."""
     if number and table.columns[number].kind == "number":
         return "number"
     return "text" if any(len(_get_text(row[number])) > _LONG_CELL for row in table.rows) else "word"

@@ -1,6 +1,6 @@
 """Draws a priority level at each snapshot of a server: seats in use, waiting requests, limits and rejections.
 
-The picture is as wide as the screen of a phone. So it is never scaled down, and its text is as large as that of the page.
+The picture is as wide as the screen of a phone. So it is never scaled down, and its text is as large as the text of the page.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class LevelHistory(NamedTuple):
 
 
 def _draw_rows(moments: Sequence[LevelMoment], highest: float) -> tuple[list[str], float]:
-    """Return SVG elements with a row for each moment and the rejections before it, and the total height of the rows."""
+    """Return (SVG elements, their total height). Each moment has a row, with the rejections since the previous moment above it."""
     scale, y = WIDTH / highest, float(_LINE + _GAP / 2)
     parts: list[str] = []
     for moment in moments:
@@ -114,7 +114,7 @@ def _draw_bar(moment: LevelMoment, y: float, scale: float) -> Iterator[str]:
     if waiting:
         width = max(waiting, _MIN_MARK)
         yield draw_rect("wait", min(used, WIDTH - width), y + 2, width, _BAR - 4)
-    if used:  # drawn last, so that one seat stays visible next to hundreds of waiting requests
+    if used:  # draw the seats in use last, so that one seat stays visible next to hundreds of waiting requests
         yield draw_rect("use", 0, y + 2, max(used, _MIN_MARK), _BAR - 4)
     if moment.nominal is not None:
         x = min(max(moment.nominal * scale, 1), WIDTH - 1)
@@ -122,7 +122,7 @@ def _draw_bar(moment: LevelMoment, y: float, scale: float) -> Iterator[str]:
 
 
 def _draw_line(moments: Sequence[LevelMoment], highest: float) -> tuple[list[str], float]:
-    """Return SVG elements that draw seats over time above a strip of rejections, and the total height."""
+    """Return (SVG elements, their total height). The elements draw the seats over time, and below them a strip of rejections."""
     top, first, last = float(_LINE + _TOP), moments[0].seconds, moments[-1].seconds
     base, span = top + _HEIGHT, max(last - first, 1e-9)
 
@@ -156,7 +156,10 @@ def _draw_line(moments: Sequence[LevelMoment], highest: float) -> tuple[list[str
 
 
 def _draw_strip(moments: Sequence[LevelMoment], at: Callable[[LevelMoment], float], base: float) -> Iterator[str]:
-    """Yield a mark below the axis for each time between two snapshots with rejections. A darker mark stands for more."""
+    """Yield a mark below the axis for each period between two snapshots in which requests were rejected.
+
+    A darker mark stands for more rejections.
+    """
     most = max((moment.rejected or 0 for moment in moments[1:]), default=0)
     for before, moment in pairwise(moments):
         if moment.rejected:

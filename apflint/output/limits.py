@@ -45,10 +45,10 @@ def limits_json(limits: Limits) -> dict[str, object]:
 def level_json(level: LevelLimits) -> dict[str, object]:
     """Return the limits of a priority level.
 
-    `attainable` is None for exempt levels. The values about queues are None for levels without queues. `maxSeats` is
-    the server's maximum for the seats of one request. 0 means no maximum, and None means a release up to 1.24.
-    `maxListSeats` and `maxMutatingSeats` are the maximum seats of one list and one mutating request, from `maxSeats`
-    and the release.
+    `attainable` is None for exempt levels. The values about queues are None for levels without queues. `maxSeats` is the maximum
+    number of seats that the level allows one request: 0 means no maximum, and None means that the release (up to 1.24) has no such
+    limit. `maxListSeats` and `maxMutatingSeats` are the maximum seats of one list request and of one mutating request. They follow
+    from `maxSeats` and the release.
     """
     return {
         "name": level.name,
@@ -133,7 +133,7 @@ def _tabulate_seats(limits: Limits, style: Style) -> Table:
 
 
 def _find_room(columns: Sequence[Column], rows: Sequence[Sequence[str | Text]], style: Style) -> int:
-    """Return the cells that are left for a column of bars, or 0 if bars do not fit or the output is a pipe."""
+    """Return the width in cells that is left for a column of bars. Return 0 if bars do not fit, or if the output is a pipe."""
     lines = [[column.title for column in columns], *rows]
     used = sum(
         max(map(count_cells, map(sanitize_line, map(get_plain, cells)))) + 2 for cells in zip(*lines, strict=True)
@@ -143,7 +143,10 @@ def _find_room(columns: Sequence[Column], rows: Sequence[Sequence[str | Text]], 
 
 
 def _bar(level: LevelLimits, longest: int, cells: int) -> str:
-    """Return the nominal seats as a bar of at most `cells`. The pale part stands for the seats that the level can lend."""
+    """Return the nominal seats as a bar. The pale part stands for the seats that the level can lend.
+
+    The bar of a level with `longest` seats has `cells` cells.
+    """
     if not level.nominal:
         return ""
     size = max(1, round(level.nominal * cells / longest))

@@ -302,8 +302,8 @@ def list_log_steps(proposal: LogProposal, files: LogProposalFiles) -> dict[str, 
         verify.insert(0, f"apflint test {shlex.quote(files.policy_test)}")
     if files.diff:
         verify.insert(0, files.diff)
-    # Delete FlowSchemas first. Their requests then go to their former FlowSchemas, so a new level is not in use when it
-    # is deleted.
+    # Delete FlowSchemas before levels. When a FlowSchema is deleted, its requests go to their former FlowSchemas. So no request
+    # uses a new level when the level is deleted.
     changes = sorted(proposal.candidate.changes, key=lambda change: isinstance(change, NewLevel))
     back = [_roll_back(proposal, change) for change in changes]
     return {"Verify": verify, "Apply": [f"kubectl apply -f {file}"], "Roll back": back}

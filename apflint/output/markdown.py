@@ -79,7 +79,7 @@ def _render_all(blocks: Iterable[Block]) -> Iterator[str]:
 
 
 def _fence(block: Code) -> str:
-    """Return a fenced code block. Its fence is longer than each run of backticks in the content."""
+    """Return a fenced code block. The fence has more backticks than any sequence of backticks in the content."""
     lines = "\n".join(map(sanitize_line, block.text.splitlines()))
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", lines)), default=0))
     return f"{fence}{block.language}\n{lines}\n{fence}"
@@ -146,7 +146,7 @@ def _format(text: Inline) -> str:
 
 
 def _format_run(run: str | Text) -> str:
-    """Format a part of a line. Spaces at both ends stay."""
+    """Format a part of a line. Keep the spaces at its start and end."""
     if isinstance(run, Text):
         return _format(run)
     text = run.replace(" -> ", " → ")

@@ -41,7 +41,7 @@ _HINTS: dict[HintKind, str] = {
 def describe_verdict(verdict: Verdict, *, has_subjects: bool = True) -> str:
     """Return the reason of a verdict as a clause without a period, such as `verb "watch" is not among ["get", "list"]`.
 
-    If `has_subjects` is false, several subjects are only counted.
+    If `has_subjects` is false, and there are several subjects, the clause contains only their number.
     """
     if verdict.matching_part is not None:
         return f"it matches {describe_match(verdict.flow_schema, verdict.matching_part)}"
@@ -129,7 +129,7 @@ def describe_fallback(resolution: Resolution) -> str | None:
 
 
 def describe_imagined(imagined: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Yield a sentence for each mandatory object (kind and name) that the API server adds if it is missing."""
+    """Yield a sentence for each missing mandatory object, which the API server imagines. `imagined` has (kind, name) pairs."""
     for kind, name in sorted(imagined):
         if kind == "PriorityLevelConfiguration":
             yield f'The priority level "{name}" is missing; the server uses a built-in substitute.'

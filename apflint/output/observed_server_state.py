@@ -27,7 +27,7 @@ class ListCost(NamedTuple):
     seats: int | None
     """Seats of the list, or None if they depend on the unknown size of the objects."""
     seats_from_etcd: int | None
-    """Seats if etcd must answer because the watch cache does not have the newest state. Often equal to `seats`."""
+    """Seats of the list if the watch cache does not have the newest state, so that etcd answers. Often equal to `seats`."""
 
 
 class Observation(NamedTuple):
@@ -36,17 +36,19 @@ class Observation(NamedTuple):
     name: str
     """Names of the files with the metrics and dumps."""
     level: LevelState | None
-    """State of the priority level, or None if the files do not show the level."""
+    """State of the priority level, or None if the metrics and dumps do not contain the level."""
     is_complete: bool
-    """Whether the files show all priority levels of the server."""
+    """Whether the metrics and dumps contain all priority levels of the server."""
     flow: Flow | None
-    """Requests of the flow in the dump, or None without such requests or without a dump."""
+    """Requests of the flow in the dump, or None if there is no dump or the dump has no requests of the flow."""
     queues: tuple[QueueRow, ...] | None
     """The queues of the flow, or None if they are unknown."""
     other_queues: int | None
-    """Number of queues of the level on the server, if it differs from the configuration. The flow then has other queues."""
+    """Number of queues of the level on the server if it differs from the configuration, else None. If it differs, the flow has other
+    queues on the server than `flow.hand`."""
     other_nominal: int | None
-    """Nominal limit of the level on the server, if it differs from the configuration. The server then has other objects."""
+    """Nominal limit of the level on the server if it differs from the configuration, else None. If it differs, the objects of the
+    server differ from the configuration."""
     list_cost: ListCost | None
     """Cost of the request, or None if it is not a list, or the server has not counted the objects."""
 
@@ -61,7 +63,7 @@ def observe(explanation: Explanation, state: ServerState) -> Observation:
     expected = explanation.level.queues or 0
     has_other_queues = level is not None and level.queues is not None and level.queues != expected
     queues: tuple[QueueRow, ...] | None = None
-    hand = explanation.flow.hand if explanation.flow.hand is not None else (0,)  # a level with one queue has no hands
+    hand = explanation.flow.hand if explanation.flow.hand is not None else (0,)  # no hand: the level has one queue
     if last.queues is not None and not has_other_queues and expected:
         by_number = {queue.number: queue for queue in last.queues if queue.level == explanation.level.name}
         queues = tuple(by_number[number] for number in hand if number in by_number)
@@ -96,7 +98,7 @@ def _list_cost(explanation: Explanation, state: ServerState, level: LevelState |
 
 
 def observation_json(observation: Observation) -> dict[str, object]:
-    """Return an item of `observed` in `explain --format json`. A value is None if the files do not show it."""
+    """Return an item of `observed` in `explain --format json`. A value is None if metrics and dumps do not contain it."""
     level, cost, flow = observation.level, observation.list_cost, observation.flow
     return {
         "server": observation.name,
@@ -136,7 +138,7 @@ def _describe(observation: Observation) -> str:
     if level is None:
         if observation.is_complete:
             return "The server does not have the priority level."
-        return "The files do not show the priority level."
+        return "The metrics and dumps do not contain the priority level."
     sentences = []
     if observation.other_nominal is not None and not level.is_exempt:
         nominal = pluralize(observation.other_nominal, "seat")

@@ -18,9 +18,9 @@ _ADJUSTMENT_SECONDS = 10
 def describe_outcome(
     outcome: Outcome, level: LevelLimits, release: Release, wait_seconds: float = DEFAULT_WAIT_SECONDS
 ) -> str:
-    """Return a sentence about when an outcome happens, without its period.
+    """Return a sentence about when an outcome happens, without the final period.
 
-    `wait_seconds` is the maximum time in a queue: see `find_deadline`. It has no effect in releases up to 1.27.
+    `wait_seconds` is the maximum time in a queue (see `find_deadline`). It has no effect in releases up to 1.27.
     """
     free = "a seat is free" if level.attainable else "no other request of this level is executing (it has no seats)"
     full = f"that queue has {level.queue_length_limit or 0} waiting"
@@ -36,8 +36,8 @@ def describe_outcome(
         case "waits":
             return _describe_wait(level, release, wait_seconds)
         case "queue is full":
-            # Recorded: the server rejects a request only if both conditions are met. So a queue may exceed its limit
-            # while a seat is free.
+            # Recorded: the server rejects a request only if its queue is full and no seat is free. So while a seat is free, a
+            # queue may have more requests than its limit.
             return f"Rejected at once if {f'no seat is free and {full}' if level.attainable else full}"
         case "waited too long":
             return f"Rejected after {wait_seconds:g} seconds, or when the client is gone"
@@ -84,7 +84,7 @@ def describe_starvation(level: LevelLimits) -> str | None:
 
 
 def describe_unclassified(unclassified: Unclassified) -> str:
-    """Return why API Priority and Fairness does not classify a request, as sentences without the last period."""
+    """Return why API Priority and Fairness does not classify a request, as sentences without the final period."""
     if unclassified.invalid_timeout is not None:
         return (
             "The server answers this request with status 400 before API Priority and Fairness: timeout"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _ESCAPES = {byte: chr(byte) for byte in range(0x20, 0x7F)} | {0x22: '\\"', 0x5C: "\\\\"}
-"""Text for printable bytes of a quoted path: the character or an escape. All other bytes become octal escapes."""
+"""Text for each printable ASCII byte of a quoted path: the character or an escape. All other bytes become octal escapes."""
 
 
 def render_patch(name: str, before: bytes, after: bytes) -> Iterator[str]:
@@ -46,14 +46,14 @@ def _split_lines(data: bytes) -> list[str]:
 
 
 def _make_relative(name: str) -> str:
-    """Return a path without `..`, because `patch` and `git apply` reject `..`.
+    """Return a path without `..`, because `patch` and `git apply` reject paths with `..`.
 
-    The path is relative to the current directory, or to the root directory if the file is outside.
+    The result is relative to the current directory. If the file is outside the current directory, it is relative to `/`.
     """
     if ".." not in name.split("/"):
         return name.lstrip("/")
     directory, file = os.path.split(name)
-    path = os.path.join(os.path.realpath(directory), file)  # `..` after a link is the parent of its target
+    path = os.path.join(os.path.realpath(directory), file)  # `..` after a symbolic link means the parent of its target
     below = os.path.relpath(path, os.path.realpath(os.curdir)).replace(os.sep, "/")
     return path.lstrip("/") if below.startswith("../") else below
 
@@ -62,6 +62,7 @@ def _quote_path(path: str) -> str:
     """Return a path as git writes it in a diff: quoted if it has special characters, and with a final tab if it has spaces."""
     if path.isprintable() and not {'"', "\\"} & set(path):
         return f"{path}\t" if " " in path else path
-    # patch and git decode the escapes to bytes. `os.fsencode` turns lone surrogates into the bytes that are not UTF-8.
+    # patch and git decode the escapes to bytes. Lone surrogates in `path` stand for bytes that are not UTF-8, so encode them
+    # to these bytes.
     escaped = (_ESCAPES.get(byte) or f"\\{byte:03o}" for byte in path.encode("utf-8", "surrogateescape"))
     return f'"{"".join(escaped)}"'

@@ -31,7 +31,7 @@ def render_mistakes(file: FileResult, style: Style) -> str:
     """Render the mistakes that make a file an invalid test suite, or nothing if the file is valid."""
     text = ""
     for mistake in file.mistakes:
-        span = mistake.span if file.source is not None else None  # an unreadable file has no lines
+        span = mistake.span if file.source is not None else None  # the file is unreadable, so there is no line to show
         text += render_diagnostic(Diagnostic("error", mistake.message, "error", file.name, span, file.source), style)
     return text
 
@@ -59,7 +59,7 @@ def _count_files(run: Run) -> int:
 
 
 def _name(file: FileResult, result: ExpectationResult) -> str:
-    """Return the name of an expectation, followed by the name of the cluster if the suite ran in a cluster of the settings."""
+    """Return the name of an expectation. If the suite ran for a cluster in apflint.toml, append the name of the cluster."""
     return result.name if file.cluster is None else f"{result.name} [{file.cluster}]"
 
 

@@ -51,7 +51,7 @@ class ProposalFiles(NamedTuple):
     manifests: str
     policy_test: str
     written: tuple[str, ...]
-    """Names of the files that were written. The other files are only named."""
+    """Names of the files that apflint has written. It only suggests the names of all other files."""
     diff: str
     """Command line that shows what the proposal changes."""
     words: str = ""
@@ -204,8 +204,8 @@ def list_steps(found: ProvenProposal, files: ProposalFiles) -> dict[str, list[st
             *([files.diff] if files.diff else []),
             f"kubectl diff -f {file}",
         ]
-    # Delete the FlowSchema first. Its requests then go to their former FlowSchemas, so the level is not in use when it
-    # is deleted.
+    # Delete the FlowSchema before the level. Its requests then go to their former FlowSchemas. So no request uses the level when
+    # the level is deleted.
     if (schema := isolation.flow_schema) is not None:
         steps["rollBack"].append(f"kubectl delete flowschema {schema.name}")
     if (level := isolation.new_level) is not None:

@@ -27,14 +27,14 @@ class RateReport(NamedTuple):
     client: str
     search: RateSearch
     factor: float
-    """Value of `--scale` for the client when the factor in the search is 1."""
+    """Value of `--scale` for the client that corresponds to the factor 1 in the search."""
     rate: float
-    """Requests per second that the client sends when the factor in the search is 1."""
+    """Requests per second that the client sends if the factor in the search is 1."""
     max_wait: int
     """Longest permitted wait of a client in nanoseconds."""
     configuration: str
     assumptions: tuple[str, ...] = ()
-    """Sentences about assumptions that could reverse the answer."""
+    """Sentences about assumptions. If one of them is wrong, the answer may be wrong."""
 
 
 def report_rate(report: RateReport, load: str) -> Iterator[Block]:

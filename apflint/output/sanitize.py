@@ -23,8 +23,8 @@ def sanitize(text: str) -> str:
     r"""Replace each unprintable character with an escape as in YAML: `\n`, `\x1b`, `\u202e`.
 
     Unprintable characters are the Unicode categories Other and Separator, except the space. They include control
-    characters, bidirectional overrides, zero-width and no-break spaces, and lone surrogates. The second `#` of a CI
-    command is also replaced.
+    characters, bidirectional overrides, zero-width and no-break spaces, and lone surrogates. If the text contains a CI command
+    that starts with `##`, the second `#` is replaced, too, so that no CI system executes the command.
     """
     if not text.isprintable():
         text = "".join(char if char.isprintable() else escape_character(char) for char in text)
@@ -37,7 +37,7 @@ def sanitize_json(text: str) -> str:
 
 
 def sanitize_path(file: str) -> str:
-    """Sanitize a file name at the start of a line. If the name starts with the CI command `::`, prepend `./`.
+    """Sanitize a file name at the start of a line. If the name would start a CI command with `::`, prepend `./`.
 
     Source: actions/runner, `ActionCommand.TryParseV2`, which skips spaces at the start of a line.
     """

@@ -1,4 +1,4 @@
-"""Compares requests of kube-apiserver's own log with their treatment under a configuration, as text and JSON."""
+"""Reports about requests in kube-apiserver's own log, compared with a configuration, as text and JSON."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def logged_json(request: LoggedRequest, comparison: LoggedComparison) -> dict[st
 
 
 def report_logged(request: LoggedRequest, comparison: LoggedComparison) -> Iterator[Block]:
-    """Yield the facts about a logged request."""
+    """Yield what the server logged about a request, and how the configuration would treat the request."""
     info = comparison.info
     what = f"{request.verb} {request.uri}" if info is None else describe_request(info)
     facts = [

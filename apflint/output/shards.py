@@ -1,7 +1,7 @@
 """Reports about hands of flows and probabilities of shuffle sharding, for `apflint shards`.
 
 The *hand* of a flow is the set of queues that can hold its requests. An *elephant* is a flow that fills all queues of its
-hand. A *mouse* is a flow with few requests. Functions raise UserError if a hand size or a number of queues is out of range.
+hand. A *mouse* is a flow with few requests. The functions raise UserError if a hand size or a number of queues is out of range.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def report_hand(flow_schema: str, distinguisher: str, queues: int, hand_size: in
 def rows_json(rows: Sequence[Sharding]) -> dict[str, object]:
     """Return the table as JSON.
 
-    `squish` maps each number of elephants to the probability that they fill the hand of a mouse. `problem` is the reason
-    why the API server rejects the row, or None.
+    `squish` maps each number of elephants to the probability that they fill the hand of a mouse. `problem` is the reason why the
+    API server rejects the hand size and number of queues of the row, or None.
     """
     return {"schema": SCHEMA, "rows": [_row_json(row) for row in rows]}
 
@@ -123,9 +123,9 @@ def _probability(value: float | None) -> str:
 
 
 def recommendation_json(probability: float, elephants: int, max_queues: int = MAX_QUEUES) -> dict[str, object]:
-    """Return the rows with at most this probability, the row with the fewest queues first.
+    """Return the rows whose probability is at most `probability`, the row with the fewest queues first.
 
-    If no row satisfies the limit, `best` is the row with the lowest probability. Otherwise, `best` is None.
+    If there is no such row, `best` is the row with the lowest probability, else None.
     """
     rows = recommend_pairs(probability, elephants, max_queues)
     return {
@@ -138,7 +138,7 @@ def recommendation_json(probability: float, elephants: int, max_queues: int = MA
 
 
 def report_recommendation(probability: float, elephants: int, max_queues: int) -> Iterator[Block]:
-    """Yield the rows with at most this probability, or the row with the lowest probability if there are none."""
+    """Yield the rows whose probability is at most `probability`. If there are none, yield the row with the lowest probability."""
     rows = recommend_pairs(probability, elephants, max_queues)
     flows = "1 busy flow fills" if elephants == 1 else f"{elephants} busy flows fill"
     goal = f"a probability of at most {probability:g} that {flows} all queues of another flow"

@@ -47,9 +47,9 @@ _MAX_NAMES = 7
 
 
 def simulation_json(result: SimulationResult, failures: Sequence[tuple[str, str]] = ()) -> dict[str, object]:
-    """Return the object that `simulate --format json` prints. Times are in seconds, seats are of all API servers.
+    """Return the object that `simulate --format json` prints. Times are in seconds. Seats are summed over all API servers.
 
-    `failures` are the conditions of `--fail-if` that are true, and a sentence about each.
+    `failures` has (condition, sentence about it) for each condition of `--fail-if` that is true.
     """
     load = result.load
     verdicts = dict(list_verdicts(result))
@@ -182,7 +182,7 @@ def _has_early_rejections(result: SimulationResult) -> bool:
 
 
 def list_assumptions(result: SimulationResult) -> Iterator[str]:
-    """Yield sentences about assumptions that could reverse the result. They stand before the verdicts."""
+    """Yield sentences about assumptions. If one of them is wrong, the verdicts may be wrong, so they stand before the verdicts."""
     yield from result.assumptions
     uncounted = [f"{resource}.{group}" if group else resource for group, resource in find_uncounted_lists(result.load)]
     most = max((level.limits.max_list_seats for level in result.levels if level.attempts), default=0)
@@ -209,7 +209,7 @@ def report_simulation(
 ) -> Iterator[Block]:
     """Yield the blocks of `lead`, assumptions, verdicts, and tables of the levels. If there is a comparison, `result` is its new simulation.
 
-    `failures` are the conditions of `--fail-if` that are true, and a sentence about each.
+    `failures` has (condition, sentence about it) for each condition of `--fail-if` that is true.
 
     Text has all percentiles, seats over time and clients only if `is_verbose` is true.
     """
@@ -315,7 +315,7 @@ def _client_cells(client: ClientResult) -> tuple[str | Text, ...]:
 
 
 def _difference_cells(difference: FigureDifference) -> tuple[Cell, ...]:
-    """Return the cells for a figure difference. A figure that differs is shown with both values."""
+    """Return the table cells for a client or level whose figures differ. Figures that differ are shown as `old -> new`."""
     sides = [_format_figures(figures) for figures in (difference.old, difference.new)]
     steps = (_format_step(*pair) for pair in zip(*sides, strict=True))
     name = Text(f"{'level' if difference.levels is None else 'client'} {difference.name}", "bold")
@@ -401,7 +401,7 @@ def _list_flows(level: LevelResult) -> Iterator[tuple[str, str]]:
 
 
 def comparison_json(comparison: SimulationComparison, failures: Sequence[tuple[str, str]] = ()) -> dict[str, object]:
-    """Return the object that `simulate --compare --format json` prints. `failures` are those of the new side."""
+    """Return the object that `simulate --compare --format json` prints. `failures` are the failures of the new side."""
     return {
         "schema": SCHEMA,
         "configuration": f"{comparison.old.configuration} -> {comparison.new.configuration}",
@@ -432,7 +432,7 @@ def _figures_json(figures: Figures | None) -> dict[str, object] | None:
 
 
 def describe_likeness(comparison: SimulationComparison) -> str:
-    """Return a sentence for a comparison in which no client and no level has different figures."""
+    """Return a sentence for a comparison in which no client and no level has different figures in the table."""
     if comparison.is_equal:
         return "Both configurations serve this load alike."
     return (

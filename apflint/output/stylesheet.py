@@ -31,9 +31,10 @@ def render_page_style() -> str:
 
 
 def resolve_colors(rules: str) -> str:
-    """Return CSS rules in which colors replace variables, for light and dark mode. Few SVG viewers support variables.
+    """Return CSS rules in which variables are replaced by the colors for light and dark mode.
 
-    Each rule is a line. Rules for dark mode come after those for light mode, because later rules take precedence.
+    Few SVG viewers support variables. Each rule must be one line. The rules for dark mode come after the rules for light mode,
+    because later rules take precedence.
     """
 
     def resolve(colors: dict[str, str]) -> str:

@@ -14,7 +14,7 @@ from apflint.output.sanitize import escape_xml, sanitize
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-# Lengths in CSS pixels, for a window that is wide enough for all of them.
+# Lengths in CSS pixels. They are true if the window is wide enough for the whole chart.
 WIDTH = 1080
 LEFT, RIGHT = 56, 150
 """Space for the scale on the left, and for the names of lines on the right."""
@@ -26,7 +26,8 @@ _LABEL_GAP = 15
 _OFF_SCALE_GAP = 12
 """Distance from the top of the plot to a line whose value is above the scale."""
 _MAX_STRETCH = 4
-"""If a constant line exceeds all other values by this factor, it is drawn above the scale, so that other curves are not flat."""
+"""If a constant line is greater than all other values by this factor, it is drawn above the scale. Otherwise, the other curves would
+be flat."""
 _MAX_TICKS = 5
 _NAME_WIDTH, _BAR_WIDTH, _ROW_HEIGHT = 190, 600, 26
 _MAX_NAME_CELLS = 28
@@ -64,7 +65,7 @@ class SeatsOverTime(NamedTuple):
     """Labels of the time axis, at equal distances from its start to its end."""
 
     def draw(self) -> str:
-        """Draw the chart. Equal constant limits share a line."""
+        """Draw the chart. If several constant limits are equal, they are drawn as one line."""
         highest = self._find_highest()
         base = _TOP + _PLOT_HEIGHT
         parts = [*_draw_scale(highest), f'<path class="area use" d="{_area(self.seats, highest)}"/>']
@@ -106,7 +107,7 @@ class SeatsOverTime(NamedTuple):
             if is_constant:
                 drawn[last] = len(labels)
             labels.append((y, text))
-        lowest = float(_TOP + _PLOT_HEIGHT + _LABEL_GAP - 6)  # keeps names above the number of rejections
+        lowest = float(_TOP + _PLOT_HEIGHT + _LABEL_GAP - 6)  # names must stay above the text about rejections
         for y, text in sorted(labels, reverse=True):
             lowest = min(y, lowest - _LABEL_GAP)
             yield draw_text(right + 6, lowest + 4, text)
@@ -117,9 +118,9 @@ class HeatMap(NamedTuple):
 
     label: str
     rows: Sequence[Sequence[tuple[int, bool] | None]]
-    """By queue and interval: the number of waiting requests, and whether most of them belong to a busy flow."""
+    """By queue and interval: (number of waiting requests, whether most of them belong to a busy flow), or None if no request waits."""
     names: Sequence[tuple[int, str]]
-    """Pairs of the index of a row and a name. A group of rows has a name at its first row."""
+    """(index of a row, name to show at this row). For a group of rows, the name is at the first row of the group."""
     is_grouped: bool
     """Whether a line is drawn between groups of rows."""
     times: Sequence[str]
@@ -148,7 +149,7 @@ class HeatMap(NamedTuple):
             y = row * cell
             if self.is_grouped:
                 yield f'<path class="grid" d="M{LEFT} {y}H{LEFT + _PLOT_WIDTH}"/>'
-            if y >= below:  # names must not overlap
+            if y >= below:  # omit a name that would overlap the previous name
                 bottom = (row + 1) * cell if row and not self.is_grouped else y + _LINE_HEIGHT - 2
                 yield draw_text(LEFT - 6, bottom, name, "dim end")
                 below = y + _LINE_HEIGHT
@@ -160,7 +161,7 @@ class Bar(NamedTuple):
     name: str
     used: float | None
     wanted: float | None
-    """Seats that executing requests use, and that waiting requests need."""
+    """Demand: the sum of the seats that executing requests use and the seats that waiting requests need."""
     limit: float | None
     nominal: float | None
     description: str
@@ -186,7 +187,7 @@ def _draw_bar(bar: Bar, top: float, scale: float) -> str:
         if value:
             parts.append(draw_rect(kind, _NAME_WIDTH, top + inset, value * scale, _ROW_HEIGHT - 2 * inset))
     start = max(bar.limit or 0, bar.used or 0)
-    if bar.wanted is not None and bar.wanted > start:  # below the limit, demand is no problem
+    if bar.wanted is not None and bar.wanted > start:  # draw only the demand that exceeds the limit
         x, width = _NAME_WIDTH + start * scale, (bar.wanted - start) * scale
         parts.append(draw_rect("wait", x, top + 9, width, _ROW_HEIGHT - 18))
     if bar.nominal is not None:
@@ -197,7 +198,7 @@ def _draw_bar(bar: Bar, top: float, scale: float) -> str:
 
 
 class Queues(NamedTuple):
-    """The queues of a priority level. Items of `queues`: index of the queue, waiting requests, executing requests."""
+    """The queues of a priority level. `queues` has (index of the queue, waiting requests, executing requests) for each queue."""
 
     label: str
     queues: Sequence[tuple[int, int, int]]
@@ -220,7 +221,10 @@ class Queues(NamedTuple):
 
 
 def draw_text(x: float, y: float, text: str, kind: str = "") -> str:
-    """Return a text element. `kind` contains CSS classes: `dim` for the color, `end` or `middle` for the alignment."""
+    """Return an SVG text element at (x, y).
+
+    `kind` contains CSS classes, separated by spaces, such as `dim` for the color, and `end` or `middle` for the alignment.
+    """
     classes = f' class="{kind}"' if kind else ""
     return f'<text{classes} x="{x:g}" y="{y:g}">{escape_xml(sanitize(text))}</text>'
 

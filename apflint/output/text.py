@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from apflint.output.console import Style
 
 _PIPE_WIDTH = 10_000
-"""Width in cells without a terminal. It is larger than any table."""
+"""Width in cells if there is no terminal. It is greater than the width of any table, so that tables are not wrapped."""
 _WIDTHS, _MIN_WIDTHS = {"text": 24}, {"text": 12, "key": 12}
-"""Preferred and minimum widths in cells of columns that may be wrapped, by layout."""
+"""Preferred widths, and minimum widths, in cells of columns that may be wrapped, by layout."""
 _GAP = 2
 _Layout = Literal["number", "key", "text"]
 _RICH_STYLES: dict[Tone, str] = {
@@ -109,7 +109,7 @@ def _paint(text: str, tone: Tone, style: Style) -> str:
 
 
 def _paragraph(sentence: Inline, tone: Tone, style: Style) -> list[str]:
-    """Return the lines of a sentence. Tones of its parts are painted only if the sentence fits on one line."""
+    """Return the lines of a sentence. The tones of its parts are shown only if the sentence fits on one line."""
     if isinstance(sentence, Text):
         tone = sentence.tone or tone
     lines = wrap(sanitize_line(get_plain(sentence)), style.prose_width)
@@ -187,9 +187,9 @@ def capture(console: Console, renderable: RenderableType) -> str:
 def render_table(table: Table, style: Style) -> str:
     """Render a table without its notes.
 
-    If the table is too wide, the function first wraps titles, then omits optional columns, then wraps names. A line
-    below the table names omitted columns, except those without a title, which repeat other columns. A table that is
-    still too wide is split into two tables, which both start with the first `keys` columns.
+    If the table is too wide, the function first wraps titles, then omits optional columns, then wraps names. A line below the
+    table lists the titles of omitted columns. (Columns without a title only repeat other columns, so they are not listed.) If the
+    table is still too wide, it is split into two tables. Both start with the first `Table.keys` columns.
     """
     cells = [[_to_text(cell, is_first=column == 0) for column, cell in enumerate(row)] for row in table.rows]
     titles = [sanitize_line(column.title.upper()) for column in table.columns]
@@ -202,7 +202,8 @@ def render_table(table: Table, style: Style) -> str:
 def _find_layout(column: Column) -> _Layout:
     """Return the layout of a column.
 
-    `key` is for names, which are broken into lines only if no other change saves enough width.
+    The layout `key` is for names in the first column. They are broken into lines only if all other changes do not save enough
+    width.
     """
     if column.kind == "number":
         return "number"
@@ -217,7 +218,7 @@ def _render_cells(
     table: Table,
     style: Style,
 ) -> str:
-    """Render sanitized titles and cells, of all or only some columns of the table."""
+    """Render sanitized titles and cells. They may belong to all columns of the table, or only to some of them."""
     if style.width is None and not style.color and not style.hyperlinks and rows:
         lines = [*([titles] if table.has_header else ()), *([cell.plain for cell in row] for row in rows)]
         if (table_for_pipe := _lay_out(lines, layouts)) is not None:
@@ -283,9 +284,9 @@ def _name_omitted(titles: Sequence[str], columns: Sequence[int], style: Style) -
 
 
 def _lay_out(lines: Sequence[Sequence[str]], layouts: Sequence[_Layout]) -> str | None:
-    """Return a table without styles and line breaks in the layout of rich. Return None if rich is needed.
+    """Return a table without styles and without line breaks in cells, in the same layout as rich prints it.
 
-    rich is needed for wide characters and wide tables.
+    Return None if only rich can lay out the table, because it has wide characters or is too wide.
     """
     if not all(cell.isascii() and cell.isprintable() for line in lines for cell in line):
         return None

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from apflint.wanted_seats import ShareChange, WantedSeats
 
 _FIGURES = {"Shares": "shares", "Nominal": "nominal", "Min": "min", "Attainable": "attainable"}
-"""Attribute of `LevelLimits` by title of a column in the table of levels."""
+"""Columns of the table of levels: title, and the attribute of `LevelLimits` that the column shows."""
 
 
 def wanted_seats_json(found: WantedSeats) -> dict[str, object]:
@@ -56,7 +56,7 @@ def levels_json(changes: Sequence[LevelChange]) -> list[dict[str, object]]:
 
 
 def report_wanted_seats(found: WantedSeats) -> Iterator[Block]:
-    """Yield the shares that each level needs, the seats of all levels before and after, and the changes to make."""
+    """Yield the shares that each level needs, the seats of all levels before and after the change, and the changes to make."""
     limits = found.before
     share_sums = [sum(level.shares for level in side.levels) for side in (limits, found.after)]
     after = {level.name: level for level in found.after.levels}

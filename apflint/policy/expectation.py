@@ -29,7 +29,7 @@ WHEN_FULL: tuple[WhenFull, ...] = ("dispatched", "queued", "rejected")
 
 
 class Destination(NamedTuple):
-    """The FlowSchema and the priority level that a request or a set of requests reaches."""
+    """The FlowSchema and the priority level that a request, or a request of a set, reaches."""
 
     flow_schema: FlowSchema
     level: LevelLimits
@@ -45,7 +45,7 @@ class Destination(NamedTuple):
 
 
 class Requirement(NamedTuple):
-    """The value of `reaches`, `reachable` or `unreachable` in a suite. A field that is empty or None allows every value."""
+    """The value of `reaches`, `reachable` or `unreachable` in a suite. A field that is empty or None requires nothing."""
 
     path: Path
     """Path of the requirement in the suite. A field of the requirement has a path such as `(*path, "priorityLevel")`."""
@@ -58,18 +58,18 @@ class Requirement(NamedTuple):
 
     @property
     def targets(self) -> tuple[tuple[str, str], ...]:
-        """Pairs of key and name for all required names: `("flowSchema", "ci")`."""
+        """(key, name) of all required FlowSchemas and priority levels, such as `("flowSchema", "ci")`."""
         schemas = (("flowSchema", name) for name in self.flow_schemas)
         return (*schemas, *(("priorityLevel", name) for name in self.priority_levels))
 
     def includes(self, schema: FlowSchema) -> bool:
-        """Return whether `flow_schemas` and `priority_levels` allow `schema` and its level. Ignores all remaining fields."""
+        """Return whether `flow_schemas` allows `schema`, and `priority_levels` allows its level. Other fields are not tested."""
         level = schema.spec.priority_level_configuration
         by_schema = not self.flow_schemas or schema.name in self.flow_schemas
         return by_schema and (not self.priority_levels or level in self.priority_levels)
 
     def find_mismatches(self, destination: Destination) -> dict[str, str]:
-        """Return the keys that `destination` violates, such as `minSeats`. Values are clauses that describe the destination."""
+        """Return a clause about the destination for each key of the requirement that it violates, such as `minSeats`."""
         level = destination.level
         mismatches = {}
         if self.flow_schemas and destination.flow_schema.name not in self.flow_schemas:
@@ -131,11 +131,11 @@ class Property(NamedTuple):
 
 
 class Reachability(NamedTuple):
-    """An expectation with the key `reachable` or `unreachable`: requests can or cannot reach each of the named objects."""
+    """An expectation with the key `reachable` (some request reaches each named object) or `unreachable` (no request does)."""
 
     kind: Literal["reachable", "unreachable"]
     reaches: Requirement
-    """The objects that requests can or cannot reach. Only `flow_schemas` and `priority_levels` are set."""
+    """The named objects. Only the fields `flow_schemas` and `priority_levels` are set."""
 
     def describe(self) -> str:
         """Describe the expectation in a clause."""
@@ -165,12 +165,13 @@ class Suite(NamedTuple):
     manifests: tuple[str, ...] | None
     """Paths as in the file, relative to the directory of the file."""
     clusters: Mapping[Path, str]
-    """Names of clusters in the settings, by their places in the file. The suite runs in each. Empty if the key is absent."""
+    """Names of clusters in the settings, by their paths in the suite. The suite runs once for each of these clusters. Empty if the key
+    is absent."""
     release: Release | None
     server_concurrency: int | None
     world: World
     excluded: tuple[PolicyRulesWithSubjects, ...]
-    """Sets of requests that are excluded from all properties of the suite."""
+    """Sets of requests to which the properties of the suite do not apply."""
     tests: tuple[Expectation, ...]
 
 

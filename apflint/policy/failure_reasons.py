@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from apflint.proofs.one_configuration import Analysis
 
 _MAX_BLOCKERS = 12
-"""Maximum number of FlowSchemas to name as the reason why a later FlowSchema is unreachable."""
+"""Maximum number of earlier FlowSchemas to name as the reason why a FlowSchema is unreachable."""
 _MAX_EXPLAINED = 3
 """Maximum number of FlowSchemas to explain if no request reaches their priority level."""
 
@@ -29,7 +29,7 @@ _MAX_EXPLAINED = 3
 def explain_destination(
     configuration: Configuration, digest: RequestDigest, destination: Destination, required: Requirement | None
 ) -> Iterator[str]:
-    """Explain why a request reaches `destination` and, unless `required` is None, why it misses the required destination."""
+    """Explain why a request reaches `destination`. If `required` is not None, also explain why it does not reach what is required."""
     schema = destination.flow_schema
     if required is not None and required.targets and required.includes(schema):
         yield from _explain_figures(configuration, destination, required)
@@ -51,7 +51,10 @@ def explain_destination(
 
 
 def _explain_other_schemas(schema: FlowSchema, verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """Explain why `schema` captures the request instead of a required FlowSchema. `verdicts` has all required FlowSchemas."""
+    """Explain why `schema` captures the request instead of a required FlowSchema.
+
+    `verdicts` has the verdict on each required FlowSchema.
+    """
     for verdict in verdicts:
         if verdict.matched:
             other, precedence = verdict.flow_schema, verdict.flow_schema.spec.matching_precedence
@@ -62,7 +65,8 @@ def _explain_other_schemas(schema: FlowSchema, verdicts: Sequence[Verdict]) -> I
             )
             yield f'FlowSchema "{other.name}"{_position(other)} matches it too, but later: {order}.'
     if verdicts and not any(verdict.matched for verdict in verdicts):
-        # The closest FlowSchema is one for this user, if there is any, with the fewest failed conditions.
+        # The closest FlowSchema is the FlowSchema with the fewest failed conditions. FlowSchemas whose subjects match the user
+        # are preferred.
         closest = min(
             verdicts,
             key=lambda verdict: (

@@ -65,7 +65,7 @@ def parse_suite(name: str, data: bytes) -> ParsedSuite:
 
 
 def _parse_suite(fields: Fields) -> Suite | None:
-    """Return the suite, or None if it is not a mapping. If `fields` has mistakes, values of the suite may be wrong."""
+    """Return the suite, or None if it is not a mapping. If `fields` has mistakes, do not use the suite: values may be wrong."""
     if not fields.check_keys((), _SUITE_KEYS):
         return None
     tests = fields.value(("tests",))
@@ -130,7 +130,7 @@ def _parse_expectation(fields: Fields, path: Path) -> Expectation | None:
     keys = ("name", "request", "as", "groups", "reaches") if kind == "request" else ("name", *(kinds or _KINDS))
     count = len(fields.mistakes)
     if not fields.check_keys(path, keys, {} if kind in (None, "request") else hints) or len(fields.mistakes) > count:
-        return None  # at its correct place, the misplaced key would be reported again
+        return None  # without the misplaced key, the entry would be incomplete, which would be reported as a second mistake
     name = fields.string((*path, "name"))
     claim: RequestExpectation | Property | Reachability | None
     if kind is None:
@@ -200,7 +200,7 @@ def _parse_requirement(fields: Fields, path: Path, keys: tuple[str, ...]) -> Req
         fields.choice(item, WHEN_FULL)
     distinguisher = None
     if "distinguisher" in keys and fields.has((*path, "distinguisher")):
-        # For requests without a namespace, the distinguisher is an empty string.
+        # The distinguisher may be empty: with ByNamespace, this is the flow of requests without a namespace.
         distinguisher = fields.string((*path, "distinguisher"), may_be_empty=True)
     return Requirement(
         path,

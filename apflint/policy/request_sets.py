@@ -74,7 +74,7 @@ def parse_requests(fields: Fields, path: Path) -> PolicyRulesWithSubjects:
 
 
 def _parse_values(fields: Fields, path: Path, *, may_be_empty: bool = False) -> dict[Path, str]:
-    """Return the strings at `path`. Keys are the paths of the strings. Report a list that mixes `*` with other items."""
+    """Return the strings at `path`, by their paths. Report a mistake if a list contains both `*` and other items."""
     values = fields.strings(path, may_be_empty=may_be_empty)
     if ALL in values.values() and len(values) > 1:
         fields.reject(path, '"*" matches everything: remove it, or the other items')
@@ -96,7 +96,7 @@ def _parse_resource_rules(fields: Fields, path: Path, verbs: tuple[str, ...]) ->
 
 
 def _parse_resources(fields: Fields, path: Path) -> dict[tuple[str, ...], tuple[str, ...]]:
-    """Return the names of resources by API groups. If the key `apiGroups` is absent, infer the groups from the names."""
+    """Return {API groups: names of resources in these groups}. If the key `apiGroups` is absent, infer the groups from the names."""
     resources = _parse_values(fields, (*path, "resources"))
     has_groups = fields.has((*path, "apiGroups"))
     groups = _parse_api_groups(fields, (*path, "apiGroups"))
@@ -118,7 +118,7 @@ def _parse_resources(fields: Fields, path: Path) -> dict[tuple[str, ...], tuple[
 
 
 def _parse_api_groups(fields: Fields, path: Path) -> tuple[str, ...]:
-    """Return the API groups at `path`, or `*` if absent. The core group (an empty string) is first."""
+    """Return the API groups at `path`, with the core group (an empty string) first. Return `("*",)` if the key is absent."""
     groups = _parse_values(fields, path, may_be_empty=True)
     for item, group in groups.items():
         if "/" in group:
@@ -127,7 +127,7 @@ def _parse_api_groups(fields: Fields, path: Path) -> tuple[str, ...]:
 
 
 def _check_plural(text: str) -> str:
-    """Return `text` unchanged. Raises UserError if `text` has an API group or is not the plural name that requests use."""
+    """Return `text` unchanged. Raises UserError if `text` contains an API group, or is not the plural name of a resource."""
     resource, slash, subresource = text.partition("/")
     known = find_resources(resource)
     if "." in resource:
@@ -140,11 +140,11 @@ def _check_plural(text: str) -> str:
 
 
 def _infer_groups(text: str) -> tuple[tuple[str, ...], str]:
-    """Return API groups and name of `RESOURCE[.GROUP][/SUBRESOURCE]`. Raises UserError if the group cannot be inferred."""
+    """Return (API groups, name) of `RESOURCE[.GROUP][/SUBRESOURCE]`. Raises UserError if the group cannot be inferred."""
     resource, slash, subresource = text.partition("/")
     target = infer_resource(resource)
     groups: tuple[str, ...] = (target.group,)
-    if "." not in resource:  # several groups can have the resource (for example, events)
+    if "." not in resource:  # no group is named, and several groups can have the resource, for example events
         groups = tuple(known.group for known in find_resources(resource) if known.name == target.name)
     return groups, f"{target.name}{slash}{subresource}"
 

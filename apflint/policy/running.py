@@ -65,7 +65,7 @@ class ExpectationResult(NamedTuple):
     expected: str
     """A clause, without a period, that describes the expectation."""
     happened: str = ""
-    """A clause that describes what happens instead, or an empty string if the expectation is met."""
+    """A clause that describes what happens instead of the expected behavior. Empty if the expectation is met."""
     reasons: tuple[str, ...] = ()
     """Sentences that explain why the expectation is not met."""
     path: Path = ()
@@ -73,7 +73,7 @@ class ExpectationResult(NamedTuple):
     span: Span = _START_OF_FILE
     """Position of `path`. If `path` is empty, position of the key that determines the type of the expectation."""
     request: Witness | None = None
-    """The request of an example, or a request that disproves the expectation, or None."""
+    """The request of the expectation if it is about one request. For a property, a request that disproves it. None if there is none."""
     destination: Destination | None = None
     """The destination of `request`, or None if there is no request or no destination."""
 
@@ -92,13 +92,13 @@ class FileResult(NamedTuple):
     """Text of the file, or None if the file cannot be read."""
     kubernetes: str = ""
     manifests: tuple[str, ...] = ()
-    """Source arguments that name the tested manifests, relative to the current directory."""
+    """Source arguments that name the tested manifests. Paths in them are relative to the current directory."""
     configuration: str | None = None
     """Description of the tested configuration, or None if it cannot be read."""
     results: tuple[ExpectationResult, ...] = ()
     mistakes: tuple[Mistake, ...] = ()
     cluster: str | None = None
-    """Name of the tested cluster in the settings, or None for other manifests."""
+    """Name of the tested cluster in the settings, or None if the tested manifests do not belong to such a cluster."""
     live: KubectlOptions | None = None
     """The running cluster to which the manifests are applied, or None for a new cluster."""
 
@@ -124,7 +124,7 @@ class FileResult(NamedTuple):
         is_empty = not (self.manifests or self.live or self.cluster)
         for word in (
             (f"defaults:{self.kubernetes}",) if is_empty else self.manifests
-        ):  # without these arguments, `explain` reads the project
+        ):  # if `explain` has no such argument, it reads the project
             words += ["-k", word.removeprefix(KUSTOMIZE_PREFIX)] if word.startswith(KUSTOMIZE_PREFIX) else ["-f", word]
         if self.kubernetes != NEWEST.name and not is_empty:
             words += ["--kubernetes", self.kubernetes]
@@ -138,14 +138,14 @@ class Run(NamedTuple):
 
     @property
     def status(self) -> int:
-        """Exit status: 2 if a file could not be tested, or else 1 if an expectation is not met, or else 0."""
+        """Exit status: 2 if a file could not be tested. If all files were tested, 1 if an expectation is not met, else 0."""
         if any(file.mistakes for file in self.files):
             return 2
         return int(any(file.failed for file in self.files))
 
 
 def find_suites(path: str, exclude: Patterns) -> tuple[str, ...]:
-    """Return the suites in a directory and below: files with the key `tests`.
+    """Return the suites in a directory and its subdirectories: files with the key `tests`.
 
     Return the path itself if it is not a directory, or if the directory contains no suites.
     """
@@ -156,11 +156,11 @@ def find_suites(path: str, exclude: Patterns) -> tuple[str, ...]:
 
 
 def run_suite_file(path: str, request: InputRequest, warn: Callable[[str], object]) -> tuple[FileResult, ...]:
-    """Run the suite in a file. Return a result for each cluster that the suite names or, without clusters, one result.
+    """Run the suite in a file. Return a result for each cluster that the suite names. If it names no clusters, return one result.
 
-    The suite tests the configuration that the source arguments in `request` name. Without arguments, it tests the
-    clusters or the manifests that it names. If the arguments name a running cluster, the manifests and the release in
-    the suite do not matter.
+    The suite tests the configuration that the source arguments in `request` name. If there are no arguments, it tests the
+    clusters or the manifests that the suite names. If the arguments name a running cluster, the manifests and the release in
+    the suite are ignored.
 
     Errors in the file are returned as mistakes, so that the caller can run other suites. Raises UserError if the
     configuration of `request` cannot be read.
@@ -247,7 +247,7 @@ def _run_suite(suite: Suite, request: InputRequest, warn: Callable[[str], object
         configuration = read_configuration(request)
     except UserError as error:
         if is_given:
-            raise  # mistake in the command line, not in the suite
+            raise  # the mistake is in the command line, so it applies to all suites
         return _untested(name, source, str(error), document.span(("manifests",)))
     others = tuple(
         word for word in request.words if word != LIVE and not word.startswith((CLUSTER_PREFIX, "defaults:"))
@@ -258,7 +258,10 @@ def _run_suite(suite: Suite, request: InputRequest, warn: Callable[[str], object
 
 
 def _resolve_word(word: str, directory: str) -> str:
-    """Return a source argument of a suite, with its path relative to the current directory instead of the suite's directory."""
+    """Return a source argument in a suite with a path that is relative to the current directory.
+
+    In the suite, the path is relative to `directory`, the directory of the suite.
+    """
     prefix = KUSTOMIZE_PREFIX if word.startswith(KUSTOMIZE_PREFIX) else ""
     if word == LIVE or (not prefix and word.startswith(PREFIXES)):
         return word
@@ -320,7 +323,7 @@ class Runner:
             witness = Witness(digest, claim.words, {"user": user.name, "groups": list(user.groups)})
             result = result._replace(request=witness, destination=self._find_destination(digest))
         for key, name in required.targets:
-            # With an unknown name, the test would pass or fail for the wrong reason.
+            # If the configuration has no object of this name, the test would pass or fail for the wrong reason.
             if name not in self._known_names[key]:
                 unusable = self.configuration.unusable.get(name) if key == "priorityLevel" else None
                 hint = f" It {unusable}, so it counts as absent" if unusable else suggest(name, self._known_names[key])
@@ -419,7 +422,10 @@ class Runner:
         )
 
     def _path_of_key(self, required: Requirement, key: str) -> Path:
-        """Return the path of `key` in a requirement. A requirement in short form is not a mapping, and has only its own path."""
+        """Return the path of `key` in a requirement.
+
+        In the short form, the requirement is a name or a list of names, not a mapping. Then return the path of the requirement.
+        """
         is_mapping = isinstance(self.suite.document.at(*required.path), dict)
         return (*required.path, key) if is_mapping else required.path
 
@@ -451,7 +457,7 @@ def rules_of_properties(tests: Iterable[Expectation]) -> list[PolicyRulesWithSub
 
 
 def _count_values(rules: Iterable[PolicyRulesWithSubjects]) -> int:
-    """Return the number of values in the fields of rules, counting `*` as a value."""
+    """Return the number of values in all fields of the rules. `*` counts as one value."""
     count = 0
     for rule in rules:
         count += len(rule.subjects)

@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from apflint.model import FlowSchema, PolicyRulesWithSubjects, Subject
 
 _FEW_SUBJECTS = 32
-"""Maximum number of subjects of a rule that are all tried, even if some behave alike."""
+"""If a rule has at most this number of subjects, all subjects are tried, even if some of them behave alike."""
 
 
 class AlikeSubjects:
     """Finds the subjects of a rule that behave alike in a configuration.
 
-    Users behave alike if only one subject of the configuration matches each of them by name, because no other subject
-    distinguishes their requests. The same applies to groups. It applies to service accounts if no subject matches all
-    service accounts of their namespace.
+    Users behave alike if, for each of them, only one subject of the configuration has the name of the user. Then no other
+    subject distinguishes their requests. The same applies to groups. It applies to service accounts only if no subject
+    matches all service accounts of their namespace.
     """
 
     def __init__(self, order: Sequence[FlowSchema]) -> None:
@@ -34,9 +34,10 @@ class AlikeSubjects:
     def representatives(self, rule: PolicyRulesWithSubjects) -> Collection[int]:
         """Return indices of subjects. If requests reach all these subjects, requests reach all subjects of the rule.
 
-        Of subjects that behave alike, the result includes the last. If no other subject of the rule captures the
-        requests of the last subject, no subject captures those of the earlier subjects. The result also includes the
-        first subject, because its request is the first candidate.
+        Of each group of subjects that behave alike, the result includes the first and the last subject. A request reaches the
+        last subject only if no subject before it matches the request. The others have fewer subjects before them, so if a
+        request reaches the last, a similar request reaches each of them. The first subject is included, because the first
+        candidate is a request of this subject.
         """
         if len(rule.subjects) <= _FEW_SUBJECTS:
             return range(len(rule.subjects))

@@ -1,7 +1,7 @@
-"""Candidates: requests that probably match a FlowSchema, or two FlowSchemas. They combine values from the rules.
+"""Candidates: requests that probably match a FlowSchema, or both of two FlowSchemas. They combine values from the rules.
 
-Candidates are guesses. A candidate that the classifier confirms is a proof. If no candidate is confirmed, nothing is
-proven.
+Candidates are guesses. If the classifier confirms that a candidate matches, this is a proof. If it confirms no candidate,
+nothing is proven.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from apflint.proofs.request_space import World
 
 _MAX_COMMON = 8
-"""Maximum number of candidates for two FlowSchemas. If the classifier rejects the first, it usually rejects the others."""
+"""Maximum number of candidates for two FlowSchemas. If the first candidates do not match both, later ones usually do not, either."""
 _MAX_REQUESTERS = 3
-"""Maximum number of candidates for two FlowSchemas from the subjects of one rule."""
+"""Maximum number of subjects of a rule from which candidates for two FlowSchemas are made."""
 _MAX_PAIRS = 64
 """Maximum number of pairs of rules to try for two FlowSchemas. The same maximum applies to the pairs of entries of two rules."""
 
@@ -94,8 +94,8 @@ def make_candidates(
 ) -> Iterator[Point]:
     """Yield candidates that combine the subjects of each rule with its entries.
 
-    `ends` are the indices of the values to use from lists, by default the first and then the last values. For each index,
-    the number of candidates is the number of subjects or of entries of the rule, whichever is greater. A different
+    `ends` are the indices of the values to use from the lists of an entry: by default, first the first values, and then the
+    last values. For each of these indices, a rule with s subjects and e entries has max(s, e) candidates. A different
     `offset` combines the subjects with different entries. `watches` is whether the server classifies watches.
     """
     for end, rule in product(ends, rules):
@@ -187,15 +187,16 @@ def make_common_candidates(
 def _by_subjects(
     common: PolicyRulesWithSubjects, rule: PolicyRulesWithSubjects, unmentioned: Unmentioned, world: World, end: int
 ) -> Iterator[Point]:
-    """Yield the overlap of a rule with another rule (`common`) once for each of the first subjects of the rule."""
+    """Yield candidates for the overlap of two rules (`common`), one candidate for each of the first subjects of `rule`."""
     by_rule = common._replace(subjects=rule.subjects)
     return islice(make_candidates([by_rule], unmentioned, world, ends=(end,)), _MAX_REQUESTERS)
 
 
 def _by_both(first: Point, second: Point, unmentioned: Unmentioned) -> Iterator[Point]:
-    """Yield `first` with a user in the groups of both requests. If the two users conflict, yield `first` and `second`.
+    """Yield the request `first` with a user who is in the groups of both requests. If the users conflict, yield both requests.
 
-    The users conflict if they are different and neither is the unmentioned user, who stands for any user.
+    The users of `first` and `second` conflict if they are different, and neither is the unmentioned user, who stands for any
+    user.
     """
     if first.user == second.user or unmentioned.user in (first.user, second.user):
         user = second.user if first.user == unmentioned.user else first.user
@@ -205,7 +206,10 @@ def _by_both(first: Point, second: Point, unmentioned: Unmentioned) -> Iterator[
 
 
 def _common_rules(rule: PolicyRulesWithSubjects, other: PolicyRulesWithSubjects) -> Iterator[PolicyRulesWithSubjects]:
-    """Yield rules without subjects for the overlap of both rules: at most one for resources and one for other paths."""
+    """Yield rules without subjects that match requests which both rules match.
+
+    There is at most one such rule for resource requests, and at most one for non-resource requests.
+    """
     for first, second in islice(product(rule.resource_rules, other.resource_rules), _MAX_PAIRS):
         if (common := intersect(first, second)) is not None:
             yield PolicyRulesWithSubjects((), (common,), ())

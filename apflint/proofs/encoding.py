@@ -1,8 +1,8 @@
 """A configuration as a formula. Each model of the formula stands for a request, made of the values of a vocabulary.
 
-Each value of an attribute has a variable, and exactly one variable of an attribute is true. Each group has a variable. Each
-subject, list, rule and FlowSchema has a literal that is true if and only if it matches the request (Tseitin's encoding, both
-directions). Equal rules share a literal. The claim "the third FlowSchema captures the request" then needs two assumptions:
+Each value of an attribute has a variable. In a model, exactly one variable of an attribute is true. Each group has a variable.
+Each subject, list, rule and FlowSchema has a literal that is true if and only if it matches the request (Tseitin's encoding,
+both directions). Equal rules share a literal. The claim "the third FlowSchema captures the request" needs two assumptions:
 the third FlowSchema matches, and no earlier FlowSchema matches.
 """
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from apflint.proofs.vocabulary import Axis, Vocabulary
 
 _MAX_PAIRWISE = 6
-"""Maximum number of variables for which "at most one is true" is encoded as a clause for each pair."""
+"""Maximum number of variables for which "at most one is true" is encoded by one clause per pair. More variables use a ladder."""
 
 
 class Formula:
@@ -56,8 +56,8 @@ class Formula:
     def __init__(self) -> None:
         from pysat.solvers import MainThread, Solver  # type: ignore[import-untyped]  # 20 ms that most runs do not need
 
-        # On Ctrl-C, python-sat would leave its C++ code by longjmp, which may crash, and raise a RuntimeError. A call
-        # takes milliseconds, so this handling is disabled, and Python's own handler runs after the call.
+        # On Ctrl-C, python-sat would leave its C++ code by longjmp, which may crash the process, and would raise a
+        # RuntimeError. So disable this. Python then handles Ctrl-C after the call of the solver, which takes milliseconds.
         MainThread.check = staticmethod(lambda: False)
         self._solver = Solver(name="minisat22")
         # Delete the solver before the interpreter unloads modules: later, the __del__ of python-sat would print an
@@ -99,14 +99,17 @@ class Formula:
         return -self.any_of(-literal for literal in literals)
 
     def implying(self, literals: Iterable[int]) -> int:
-        """Return a new variable. If the variable is true, all of the given literals are true."""
+        """Return a new variable. If it is true, all of the given literals are true. The reverse is not required."""
         variable = self.add_variable()
         for literal in literals:
             self.add_clause(-variable, literal)
         return variable
 
     def exactly_one(self, variables: Sequence[int]) -> None:
-        """Require that exactly one of the variables is true. The number of clauses is linear (a ladder) for many variables."""
+        """Require that exactly one of the variables is true.
+
+        For more than `_MAX_PAIRWISE` variables, use a ladder encoding, in which the number of clauses grows linearly.
+        """
         self.add_clause(*variables)
         if len(variables) <= _MAX_PAIRWISE:
             self._new_clauses += (
@@ -137,7 +140,7 @@ class Formula:
         return [literal for literal in literals if model[abs(literal) - 1] != literal]
 
     def core(self) -> frozenset[int]:
-        """Return some assumptions of the last `solve` that are enough to exclude every model."""
+        """Return some assumptions of the last `solve` that together exclude every model. The last `solve` must have found none."""
         return frozenset(self._solver.get_core() or ())
 
 
@@ -152,7 +155,7 @@ class Attribute:
         formula.exactly_one(self._by_index)
 
     def covered(self, key: object) -> int:
-        """Return the literal that is true if the list `key` covers the value of the request."""
+        """Return the literal that is true if the list `key` of a rule matches the value that the request has."""
         indices = self._axis.covers.get(key, ())
         if len(indices) == len(self._by_index):
             return self._formula.true
@@ -220,9 +223,10 @@ class Encoding:
         return literal
 
     def requesters(self, requesters: Requesters) -> int:
-        """Return the assumption that one of these requesters sends the request. Do not negate the result.
+        """Return the assumption that one of these requesters sends the request.
 
-        In the world `any`, the set of system users is empty, because users have no usual groups.
+        Do not negate the result: the encoding is valid in one direction only. In the world `any`, users have no usual groups,
+        so the set `SYSTEM` has no requesters.
         """
         if requesters == ANYBODY:
             return self.formula.true
@@ -249,7 +253,7 @@ class Encoding:
         return literal
 
     def solve(self, *assumptions: int, by: Requesters = ANYBODY) -> Point | None:
-        """Return a request by one of `by` for which the assumptions are true, or None if no such request exists."""
+        """Return a request by a requester in `by` for which the assumptions are true, or None if no such request exists."""
         return self._point() if self.formula.solve((*assumptions, self.requesters(by))) else None
 
     def _point(self) -> Point:
@@ -258,7 +262,7 @@ class Encoding:
         user = self._users.chosen(model)
         groups = [group for group, variable in self._groups.items() if model[variable - 1] > 0]
         if self.world == "authenticated":
-            # Add the usual groups of the user, for readers. Groups that no FlowSchema names have no effect.
+            # Add the groups that readers expect for this user. Groups that no FlowSchema names do not affect the result.
             groups += (group for group in usual_groups(user) if group not in self._groups)
         if model[self._is_resource - 1] > 0:
             return Point(user, tuple(groups), True, *(attribute.chosen(model) for attribute in self._of_resources))
@@ -279,7 +283,7 @@ class Encoding:
     def _own_groups(self, user: str) -> int:
         """Return the assumption that the request has the usual groups of this user, and no other groups."""
         if not is_ordinary_user(user):
-            return self.formula.true  # the formula determines the groups of such users
+            return self.formula.true  # clauses of the formula determine the groups of such users, so assume nothing
         own = frozenset(usual_groups(user))
         literal = self._literals.get(own)
         if literal is None:
@@ -294,7 +298,10 @@ class Encoding:
         return self._users.covered(f"{SERVICE_ACCOUNT_PREFIX}{namespace}:")
 
     def _exclude_impossible_pairs(self) -> None:
-        """Exclude the pairs of values that no request has. Attributes that do not apply to a request can have any value."""
+        """Add clauses that exclude the pairs of values that no possible request has.
+
+        Attributes that do not apply, such as the resource of a non-resource request, can have any value.
+        """
         verbs, _, resources, namespaces = (attribute.variables for attribute in self._of_resources)
         for value, resource in resources.items():
             traits = resource_traits(value)

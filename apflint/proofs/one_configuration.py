@@ -1,7 +1,7 @@
 """Proofs about one configuration: which requests reach which FlowSchemas, rules, subjects and entries.
 
-For most parts, the classifier confirms a candidate, which proves that a request reaches the part. For the other parts, the
-solver finds a request, which the classifier must confirm, or the solver proves that no request reaches the part.
+For most parts, the classifier confirms a candidate. This proves that a request reaches the part. For the remaining parts, the
+solver either finds a request, which the classifier must confirm, or proves that no request reaches the part.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ Member = Literal["subjects", "resourceRules", "nonResourceRules"]
 _MEMBERS: tuple[Member, ...] = ("subjects", "resourceRules", "nonResourceRules")
 """The lists of a rule, in the order of `PolicyRulesWithSubjects`."""
 _MAX_CANDIDATE_ROUNDS = 4
-"""Maximum rounds of candidates before the solver is called. Each round pairs the subjects with different entries."""
+"""Maximum number of rounds of candidates before the solver is called. Each round pairs the subjects with different entries."""
 _MAX_REMEMBERED = 128
-"""Maximum number of cached resolutions. Repeated requests follow each other closely."""
+"""Maximum number of cached resolutions. A small cache is enough, because equal requests are resolved shortly after each other."""
 _WHOLE: Key = (None, None, None)
 """Key of the FlowSchema itself."""
 _SIBLING_WORK = 8
-"""Cost of an earlier rule or of an item of the same list in a proof about a part. The cost of a FlowSchema is 1."""
+"""Cost, in a proof about a part, of each earlier rule of its FlowSchema, and of each item of its list. A FlowSchema costs 1."""
 
 
 class FlowSchemaPart(NamedTuple):
@@ -100,8 +100,8 @@ class Claim(NamedTuple):
     among: tuple[Requesters, ...]
     """The request must be by one of these requesters."""
     typical: Iterable[Point] = ()
-    """Requests to try first, perhaps an iterator. If one of them proves the claim, it is the witness, and no more
-    ordinary request is searched for."""
+    """Requests to try first (may be an iterator). If one of them proves the claim, this request is the witness. There is no
+    search for a more ordinary request then."""
 
 
 def parts_of(schema: FlowSchema) -> Iterator[FlowSchemaPart]:
@@ -122,12 +122,16 @@ class Analysis:
         world: World = "authenticated",
         more_rules: Iterable[PolicyRulesWithSubjects] = (),
     ) -> None:
-        """`more_rules` must contain all rules that are passed to `find_request_in` and `has_request_in`, and all exceptions."""
+        """Prepare proofs about `configuration`.
+
+        `more_rules` must contain every rule, as `requests` or in `exceptions`, that is passed to `find_request_in` or
+        `has_request_in`.
+        """
         self.configuration = configuration
         self.world = world
         self.watches = configuration.classifies_watches
         self._more_rules = tuple(more_rules)
-        # If several FlowSchemas were derived from one document, the position is that of the last FlowSchema.
+        # If several FlowSchemas are derived from one document, `_positions` has the position of the last of them.
         self._positions = {schema.document: at for at, schema in enumerate(configuration.order)}
         self._reached: dict[int, dict[Key, Point]] = {}
         """A request for each part that decides about a request, by position and key. Without the FlowSchemas in `_complete`."""
@@ -172,7 +176,7 @@ class Analysis:
         return self._classifier.next_match(UserInfo(point.user, point.groups), point.matched_values, position + 1)
 
     def find_reached(self, schema: FlowSchema) -> Point | None:
-        """Return a request that the FlowSchema captures, or None if no earlier proof has found one."""
+        """Return a request that the FlowSchema captures, if an earlier proof has found such a request, else None."""
         position = self.find_position(schema)
         return None if position is None else self._find_reached(position, _WHOLE)
 
@@ -191,8 +195,8 @@ class Analysis:
     def find_request(self, target: FlowSchema | FlowSchemaPart) -> Witness | None:
         """Return a witness about which `target` decides, or None if no such request exists.
 
-        The server must not skip the FlowSchema. In the world `any`, requests that match no FlowSchema fall back to
-        `catch-all`, so `catch-all` decides about them.
+        Raises KeyError if the server skips the FlowSchema. In the world `any`, some requests match no FlowSchema. The server
+        then uses the FlowSchema `catch-all`, so `catch-all` decides about such requests.
         """
         part = target if isinstance(target, FlowSchemaPart) else FlowSchemaPart(target)
         position = self.position(part.schema)
@@ -217,10 +221,11 @@ class Analysis:
     def find_unreachable(
         self, schemas: Iterable[FlowSchema] | None = None
     ) -> tuple[tuple[FlowSchemaPart, ...], tuple[FlowSchema, ...]]:
-        """Return the parts of `schemas` (default: all) that never decide, and the FlowSchemas not completely analyzed.
+        """Return (parts of `schemas` that never decide about a request, FlowSchemas that are not completely analyzed).
 
-        Parts are in matching order. Inside a part that never decides, further parts are omitted. A FlowSchema without
-        rules never decides. The budget `MAX_REACHABILITY_WORK` determines how much is analyzed.
+        The default for `schemas` is all FlowSchemas. Parts are in matching order. If a part never decides, the result omits
+        the parts inside it. A FlowSchema without rules never decides. The budget `MAX_REACHABILITY_WORK` limits how many
+        FlowSchemas are analyzed.
         """
         order = self.configuration.order
         positions = sorted(map(self.position, order if schemas is None else schemas))
@@ -241,8 +246,8 @@ class Analysis:
                 if work > MAX_REACHABILITY_WORK:
                     not_analyzed[position] = part.schema
                     continue
-                # Clauses exclude that an earlier FlowSchema matches. The formula is then smaller than with an
-                # assumption.
+                # Require with clauses that no earlier FlowSchema matches. All proofs of this loop need this, and clauses make
+                # the formula smaller than an assumption for each proof.
                 for schema in order[excluded:position]:
                     encoding.formula.add_clause(-encoding.schema(schema))
                 excluded = position
@@ -266,16 +271,16 @@ class Analysis:
     def find_blockers(self, schema: FlowSchema) -> tuple[FlowSchema, ...]:
         """Return earlier FlowSchemas that together capture every request that the unreachable FlowSchema `schema` matches.
 
-        If the result has more than `MAX_MINIMAL_BLOCKERS` FlowSchemas, some may not be needed. The result is empty if the
-        FlowSchema matches no request. Raises ValueError if the FlowSchema is reachable.
+        If the result has more than `MAX_MINIMAL_BLOCKERS` FlowSchemas, it may contain unnecessary FlowSchemas. The result is
+        empty if `schema` matches no request. Raises ValueError if `schema` is reachable.
         """
         return tuple(part.schema for part in self.find_shadows(FlowSchemaPart(schema)))
 
     def find_shadows(self, target: FlowSchemaPart) -> tuple[FlowSchemaPart, ...]:
         """Return earlier parts that together match every request that the unreachable part `target` matches.
 
-        Parts of a long result may not be needed. The result is empty if `target` matches no request. Raises ValueError
-        if `target` is reachable.
+        A long result may contain unnecessary parts. The result is empty if `target` matches no request. Raises ValueError if
+        `target` is reachable.
         """
         formula = self.encoding.formula
         matches, siblings = self._matching(target, self.encoding)
@@ -284,8 +289,8 @@ class Analysis:
         before = {literal: part for literal, part in earlier.items() if literal not in nearer} | nearer
         if not formula.solve(matches):
             return ()
-        # Prefer a single part that matches all requests of the target, the nearest part first. Such a part matches the
-        # request of every model, so each model removes the parts that do not match its request.
+        # Prefer a single part that matches all requests of the target. If there are several, prefer the nearest. Such a
+        # part matches the request of every model. So each model removes the candidates that do not match its request.
         candidates = [*reversed(before)]
         while candidates := formula.false_in_model(candidates):
             if not formula.solve([*matches, candidates[0]]):
@@ -296,7 +301,7 @@ class Analysis:
         return tuple(sorted(needed, key=lambda part: (self.position(part.schema), part.rule or 0, part.entry or 0)))
 
     def matches_nothing(self, part: FlowSchemaPart) -> bool:
-        """Return whether no request matches the part, even without other parts. Much cheaper than `find_shadows`."""
+        """Return True if no request matches the part, even if there were no earlier parts. Much cheaper than `find_shadows`."""
         rules = part.only
         digests = map(make_digest, self.candidates(rules))
         if any(matches_policy_rule(digest, rule) for digest in digests for rule in rules):
@@ -336,8 +341,9 @@ class Analysis:
     def prove(self, claims: Sequence[Claim]) -> dict[int, Witness]:
         """Return a witness for each claim that is true. Keys are indices of `claims`.
 
-        Typical requests and candidates prove most claims. One search of the solver decides about all other claims. After
-        `MAX_ORDINARY_WITNESSES` searches for an ordinary witness, a witness is the first request that was found.
+        Typical requests and candidates prove most claims. One search of the solver decides about all remaining claims. For the
+        first `MAX_ORDINARY_WITNESSES` claims without a typical request, the witness is an ordinary request. For further claims,
+        the witness is the first request that was found.
         """
         proven: dict[int, Witness] = {}
         found: dict[int, Point] = {}
@@ -366,7 +372,10 @@ class Analysis:
         )
 
     def _ordinary_witness(self, point: Point, claim: Claim) -> Witness:
-        """Return an ordinary witness for the claim, by a requester of the same set as `point`, which proves the claim."""
+        """Return an ordinary witness for the claim. The request `point` proves the claim.
+
+        The requester of the witness is from the same set of requesters as the requester of `point`.
+        """
         among = (claim.among[rank(claim.among, point)],)
         witness = find_witness(
             lambda _: None,
@@ -400,7 +409,7 @@ class Analysis:
                     yield index, point
 
     def _claimed(self, claim: Claim) -> int:
-        """Return the literal that is true if the request proves the claim, whoever the requester is."""
+        """Return the literal that is true if the request proves the claim, without the condition on its requester."""
         exceptions = (-self.encoding.rule(exception) for exception in claim.exceptions)
         captured = self.destinations.at(self.position(claim.schema))
         return self.encoding.formula.all_of((captured, self.encoding.rule(claim.requests), *exceptions))
@@ -416,13 +425,14 @@ class Analysis:
 
     @cached_property
     def _schemas(self) -> list[tuple[int, FlowSchemaPart]]:
-        """Return the literal and the part of each FlowSchema, in matching order."""
+        """Return (literal, part) for each FlowSchema as a whole, in matching order."""
         return [(self.encoding.schema(schema), FlowSchemaPart(schema)) for schema in self.configuration.order]
 
     def _reduce(self, matches: Sequence[int], before: Iterable[int]) -> list[int]:
-        """Return the literals of `before` that a proof needs. The last `solve` found no model for `matches` and `before`.
+        """Return the literals of `before` that a proof needs.
 
-        The result is minimal, unless minimizing would cost too much.
+        The last `solve` must have found no model in which the literals of `matches` and `before` are true. The result is
+        minimal, unless finding a minimal result would take too much time.
         """
         formula = self.encoding.formula
         core = formula.core()
@@ -509,7 +519,7 @@ class Analysis:
         return [*matches, *(-literal for literal in siblings)]
 
     def _matching(self, part: FlowSchemaPart, encoding: Encoding) -> tuple[list[int], dict[int, FlowSchemaPart]]:
-        """Return the assumptions for "this part matches the request", and the earlier parts of its FlowSchema by literal."""
+        """Return (assumptions for "this part matches the request", earlier parts of its FlowSchema by literal)."""
         schema, number, member, at = part
         if number is None:
             return [encoding.schema(schema)], {}

@@ -1,7 +1,7 @@
 """Ties: FlowSchemas with the same matchingPrecedence that match the same requests, so that their names determine the order.
 
-A group of n FlowSchemas has about n²/2 pairs. The search only needs to know which FlowSchemas have a tie, so it omits
-pairs in which both FlowSchemas already have one. One call to the solver covers all pairs that candidates do not decide.
+A group of n FlowSchemas has about n²/2 pairs. The search only needs to know which FlowSchemas have a tie. So it omits
+pairs in which both FlowSchemas have a tie already. One call to the solver covers all pairs that candidates do not decide.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Ties(NamedTuple):
     tied: tuple[FlowSchema, ...]
     """The FlowSchemas that have a tie, in matching order."""
     example: tuple[FlowSchema, FlowSchema, Witness] | None
-    """The FlowSchema that captures a request, another one that matches it, and the request. None if there are no ties."""
+    """(FlowSchema that captures a request, later FlowSchema that also matches it, the request), or None if there are no ties."""
     not_compared: int
     """Number of pairs that were not compared, because the budget was used up. More FlowSchemas may have ties."""
 
@@ -134,7 +134,7 @@ class _TieSearch:
                 return
 
     def _prove(self, left: Collection[int], at: int) -> None:
-        """Call the solver for ties between the members at `left` and the member at `at`, until it finds no further tie."""
+        """Find ties between the member at index `at` and members at the indices `left`, until the solver finds no further tie."""
         while left := [other for other in left if not self._is_known(other, at)]:
             if not self._budget.proofs:
                 self.not_compared += len(left)
@@ -147,7 +147,10 @@ class _TieSearch:
                 raise NotReplayedError(str(point))
 
     def _find(self, others: Collection[int], at: int, requesters: Requesters) -> Point | None:
-        """Return a request that a member at `others` captures and the member at `at` matches, or None if none exists."""
+        """Return a request that a member at one of the indices `others` captures, and that the member at index `at` matches, too.
+
+        Return None if no such request exists.
+        """
         encoding = self._analysis.encoding
         captured = self._analysis.destinations.among(self._positions[other] for other in others)
         return encoding.solve(captured, encoding.schema(self._group[at]), by=requesters)

@@ -1,4 +1,7 @@
-"""Quick tests of whether two FlowSchemas can match the same request. Only negative results are proofs."""
+"""Quick tests of whether two FlowSchemas can match the same request.
+
+False is a proof that no request matches both FlowSchemas. True proves nothing.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
     """
 
 _MAX_PAIRS = 400
-"""Maximum number of pairs of entries to compare. If there are more, only pairs that share a value are compared."""
+"""Maximum number of pairs of entries for comparing all pairs. If there are more, only pairs that share a value are compared."""
 _ATTRIBUTES: tuple[Callable[[ResourcePolicyRule], tuple[str, ...]], ...] = (
     lambda entry: entry.resources,
     lambda entry: (*entry.namespaces, *([""] if entry.cluster_scope else [])),
@@ -99,14 +102,14 @@ def _outer(users: Users) -> Iterator[Users]:
 
 
 def _include(sets: Collection[Users], others: Collection[Users]) -> bool:
-    """Return whether a set in `sets` contains a set in `others`."""
+    """Return whether at least one set of users in `others` is contained in a set of users in `sets`."""
     return any(outer in sets for users in others for outer in _outer(users))
 
 
 def _entries_overlap(rule: PolicyRulesWithSubjects, other: PolicyRulesWithSubjects) -> bool:
     if any(intersect(*pair) for pair in _candidate_pairs(rule.resource_rules, other.resource_rules)):
         return True
-    # Only the solver compares paths. This function treats all paths as overlapping.
+    # Only the solver compares paths. This function assumes that all paths overlap, and compares only the verbs.
     verbs, others = (
         {verb for entry in part.non_resource_rules for verb in entry.verbs if entry.non_resource_urls}
         for part in (rule, other)
@@ -150,7 +153,7 @@ def intersect(entry: ResourcePolicyRule, other: ResourcePolicyRule) -> ResourceP
 
 
 def common_values(values: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the strings that two lists have in common. The list `["*"]` contains every string."""
+    """Return the strings that two lists have in common. The list `["*"]` stands for every string."""
     if (ALL,) in (values, others):
         return others if values == (ALL,) else values
     common = frozenset(others)

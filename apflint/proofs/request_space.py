@@ -31,14 +31,15 @@ if TYPE_CHECKING:
 
 
 World = Literal["authenticated", "any"]
-"""Name of a world. In `authenticated`, users have groups that authentication gives them. In `any`, any groups."""
+"""An assumption about users. `authenticated`: users have the groups that authentication gives them. `any`: users may have any
+groups. See `apflint.proofs`."""
 
 VERBS = ("list", "get", "create", "update", "watch", "patch", "delete", "deletecollection", "")
 """Verbs of classified resource requests, the most ordinary verb first. "" is the verb of OPTIONS requests."""
 LIST_VERBS = ("list", "deletecollection")
 """Verbs of requests for all objects of a resource."""
 HTTP_VERBS = ("get", "post", "put", "delete", "patch", "head", "options")
-"""Common verbs of non-resource requests: HTTP methods in lower case. Any other token is a possible verb, too."""
+"""Common verbs of non-resource requests: HTTP methods in lower case. Other verbs are possible, because a method can be any token."""
 SERVICE_ACCOUNTS_OF = f"{SERVICE_ACCOUNTS}:"
 """Prefix of the group of the service accounts of a namespace."""
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+", re.ASCII)
@@ -66,7 +67,10 @@ class Point(NamedTuple):
 
 
 def make_digest(point: Point) -> RequestDigest:
-    """Return the request in the form that the classifier reads, without object name, and without path for resources."""
+    """Return the request in the form that the classifier reads, without object name.
+
+    A resource request also has no path, because the classifier does not read the path.
+    """
     user = UserInfo(point.user, point.groups)
     if not point.is_resource:
         return RequestDigest(RequestInfo(False, point.verb, "", "", "", "", "", "", "", point.path), user)
@@ -155,7 +159,7 @@ def has_authentic_groups(user: str, groups: Collection[str]) -> bool:
 
 
 def forced_groups(user: str) -> tuple[str, ...]:
-    """Return the groups that all requests by a user have, in the world `authenticated`."""
+    """Return the groups that every request by this user has in the world `authenticated`."""
     account = parse_service_account(user)
     if user == ANONYMOUS:
         return (UNAUTHENTICATED,)
@@ -188,7 +192,8 @@ class ResourceTraits(NamedTuple):
     no_namespace: bool = False
     """Whether requests have no namespace: in `.../namespaces/x/status`, the server reads `status` as a subresource."""
     no_collection: bool = False
-    """Whether the resource cannot be listed. True for the empty name: the server ignores slashes at the end of a path."""
+    """Whether the resource cannot be listed. True for the empty name, because the server ignores slashes at the end of a path:
+    `/api/v1/namespaces/x/` is not a list."""
 
 
 @lru_cache(maxsize=1024)  # most rules name the same resources
@@ -201,7 +206,8 @@ def resource_traits(resource: str) -> ResourceTraits:
 def cluster_scoped_groups(resource: str) -> frozenset[str]:
     """Return the API groups in which Kubernetes serves a resource such as `nodes` or `nodes/status` without namespaces.
 
-    Namespaces are omitted, because the server reads the name in the path of a Namespace object as the namespace of the request.
+    The core group is omitted for the resource `namespaces`, because requests for a Namespace object have a namespace: the server
+    reads the object's name in the path as the namespace of the request.
     """
     name = resource.partition("/")[0]
     return frozenset(
@@ -250,11 +256,11 @@ def is_valid_http_verb(value: str) -> bool:
     return _TOKEN.fullmatch(value) is not None and value != "proxy"
 
 
-# Sets of requests to which a search is restricted.
+# Sets of requesters, to which a search for a request can be restricted.
 #
-# In the world `authenticated`, most users can be in any group. A search for a request may then only find unrealistic
-# requesters, such as `system:kube-scheduler` in a team's group, or requests that no client sends, such as one for `nodes` in a
-# namespace. To search realistic requests only, call the solver once for ORDINARY and once for SYSTEM.
+# In the world `authenticated` (see `apflint.proofs`), most users can be in any group. So an unrestricted search may find an
+# unrealistic requester, such as `system:kube-scheduler` in the group of a team. It may also find a request that no client sends,
+# such as a request for `nodes` in a namespace. To find only realistic requests, search once for ORDINARY and once for SYSTEM.
 
 SYSTEM_PREFIX = "system:"
 NODE = f"{NODE_PREFIX}node-1"
@@ -270,9 +276,9 @@ SYSTEM_USERS = (
 
 
 class Requesters(NamedTuple):
-    """A set of requesters (users with their groups), with the requests that they send.
+    """A set of requesters (users with their groups). The set also determines which requests its requesters send.
 
-    Only `anybody` sends requests for cluster-scoped resources in a namespace (`is_in_scope`).
+    Only requesters of the set `anybody` send requests for cluster-scoped resources in a namespace (`is_in_scope`).
     """
 
     kind: Literal["ordinary", "system", "anybody"]
@@ -282,7 +288,7 @@ class Requesters(NamedTuple):
     """For `system` only: prefixes of users that are not in the set."""
 
     def send(self, point: Point) -> bool:
-        """Return whether one of the requesters sends the request."""
+        """Return whether a requester of this set sends the request."""
         user, groups = point.user, point.groups
         if self.kind == "anybody":
             return True
@@ -305,11 +311,11 @@ SYSTEM = Requesters("system")
 ANYBODY = Requesters("anybody")
 """All requesters of the world."""
 REALISTIC = (ORDINARY, SYSTEM)
-"""Requests that occur in clusters. System users are not in additional groups."""
+"""The requesters of requests that occur in clusters. In these sets, system users are in no additional groups."""
 PREFERRED = (ORDINARY, SYSTEM, ANYBODY)
-"""All requests, in an order of preference for examples."""
+"""Sets that together contain all requesters. For examples, an earlier set is preferred."""
 
 
 def rank(among: Sequence[Requesters], point: Point) -> int:
-    """Return the index of the first requesters in `among` that send the request, or `len(among)` if none of them sends it."""
+    """Return the index of the first set in `among` whose requesters send the request, or `len(among)` if there is none."""
     return next((at for at, requesters in enumerate(among) if requesters.send(point)), len(among))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from apflint.proofs.witness import Witness
 
 Pair = tuple[int, int]
-"""Position of a FlowSchema of the old configuration, and position of a FlowSchema of the new configuration."""
+"""(position of a FlowSchema in the old configuration, position of a FlowSchema in the new configuration)"""
 
 
 class Move(NamedTuple):
@@ -39,8 +39,8 @@ class Move(NamedTuple):
 class ConfigurationComparison:
     """Proofs about two configurations in one world. The object caches its formula and results, so reuse it.
 
-    Only requests by requesters in `among` count, and watches only if both servers classify them. A witness is by a
-    requester of the first set in `among` for which a witness exists.
+    Only requests by requesters in `among` count. Watches count only if both servers classify watches. The requester of a
+    witness is from the first set in `among` for which a witness exists.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class ConfigurationComparison:
         among: Sequence[Requesters] = PREFERRED,
         more_rules: Sequence[PolicyRulesWithSubjects] = (),
     ) -> None:
-        """`more_rules` must contain all rules that are passed to `find_passage`."""
+        """Prepare proofs about both configurations. `more_rules` must contain all rules that are passed to `find_passage`."""
         self.old, self.new = Analysis(old, world), Analysis(new, world)
         self.world = world
         self.watches = old.classifies_watches and new.classifies_watches
@@ -63,9 +63,9 @@ class ConfigurationComparison:
         self._make_encoding = cache(partial(_encode, self._rules, world, watches=self.watches))
 
     def with_old(self, old: Configuration) -> ConfigurationComparison:
-        """Return the comparison of another old configuration with `new`. `old` must consist of FlowSchemas of this comparison.
+        """Return a comparison of another old configuration with the same new configuration.
 
-        Both comparisons share a formula.
+        All FlowSchemas of `old` must be in the configurations of this comparison. Both comparisons share a formula.
         """
         other = copy(self)
         other.old = Analysis(old, self.world)
@@ -86,8 +86,8 @@ class ConfigurationComparison:
         """Yield a move for each pair of FlowSchemas between which a request moves.
 
         A request moves if the name of its FlowSchema or of its level changes. `leaving` limits the search to requests
-        that leave these FlowSchemas of the old configuration, which is faster. `max_proofs` limits the number of moves
-        that only the solver finds. If there are more moves, `is_complete` becomes False.
+        that leave these FlowSchemas of the old configuration, which is faster. `max_proofs` limits the number of moves that
+        the solver must find, because no candidate finds them. If there are more such moves, `is_complete` becomes False.
         """
         old, new = self.old.configuration.order, self.new.configuration.order
         if [(schema.name, schema.spec) for schema in old] == [(schema.name, schema.spec) for schema in new]:
@@ -98,7 +98,7 @@ class ConfigurationComparison:
         def is_new(pair: Pair) -> bool:
             return pair not in found and pair[0] in sources and _place(old[pair[0]]) != _place(new[pair[1]])
 
-        # Use another object, because the search adds clauses to its formula.
+        # Search with a separate object, because the search adds clauses to the formula that would change later proofs.
         search = ConfigurationComparison(self.old.configuration, self.new.configuration, self.world, among=self.among)
         proofs = 0
         for point, is_candidate in search._find_points(sources, found, is_new):
@@ -142,7 +142,7 @@ class ConfigurationComparison:
         return make_witness(point) if requests else self.choose_witness(point)
 
     def find_candidate(self, pair: Pair, users: Collection[str]) -> Point | None:
-        """Return a candidate by a user in `users` with usual groups, which goes to the FlowSchemas of `pair`, or None.
+        """Return a candidate by one of `users`, with the usual groups of this user, that goes to the FlowSchemas of `pair`, or None.
 
         Requests that no client sends (`is_in_scope`) are omitted.
         """
@@ -186,13 +186,13 @@ class ConfigurationComparison:
     def _find_points(
         self, sources: Collection[int], found: Collection[Pair], is_new: Callable[[Pair], bool]
     ) -> Iterator[tuple[Point, bool]]:
-        """Yield a request for each pair of FlowSchemas that is not in `found` yet, and whether the request is a candidate.
+        """Yield (request, whether it is a candidate) for each pair of FlowSchemas that is not in `found` yet.
 
-        The requests go from one of `sources`. The caller must add the pair of each request to `found`.
+        The old FlowSchemas of the pairs are `sources`. The caller must add the pair of each request to `found`.
         """
         old, new = self.old.configuration.order, self.new.configuration.order
-        # First try candidates, in the order of the FlowSchemas. They find most pairs at a hundredth of the solver's
-        # cost.
+        # First try candidates, in the order of the FlowSchemas. They find most pairs in a hundredth of the time of the
+        # solver.
         for schema in (*new, *old):
             yield from ((point, True) for point in self._candidates(schema) if is_new(self.positions(point)))
         places: defaultdict[object, list[int]] = defaultdict(list)
@@ -239,5 +239,8 @@ def _matches_any(point: Point, rules: Sequence[PolicyRulesWithSubjects]) -> bool
 
 
 def _place(schema: FlowSchema) -> tuple[object, str]:
-    """Return the key of a destination: name of the FlowSchema (if empty, its rules), and name of the priority level."""
+    """Return (name of the FlowSchema, or its rules if it has no name; name of the priority level).
+
+    A request moves if this value changes.
+    """
     return schema.name or (schema.metadata.generate_name, schema.spec.rules), schema.spec.priority_level_configuration

@@ -1,4 +1,4 @@
-"""Reasons why no request matches a part of a FlowSchema. The functions assume a proof that no request matches."""
+"""Reasons why no request matches a part of a FlowSchema. Call the functions only if it is proven that no request matches."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def find_reasons(part: FlowSchemaPart, *, watches: bool = True) -> Reasons:
 
 
 def _combine(reasons: Iterable[Reasons]) -> Reasons:
-    """Return all reasons without duplicates, or an empty tuple if one of them is unknown."""
+    """Return all reasons without duplicates, or () if an item of `reasons` is empty, because its reason is unknown."""
     known = list(reasons)
     return tuple(dict.fromkeys(reason for each in known for reason in each)) if all(known) else ()
 
@@ -66,7 +66,8 @@ def _resource_rule(rule: ResourcePolicyRule, *, watches: bool) -> Reasons:
     unseen = [name for name in rule.resources if is_valid_resource(name) and resource_traits(name).watch_only]
     if len(illegal) + len(unseen) < len(rule.resources) or (unseen and watches and {ALL, "watch"} & {*rule.verbs}):
         return ()
-    # The resource of a request is a segment of its path, and a subresource is another segment.
+    # The resource of a request is one segment of its path, and the subresource is one further segment. So a name with more
+    # slashes is in no URL.
     invalid = (f"no URL has the resource {join_words(map(quote, illegal))}",) if illegal else ()
     return (*invalid, *_long_running(unseen))
 

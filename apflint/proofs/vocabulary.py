@@ -1,13 +1,13 @@
 """Representative values for each attribute of a request. A claim that is true for these values is true for all requests.
 
 A rule tests a value in three ways: whether it equals a string, whether it begins with a string and a separator, and whether
-it is empty. If two values give the same results in all tests, the same FlowSchemas match them, so one value can represent
-both. A vocabulary therefore consists of the strings that the configuration mentions, and of one unmentioned string for
-each attribute. Service account names and paths need an unmentioned string for each mentioned prefix.
+it is empty. If two values have the same results in all tests, the same FlowSchemas match them, so one value can represent
+both values. A vocabulary therefore consists of the strings that the configuration mentions, and of one unmentioned string
+for each attribute. Service account names and paths need an unmentioned string for each mentioned prefix.
 
-A list of a rule *covers* a value if the list matches the value. Values that the same lists cover are merged. Known system
-users are added, so that searches can be restricted to them. All combinations of values are possible requests, except for
-some pairs of values, which the formula excludes (`Encoding`).
+A list of a rule *covers* a value if the list matches the value. If the same lists cover several values, only one of these
+values is kept. Known system users are added, so that searches can be restricted to them. Every combination of values is a
+possible request, except for some pairs of values, which the formula excludes (`Encoding`).
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ class Vocabulary(NamedTuple):
     world: World
     groups: tuple[str, ...]
     users: Axis
-    """Instead of lists, `users.covers` has prefixes of names. The prefix of a namespace covers its service accounts."""
+    """The keys of `users.covers` are prefixes of user names instead of lists. The prefix of a namespace
+    (`system:serviceaccount:NAMESPACE:`) covers the service accounts of this namespace."""
     verbs: Axis
     api_groups: Axis
     resources: Axis
@@ -140,7 +141,7 @@ def _axis(
     lists: Collection[tuple[str, ...]],
     type_of: Callable[[str], Hashable] | None = None,
 ) -> Axis:
-    """Return the axis of an attribute that rules compare as a complete string."""
+    """Return the axis of an attribute that rules compare only with complete strings, not with prefixes."""
     return _merge(values, lists, lambda strings: values if strings == (ALL,) else strings, type_of)
 
 
@@ -150,9 +151,9 @@ def _merge(
     cover: Callable[[T], Iterable[str]],
     type_of: Callable[[str], Hashable] | None,
 ) -> Axis:
-    """Return an axis. Of several values with the same type that the same lists cover, only the first is included.
+    """Return an axis. If the same lists cover several values, and the values have the same type, include only the first value.
 
-    The function compares indices of lists, because comparing the items of long lists takes time.
+    The function compares the indices of lists, because comparing long lists takes time.
     """
     covering: dict[str, list[int]] = {value: [] for value in values}
     for number, item in enumerate(lists):
@@ -199,7 +200,8 @@ def _paths(lists: Collection[tuple[str, ...]]) -> Axis:
     possible = sorted(prefix for prefix in prefixes if prefix.startswith("/") and is_valid_text(prefix))
     generic = (_path_under(prefix, prefixes, entries) for prefix in (*possible, None))
     values = tuple(dict.fromkeys((*sorted(exact), *filter(None, generic))))
-    # A URL covers itself and the values below its prefix. A lookup of prefixes is faster than a comparison of all pairs.
+    # Every URL of a rule, even without `*`, covers the equal value and all values that begin with its prefix (`_prefix`).
+    # Looking up prefixes is faster than comparing all pairs.
     below = _by_prefix(values, "/")
 
     def cover(urls: tuple[str, ...]) -> Iterable[str]:
@@ -210,7 +212,7 @@ def _paths(lists: Collection[tuple[str, ...]]) -> Axis:
 
 
 def _prefix(entry: str) -> str:
-    # The same condition as in `match_policy_rule_non_resource_url`.
+    # The server also appends `/` to a URL without `*` (`match_policy_rule_non_resource_url`).
     prefix = entry.removesuffix(ALL)
     return prefix if prefix.endswith("/") else f"{prefix}/"
 
@@ -224,7 +226,8 @@ def _path_under(prefix: str | None, prefixes: set[str], entries: set[str]) -> st
     path = first_unmentioned((prefix + segment for segment in SEGMENTS), entries, f"{_escape(prefix)}other{{}}")
     if not is_resource_path(path):
         return path
-    # Below /api/v1/, every path with one more segment is a resource path. Paths that only have more slashes are not.
+    # Below /api/v1/, every path with one more segment is a resource path, so add slashes instead: a path that only has more
+    # slashes is a non-resource path.
     longer = prefix
     while not is_resource_path(longer) and (longer == prefix or longer not in prefixes):
         if longer not in entries:

@@ -1,7 +1,7 @@
 """Witnesses: ordinary requests that prove a claim, as commands and as lines of a requests file.
 
-The solver may find an unusual request. So each attribute is replaced by a more ordinary value (few groups, a common
-verb, a resource that exists), if the classifier confirms that the request still proves the claim.
+The solver may find an unusual request. So this module tries a more ordinary value for each attribute (few groups, a common
+verb, a resource that exists). It keeps the value if the classifier confirms that the request still proves the claim.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _COMMON_RESOURCES = (
 )
 """API groups and names of well-known resources."""
 _MAX_RESOURCES = 24
-"""Maximum number of resources to try from an API group."""
+"""Maximum number of resources of one API group to try."""
 
 
 class NotReplayedError(AssertionError):
@@ -74,8 +74,8 @@ class Witness(NamedTuple):
     words: tuple[str, ...] | None
     """Arguments of `apflint explain`, such as `("list", "pods", "-n", "dev", "--as", "alice")`, or None.
 
-    None means that the request lacks groups which `apflint explain` would add, as authentication does. This happens only
-    in the world `any`. `record` can express such requests.
+    None if the request lacks groups that `apflint explain` adds to every request of the user, as authentication does. This
+    happens only in the world `any`. `record` can describe such a request.
     """
     record: Mapping[str, object]
     """The request as a line of a file for `apflint explain --requests`."""
@@ -104,10 +104,10 @@ def find_witness(
 ) -> Witness | None:
     """Return an ordinary witness for a claim, or None if no request by a requester in `among` proves the claim.
 
-    The witness is by a requester of the first set in `among` for which a witness exists. `holds` returns whether the
-    claim is true for a request. `point` is a known request that proves the claim. `watches` is whether the server classifies
-    watches. Raises NotReplayedError if the claim is false for `point` or for a request from `find`, or if the request is not
-    by a requester in `among`.
+    The requester of the witness is from the first set in `among` for which a witness exists. `holds` returns whether a request
+    proves the claim. `point` is a known request that proves the claim. `watches` is whether the server classifies watches.
+    Raises NotReplayedError if `holds` is false for `point` or for a request from `find`, or if no set in `among` contains the
+    requester of this request.
     """
     point = point or find_earliest(find, among)
     if point is None:
@@ -132,7 +132,8 @@ def find_witness(
 def find_earliest(find: Find, among: Sequence[Requesters]) -> Point | None:
     """Return a request by a requester of the first set for which `find` returns a request, or None if there is none.
 
-    Most searches find nothing, so the first call searches all requesters. One call then replaces a call for each set.
+    Most searches find nothing. So the first call of `find` searches all requesters: if it finds nothing, no call for a single
+    set is necessary.
     """
     point = find(ANYBODY)
     if point is None or among[0].send(point):
@@ -186,7 +187,7 @@ def _other_users(point: Point, world: World) -> Iterator[Point]:
     itself = () if point.user.startswith(SERVICE_ACCOUNT_PREFIX) else (point.user,)
     for user in (USERS[0], *nodes, *itself, f"{SERVICE_ACCOUNT_PREFIX}default:default", point.user, ANONYMOUS):
         forced = forced_groups(user)
-        # In clusters, only nodes are in `system:nodes`, so no other user gets this group.
+        # In clusters, only nodes are in `system:nodes`. So a user who replaces the user of the request does not get it.
         others = sorted(free.difference(forced, (NODES,) if user == USERS[0] != point.user else ()))
         yield point._replace(user=user, groups=usual_groups(user))
         yield point._replace(user=user, groups=forced)
@@ -197,7 +198,7 @@ def _other_users(point: Point, world: World) -> Iterator[Point]:
 
 
 def _other_resources(point: Point) -> Iterator[Point]:
-    """Yield copies of the request for different resources, common resources first. Its own resource comes last."""
+    """Yield copies of the request for different resources, common resources first. The resource of `point` comes last."""
     tried = set()
     for group, resource in chain(_COMMON_RESOURCES, _similar_resources(point), ((point.api_group, point.resource),)):
         if (group, resource) not in tried:
@@ -212,14 +213,18 @@ def _similar_resources(point: Point) -> Iterator[tuple[str, str]]:
     yield from ((known.group, point.resource) for known in RESOURCES if known.name == name)
     same_group = ((known.group, known.name) for known in RESOURCES if known.group == point.api_group)
     yield from islice(same_group, _MAX_RESOURCES)
-    # For API groups that Kubernetes does not define, replace the solver's values by plain names.
+    # If the API group is not one of Kubernetes, replace the values that the solver chose by plain names.
     for group, resource in islice(product((point.api_group, "example.com"), (point.resource, "widgets")), 1, None):
         if "*" not in group and "*" not in resource and not get_resource(resource, group):
             yield group, resource
 
 
 def _in_scope(point: Point, namespace: str = NAMESPACES[0]) -> Point:
-    """Return the request in a namespace (its own or `namespace`), or in no namespace if the resource has cluster scope."""
+    """Return the request with a namespace that fits its resource.
+
+    If the resource is cluster-scoped, the request gets no namespace. Else it keeps its namespace, or gets `namespace` if it has
+    none.
+    """
     resource = point.resource.partition("/")[0]
     known = get_resource(resource, point.api_group)
     is_one_namespace = resource == "namespaces" and not point.api_group
@@ -302,8 +307,8 @@ def _http(point: Point) -> tuple[str, str]:
     version = known.version if known else "v1"
     base = f"/apis/{_quote(point.api_group)}/{version}" if point.api_group else f"/api/{version}"
     is_collection = point.verb in COLLECTION_VERBS
-    # For subresources and the empty resource, the parameter `watch` has no effect: a watch needs the deprecated prefix
-    # `watch`.
+    # For subresources and the empty resource, the server ignores the query parameter `watch`. A watch of these needs the
+    # deprecated path prefix `/watch`.
     if point.verb == "watch" and (subresource or not resource):
         base += "/watch"
     is_namespace = (
@@ -317,7 +322,7 @@ def _http(point: Point) -> tuple[str, str]:
     if point.namespace and not is_namespace:
         base += f"/namespaces/{_quote(point.namespace)}"
     elif not point.namespace and resource in ("namespaces", "watch", "proxy"):
-        # At the start of the path, these names have a special meaning, so the path must not start with them.
+        # Directly after the API version, the server gives these names a special meaning. So put `/namespaces/` before them.
         base += "/namespaces/"
     segments = [resource]
     if subresource:

@@ -14,7 +14,7 @@ from apflint.user_error import UserError
 _GKE_TYPE = "google.cloud.audit.AuditLog"
 _GKE_SERVICE = "k8s.io"
 _GKE_PREFIX = "io.k8s."
-"""Prefix of `methodName` for requests to kube-apiserver. Other methods manage the cluster itself."""
+"""Prefix of `methodName` for requests to kube-apiserver. Methods without this prefix manage the GKE cluster."""
 _STATUS_OF_GRPC = {
     0: 200,
     1: 499,
@@ -41,8 +41,9 @@ def convert_google_record(record: dict[str, Any]) -> dict[str, object]:
     """Return a record of Cloud Audit Logs as an audit event without groups, duration and URI.
 
     `resourceName` is GROUP/VERSION/[namespaces/NAMESPACE/]RESOURCE[/NAME][/SUBRESOURCE], and the core group is `core`. The
-    last part of `methodName` is the verb. The status is a gRPC code. The record does not show whether a request with code
-    8 (429) reached authorization, so only evictions are assumed to. Raises UserError for a record of another service.
+    last part of `methodName` is the verb. The status is a gRPC code. For code 8 (HTTP status 429), the record does not show who
+    rejected the request. An eviction is assumed to be rejected after authorization, by a PodDisruptionBudget. Other requests are
+    assumed to be rejected before authorization, by API Priority and Fairness. Raises UserError for a record of another service.
     """
     payload = _find_payload(record)
     method, path = payload.get("methodName"), payload.get("resourceName")
@@ -88,7 +89,7 @@ def convert_google_record(record: dict[str, Any]) -> dict[str, object]:
 
 
 def _get_object(fields: dict[str, Any], key: str) -> dict[str, Any]:
-    """Return the JSON object at `key`, empty if absent or null. Raises UserError for another type."""
+    """Return the JSON object at `key`, or {} if it is absent or null. Raises UserError if the value is not an object."""
     value = fields.get(key)
     if value is not None and not isinstance(value, dict):
         raise UserError(f'"{key}" must be a JSON object')

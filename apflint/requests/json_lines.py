@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 _MAX_EMPTY_BATCHES = 8
-"""Maximum number of batches of empty lines before the first value of a text. A batch has up to 512 KiB."""
+"""Maximum number of batches without a value at the start of a text. A batch has up to 512 KiB of lines."""
 _JSON_TYPES = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", type(None): "null"}
 
 
@@ -35,7 +35,7 @@ NO_EVENTS = (
 
 
 class JsonValue(NamedTuple):
-    """A value of a JSON text, with its line (from 1). `error` is a clause if the line is not JSON, else None."""
+    """A value of a JSON text, with its line number (from 1). If the line is not JSON, `error` is a clause about it, else None."""
 
     line: int
     value: object
@@ -43,9 +43,9 @@ class JsonValue(NamedTuple):
 
 
 def read_json_values(text: str) -> Iterator[JsonValue]:
-    """Yield the values of a text that contains one JSON value, or one value per line. Yields the items of lists.
+    """Yield the values of a text that contains one JSON value, or one JSON value per line. For a list, yield its items.
 
-    If a line is not JSON, yield an error for the line, and continue with the next line.
+    If a line is not JSON, yield a `JsonValue` with an error for this line, and continue with the next line.
     """
     lines = ((at, line) for at, line in enumerate(text.lstrip("\ufeff").split("\n"), 1) if line.strip())
     first_lines = list(islice(lines, 2))
@@ -60,7 +60,7 @@ def read_json_values(text: str) -> Iterator[JsonValue]:
 
 
 def join_first_value(batches: Iterable[list[bytes]]) -> Iterator[list[bytes] | str]:
-    """Yield the lines of a text. If the text is one JSON value over several lines, yield only the whole text."""
+    """Yield the batches of lines of a text. If the text may be one JSON value over several lines, yield the whole text instead."""
     batches = iter(batches)
     head: list[list[bytes]] = []
     for batch in batches:
@@ -73,7 +73,8 @@ def join_first_value(batches: Iterable[list[bytes]]) -> Iterator[list[bytes] | s
             for more in batches:
                 head.append(more)
                 size += sum(map(len, more))
-                if size > MAX_AUDIT_VALUE_BYTES:  # too large for a value: probably a log whose first line is incomplete
+                # Too large for one value. This is probably a log with one value per line, whose first line is incomplete.
+                if size > MAX_AUDIT_VALUE_BYTES:
                     break
             else:
                 text = b"\n".join(chain.from_iterable(head))
@@ -86,7 +87,7 @@ def join_first_value(batches: Iterable[list[bytes]]) -> Iterator[list[bytes] | s
 
 
 def _is_beginning(line: bytes) -> bool:
-    """Return whether a line is the beginning of a JSON value: parsing fails only at the end of the line."""
+    """Return whether a line is only the beginning of a JSON value, so that parsing it fails at the end of the line."""
     text = line.decode("utf-8", "replace").strip()
     try:
         json.loads(text)
@@ -107,9 +108,9 @@ def parse_record(value: object) -> Request:
     """Return the request of a JSON object.
 
     The keys are `user`, `groups`, `method`, `path`, or `user`, `groups`, `verb`, `resource`, `group` (or `apiGroup`),
-    `version`, `namespace`, `subresource`, `name`. Without `group`, the resource is resolved as in kubectl; an empty group is
-    the core group. Groups that authentication adds are added with a note. They are not added if the groups include
-    `system:authenticated` or `system:unauthenticated`, or with `"exactGroups": true`. Raises UserError if `value` is not a
+    `version`, `namespace`, `subresource`, `name`. If `group` is absent, the resource is resolved as in kubectl. An empty group is
+    the core group. The groups that authentication adds are added, with a note. They are not added if `groups` contains
+    `system:authenticated` or `system:unauthenticated`, or if `exactGroups` is true. Raises UserError if `value` is not a
     request.
     """
     fields = require_object(value, "a request")
@@ -180,14 +181,17 @@ def _split_list(value: JsonValue) -> Iterator[JsonValue]:
 
 
 def require_object(value: object, what: str) -> dict[str, object]:
-    """Return `value` if it is a JSON object. Raises UserError with a message about `what` for other values."""
+    """Return `value` if it is a JSON object. Else, raise UserError with a message that calls the value `what`."""
     if not isinstance(value, dict):
         raise UserError(f"{what} must be a JSON object, not {_describe_type(value)}")
     return value
 
 
 def get_string(fields: Mapping[str, object], key: str, *, required: bool = False) -> str:
-    """Return the string at `key`, empty if absent or null. Raises UserError for another type, or if a required key is absent."""
+    """Return the string at `key`, or "" if it is absent or null.
+
+    Raises UserError if the value is not a string, or if `required` is true and the key is absent.
+    """
     value = fields.get(key)
     if value is None and not required:
         return ""
@@ -198,7 +202,7 @@ def get_string(fields: Mapping[str, object], key: str, *, required: bool = False
 
 
 def get_strings(fields: Mapping[str, object], key: str) -> tuple[str, ...]:
-    """Return the list of strings at `key`, empty if absent or null. Raises UserError for another type."""
+    """Return the strings at `key`, or () if it is absent or null. Raises UserError if the value is not a list of strings."""
     value = fields.get(key)
     if value is None:
         return ()

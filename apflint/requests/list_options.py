@@ -1,8 +1,8 @@
-"""Reduces the URL of a list or watch request to the options that determine its seats, as a few different strings.
+"""Reduces the URL of a list or watch request to a string with the options that determine its seats.
 
-The patterns have neither backslashes nor look-around, so that Python and SQL evaluate them equally. The patterns match
-the URL as the client encoded it. So an escaped parameter name, as in `%6Cimit=5`, or a repeated parameter may be
-misread.
+Many URLs have the same string, so that their requests can be counted together. The patterns have neither backslashes nor
+look-around, so that Python and SQL evaluate them equally. The patterns match the URL as the client encoded it. So a repeated
+parameter, or a parameter with an escaped name (`%6Cimit=5`), may be misread.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from apflint.evaluate.seats import ListOptions
 
 LIST_VERBS = ("list", "watch")
 MAX_LIMIT = 100_000
-"""Greatest limit in a result. It represents all greater limits: such lists take the maximum of seats in any release."""
+"""Greatest limit in a result. It also represents all greater limits, because a list with this limit can take the maximum number of
+seats in every release."""
 _SINGLE_OBJECT = "name"
 """Part of the result for a list of a single object (`fieldSelector=metadata.name=x`, visible in `objectRef`)."""
 
@@ -55,12 +56,11 @@ _OPTIONS = (
         ),
     ),
 )
-"""Patterns by a word that must be in the URL, each with a part of the result.
+"""(word, patterns) for each option. A pattern is (regular expression, part of the result).
 
-Only the part of the first matching pattern is used.
-
-The part `limit=` is followed by the first group of the pattern. An empty part stands for the default. If a parameter is
-not a number, the server cannot decode the options. Source: `Convert_url_Values_To_v1_ListOptions` in
+The patterns are tried only if the URL contains the word. Only the part of the first matching pattern is added to the result.
+After the part `limit=`, the first group of the match is added. An empty part stands for the default value of the option. If a
+number is invalid, the server cannot decode any option. Source: `Convert_url_Values_To_v1_ListOptions` in
 staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/zz_generated.conversion.go, and conversion.go in apimachinery/pkg/runtime.
 """
 _COMPILED = tuple(
@@ -70,9 +70,9 @@ _COMPILED = tuple(
 
 
 def reduce_list_options(url: str, name: object) -> str:
-    """Return the parts of the options of a list or watch, each after a `&`, such as `&limit=500&resourceVersion=0`.
+    """Return the options of a list or watch that determine its seats, such as `&limit=500&resourceVersion=0`.
 
-    `name` is the name in `objectRef`, or None. Raises TypeError if it is not a string.
+    `name` is the object name in `objectRef` of the audit event, or None. Raises TypeError if it is not a string.
     """
     reduced = ""
     if name:
@@ -92,9 +92,10 @@ def reduce_list_options(url: str, name: object) -> str:
 
 
 def make_sql(query: str | None, name: str) -> str:
-    """Return `reduce_list_options` as an SQL expression.
+    """Return an SQL expression with the same result as `reduce_list_options`.
 
-    `query` is an SQL expression for the URL from the first `?`, or None without query options. `name` is an SQL condition.
+    `query` is an SQL expression for the part of the URL from the first `?`, or None if no query options are available. `name` is
+    an SQL condition for "the request has an object name".
     """
     parts = [f"CASE WHEN {name} THEN '&{_SINGLE_OBJECT}' ELSE '' END"]
     if query is None:

@@ -37,9 +37,9 @@ class Request(NamedTuple):
     notes: tuple[str, ...] = ()
     """Sentences about inferred values, such as groups that authentication adds."""
     url: str = ""
-    """The path and query of the input, or an empty string if the input consists of verb and resource."""
+    """Path and query if the input contains them. Empty if the input describes the request by verb and resource."""
     added_groups: tuple[str, ...] = ()
-    """Groups that authentication adds, at the end of the groups of the user. A note names these groups."""
+    """Groups that authentication adds. They are also the last groups of the user, and a note names them."""
 
     @property
     def digest(self) -> RequestDigest:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from apflint.evaluate.resources import Resource
 
 _VERB_WITHOUT_NAME = {"get": "list", "delete": "deletecollection"}
-"""Verb that the server uses instead of `get` or `delete`, if a request has no name (`requestinfo.go`)."""
+"""Verb that the server uses instead of `get` or `delete` if the path has no object name (`requestinfo.go`)."""
 _KUBECTL_COMMANDS = {
     "post": "create",
     "put": "update",
@@ -64,7 +64,7 @@ _KUBECTL_COMMANDS = {
 If the command implies a resource, the value contains the resource.
 """
 _OPTIONS = {"method": ("--method",), "path": ("--path",), "namespace": ("-n", "--namespace"), "user": ("--as",)}
-"""Option names by field of `RequestArguments`, for options with one value."""
+"""Names of the options with one value, by the field of `RequestArguments` that contains the value."""
 _VERSION = re.compile(r"v[0-9]+(?:(?:alpha|beta)[0-9]+)?", re.ASCII)
 
 
@@ -229,10 +229,10 @@ def infer_resource(text: str) -> RequestedResource:
 
 
 def _describe_group_of(resource: Resource, group: str) -> str:
-    """Describe that a resource of a group has the name of a resource of Kubernetes, or that the group is wrong.
+    """Return a sentence about a `group` that is not the group of `resource`, although Kubernetes serves a resource of this name.
 
-    The group of a custom resource or of an aggregated API server has a dot: `ValidateCustomResourceDefinition` in
-    apiextensions-apiserver, and `ValidateAPIService` in kube-aggregator.
+    Either `group` is wrong, or it is the group of a custom resource or an aggregated API server. Such groups have a dot:
+    `ValidateCustomResourceDefinition` in apiextensions-apiserver, and `ValidateAPIService` in kube-aggregator.
     """
     where = describe_group(resource.group)
     if "." not in group or is_served_by_kubernetes(group):
@@ -294,10 +294,10 @@ def _parse_resource(verb: str, what: str, name: str, namespace: str | None) -> t
 def _parse_segments(
     what: str, segments: list[str], name: str, target: RequestedResource, notes: list[str]
 ) -> tuple[str, str]:
-    """Return subresource and name, parsed from `name` and the `segments` after the resource.
+    """Return (subresource, name), parsed from `name` and the `segments` after the resource.
 
-    A segment that is not a subresource is a name, as in `pod/web-0` for kubectl. Raises UserError for a second name or an
-    empty segment.
+    A segment that is not a subresource is a name, as in `kubectl get pod/web-0`. Raises UserError if there are two names, or if a
+    segment is empty.
     """
     if len(segments) > 1 and not name:
         name, *segments = segments
@@ -319,7 +319,7 @@ def _infer_namespace(verb: str, namespace: str | None, notes: list[str], *, is_c
     if namespace:
         return namespace
     if verb in COLLECTION_VERBS:
-        return ""  # all namespaces
+        return ""  # like the API, list across all namespaces if no namespace is given
     if is_custom:
         notes.append("No namespace is given, so the resource is assumed to be cluster-scoped.")
         return ""
@@ -330,7 +330,7 @@ def _infer_namespace(verb: str, namespace: str | None, notes: list[str], *, is_c
 
 
 def _parse_path(verb: str, url: str) -> tuple[RequestInfo, tuple[str, ...]]:
-    """Parse `VERB /path` to attributes and notes. VERB is an HTTP method in any letter case, or a Kubernetes verb."""
+    """Return (attributes, notes) of `VERB /path`. VERB is an HTTP method in upper or lower case, or a Kubernetes verb."""
     method = verb.upper()
     info = parse_request_info(METHOD_OF_VERB.get(verb.lower(), method), url)
     if not info.is_resource_request:

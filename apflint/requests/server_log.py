@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from apflint.evaluate.requestinfo import RequestInfo
 
 LOGGED_WAIT_SECONDS = 0.1
-"""Maximum time in a filter that the server does not log (`minFilterLatencyToLog` in filterlatency.go), in seconds."""
+"""The server logs the time in a filter only if it is longer than this time in seconds (`minFilterLatencyToLog` in filterlatency.go)."""
 _MARK = '"HTTP" '
 _PAIR = re.compile(r'([A-Za-z_][\w-]*)=("(?:[^"\\]|\\.)*"|[^\s"]\S*)', re.ASCII)
 _TIME = re.compile(r"[IWEF](\d\d)(\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?) ", re.ASCII)
@@ -38,7 +38,7 @@ _TEXT_KEYS = ("log", "message", "@message", "MESSAGE", "msg", "textPayload")
 _FIRST_MILLISECONDS = 100_000_000_000
 """Unix times from this value on are milliseconds. In seconds, this value is the year 5138."""
 _METHOD_OF_VERB = {"LIST": "GET", "WATCH": "GET", "WATCHLIST": "GET", "APPLY": "PATCH", "CONNECT": "POST"}
-"""HTTP methods of verbs from `NormalizedVerb` in endpoints/metrics/metrics.go. All other verbs are HTTP methods."""
+"""HTTP method for each logged verb that is not an HTTP method (`NormalizedVerb` in endpoints/metrics/metrics.go)."""
 
 
 class LoggedRequest(NamedTuple):
@@ -71,14 +71,17 @@ class LoggedRequest(NamedTuple):
 
     @property
     def is_rejected(self) -> bool:
-        """Return whether API Priority and Fairness rejected the request. Other 429s, as for evictions, were executed."""
+        """Return whether API Priority and Fairness rejected the request.
+
+        Requests that were executed can also get status 429, such as evictions that a PodDisruptionBudget refuses.
+        """
         return self.status == 429 and self.flow_schema is not None and self.execution is None
 
     @property
     def wait(self) -> float | None:
         """The time in the queue in seconds, or None if it was not logged or the request was not classified.
 
-        If a request was not executed, all of its time was spent in the queue.
+        If a request was classified but not executed, it spent all of its time in the queue.
         """
         if self.flow_schema is None:
             return None
@@ -93,7 +96,7 @@ class LoggedRequest(NamedTuple):
 
 
 def parse_logged_request(line: str) -> LoggedRequest | None:
-    """Return the request in a line of kube-apiserver's log, perhaps inside JSON. Return None for any other line."""
+    """Return the request in a line of kube-apiserver's log. The line may be inside JSON. Return None for all other lines."""
     if line.lstrip(" \ufeff")[:1] == "{":
         return _parse_json(line)
     start = line.find(_MARK)
@@ -176,7 +179,7 @@ def _format_epoch(time: object) -> str:
 
 
 def _unquote(value: str) -> str:
-    """Return the content of a string that Go's `strconv.Quote` has quoted, or another value unchanged."""
+    """Return the content of a string that Go's `strconv.Quote` has quoted. Return a value without quotes unchanged."""
     if value[:1] != '"':
         return value
     return _ESCAPE.sub(_unescape, value[1:-1]) if "\\" in value else value[1:-1]
@@ -192,7 +195,7 @@ def _unescape(match: re.Match[str]) -> str:
 
 
 def require_not_logged_request(line: str) -> None:
-    """Raise UserError if a line is from kube-apiserver's own log. Its message is more helpful than "not JSON"."""
+    """Raise UserError if a line is from kube-apiserver's own log. The message is more helpful than the message for invalid JSON."""
     if parse_logged_request(line) is not None:
         raise UserError(
             "this line is from kube-apiserver's own log, which does not name users, instead of an audit log. To show what"

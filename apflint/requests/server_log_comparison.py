@@ -1,7 +1,7 @@
 """Comparison of kube-apiserver's log with a configuration: FlowSchema, priority level and seats of logged requests.
 
-The log does not name users. So the logged FlowSchema is certainly wrong only if it cannot match the request for any
-user.
+The log does not name users. So it contradicts the configuration for certain only if the logged FlowSchema matches the request of
+no user.
 """
 
 from __future__ import annotations
@@ -33,13 +33,14 @@ class LoggedComparison(NamedTuple):
     info: RequestInfo | None
     """The attributes of the request, or None if the server could not parse its URI."""
     possible: tuple[str, ...]
-    """Names of the FlowSchemas that the request may get, in matching order. Empty if the server does not classify the request."""
+    """Names of the FlowSchemas that may capture the request, depending on its user, in matching order. Empty if the server does not
+    classify the request."""
     disagreements: tuple[str, ...]
     """Clauses about logged facts that contradict the configuration. Empty if no contradiction is certain without the user."""
 
     @property
     def flow_schema(self) -> str | None:
-        """The FlowSchema of the request if it is the same for all users, or None."""
+        """The name of the FlowSchema that captures the request if it is the same for all users, else None."""
         return self.possible[0] if len(self.possible) == 1 else None
 
 
@@ -123,8 +124,8 @@ class LoggedComparer:
 
 
 def _note(schema: str) -> str:
-    """Return a clause that explains why a request is at catch-all, or an empty string for another FlowSchema.
+    """Return a clause that explains why the log may contain the FlowSchema `catch-all`, or "" for all other FlowSchemas.
 
-    Recordings show that a server uses catch-all until it has read its configuration.
+    Recordings of kube-apiserver show that it uses `catch-all` until it has read its configuration.
     """
     return ", unless the server had just started and not read its configuration" if schema == CATCH_ALL else ""

@@ -37,7 +37,7 @@ MAX_NAMED_CLUSTERS = 20
 class ClusterSettings(NamedTuple):
     """A cluster of a project. If a value is None, the cluster uses the value of the project.
 
-    The objects of a cluster come from its `paths`, from its `kustomize` or from its `render`. The other two are empty.
+    Exactly one of `paths`, `kustomize` and `render` is set. It is the source of the objects of the cluster.
     """
 
     name: str
@@ -48,7 +48,7 @@ class ClusterSettings(NamedTuple):
     kubernetes: Release | None = None
     server_concurrency: int | None = None
     complete: bool | None = None
-    """Whether the objects of the cluster and those of `context` are its complete configuration."""
+    """Whether the objects of the cluster and of `context` are the complete configuration of the cluster."""
     kustomize: str | None = None
     """Directory of the kustomization that builds the objects of the cluster, relative to the current directory."""
     render: tuple[str, ...] = ()
@@ -74,7 +74,7 @@ class ClusterSettings(NamedTuple):
 
 
 def find_cluster(settings: Settings, name: str) -> ClusterSettings:
-    """Return the cluster with this name. Raises UserError, with the names of the clusters, for an unknown name."""
+    """Return the cluster with this name. If the name is unknown, raise UserError with the names of the clusters."""
     for cluster in settings.cluster:
         if cluster.name == name:
             return cluster
@@ -90,9 +90,10 @@ def find_cluster(settings: Settings, name: str) -> ClusterSettings:
 
 
 def apply_cluster(settings: Settings, cluster: ClusterSettings) -> Settings:
-    """Return the settings that apply in a cluster. Options of the command line take precedence over both tables.
+    """Return the settings that apply in a cluster.
 
-    `--context` adds manifests to the context of the cluster.
+    Options of the command line take precedence over the table of the cluster, which takes precedence over the settings of the
+    project. The option `--context` adds manifests to the context of the cluster.
     """
     values: dict[str, Any] = {
         field: value
@@ -141,7 +142,7 @@ def _parse_cluster(table: dict[str, Any], place: str, directory: str) -> Cluster
 
 
 def _parse_paths(value: object, place: str, directory: str) -> tuple[str, ...]:
-    """Return the paths of a cluster, relative to the current directory. Missing paths are reported when they are read.
+    """Return the paths of a cluster, relative to the current directory. Reading a missing path later reports an error.
 
     Only paths in the project are allowed, because the settings may come from an untrusted repository.
     """
@@ -151,7 +152,7 @@ def _parse_paths(value: object, place: str, directory: str) -> tuple[str, ...]:
     projects = find_projects(directory)
     paths = []
     for written in written_paths:
-        path = os.path.relpath(resolve_path(written, directory))  # findings show the shortest names
+        path = os.path.relpath(resolve_path(written, directory))  # shorten the path, because findings show it
         if "\0" in path or not is_below(os.path.realpath(path), projects):
             raise UserError(f"{place}: {quote(written)} is outside the project.")
         if path == "-" or (os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path))):
@@ -168,7 +169,7 @@ def _parse_members(value: object, place: str, directory: str) -> tuple[str, ...]
 
 
 def _parse_kustomize(value: object, place: str, directory: str) -> str:
-    """Return the directory of a kustomization, restricted like `paths`. The build reports a missing directory."""
+    """Return the directory of a kustomization. It must be in the project, like `paths`. Building a missing directory fails later."""
     if not isinstance(value, str) or not value:
         raise UserError(f'{place}: expected a directory with a kustomization, such as "overlays/prod".')
     (path,) = _parse_paths([value], place, directory)
@@ -180,7 +181,7 @@ def _parse_kustomize(value: object, place: str, directory: str) -> str:
 def _parse_render(value: object, place: str, _directory: str) -> tuple[str, ...]:
     """Return a command as a list of arguments, because no shell runs the command."""
     if isinstance(value, str):
-        import json  # only errors need it
+        import json  # imported for errors only
 
         raise UserError(
             f"{place}: expected a list of words, because no shell runs the command: {json.dumps(value.split())}."

@@ -42,13 +42,13 @@ def find_git_root(directory: str) -> str | None:
 def _has_apflint_table(path: str) -> bool:
     """Return whether a pyproject.toml has a table `[tool.apflint]`.
 
-    Files that do not mention the table are not parsed. Invalid or large files that may have the table return True, so
-    that reading the settings reports the error.
+    A file that does not mention the table is not parsed. If a file mentions the table, but is invalid or too large, return True,
+    so that reading the settings reports the error.
     """
     try:
         data = read_at_most(path, MAX_PYPROJECT_BYTES)
     except (OSError, UserError):
-        return False  # an unreadable file of another tool
+        return False  # the file cannot be read, and probably has no settings of apflint
     if data is not None and not _TABLE.search(data):
         return False
     if data is None or len(data) > MAX_SETTINGS_BYTES:

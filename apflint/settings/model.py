@@ -71,7 +71,7 @@ class Settings(NamedTuple):
         from apflint.effective_configuration import Assumptions
         from apflint.engine import Options
 
-        # A severity in the settings also enables a rule that is off by default.
+        # If the settings contain a severity for a rule that is off by default, this also enables the rule.
         with_severity = (RuleSelector(rule, (rule,)) for rule, level in self.severity.items() if level != "off")
         rules = select_rules(
             self.select,
@@ -100,7 +100,7 @@ class Settings(NamedTuple):
         any_file = PathMatcher(Patterns(tuple(self.per_file_ignores), directory))
         matchers = [(PathMatcher(Patterns((glob,), directory)), rules) for glob, rules in self.per_file_ignores.items()]
 
-        @cache  # a file may have thousands of findings
+        @cache  # a file may have thousands of findings, which have equal results
         def ignored_rules(file: str) -> frozenset[str]:
             if not any_file.matches_or_parent(file):
                 return frozenset()
@@ -116,4 +116,4 @@ class Settings(NamedTuple):
 
 
 KEYS = {field.replace("_", "-"): field for field in Settings._fields if field not in ("path", "origins")}
-"""Field of `Settings` for each key of a settings file, such as `extend_select` for `extend-select`."""
+"""Keys of a settings file, with the field of `Settings` for each key: `{"extend-select": "extend_select", ...}`."""

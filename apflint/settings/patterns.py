@@ -39,9 +39,9 @@ class _Glob(NamedTuple):
 class PathMatcher:
     """Matches paths against patterns. Paths are relative to the current directory.
 
-    `*` also matches slashes. A pattern without a slash matches the last part of a path. `**/` at the start of a pattern
-    matches any depth. A pattern that matches a directory also matches everything below it (`matches_or_parent`). Both methods raise
-    UserError if comparing all paths exceeds `MAX_PATTERN_WORK`.
+    `*` also matches slashes. A pattern without a slash matches the last part of a path. `**/` at the start of a pattern matches
+    any number of directories. For `matches_or_parent`, a pattern that matches a directory also matches everything below it. Both
+    methods raise UserError if comparing all paths exceeds `MAX_PATTERN_WORK`.
     """
 
     def __init__(self, patterns: Patterns) -> None:
@@ -52,7 +52,7 @@ class PathMatcher:
         for glob in patterns.globs:
             pattern = glob.removeprefix("./").rstrip("/").removesuffix("/**") or glob
             (paths if "/" in pattern else names).append(pattern)
-            if pattern.startswith("**/"):  # `**/` also matches no directory
+            if pattern.startswith("**/"):  # `**/` also matches zero directories, so `**/x` matches `x`
                 rest = pattern[3:]
                 (paths if "/" in rest else names).append(rest)
         self._paths = [_Glob.parse(pattern) for pattern in paths]
@@ -63,7 +63,8 @@ class PathMatcher:
     def matches(self, path: str) -> bool:
         """Return whether a pattern matches the path itself.
 
-        Directories above the path are not tested, because a walk tests each directory before entering it.
+        Directories above the path are not tested. Use this in a walk of a directory tree, which tests each directory before it
+        reads the directory.
         """
         return self._matches(self._relative(path) if self._is_elsewhere else path)
 

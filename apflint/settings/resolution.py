@@ -18,8 +18,8 @@ def resolve_settings(
 ) -> Settings:
     """Return the effective settings. `command_line` maps fields of `Settings` to values, or to None for absent options.
 
-    `config` is a settings file to use instead of the closest one. With `isolated`, no settings file is used. If the
-    command line has `select`, then `extend_select`, `ignore` and severities `off` of the settings file are ignored.
+    `config` is a settings file to use instead of the closest settings file. If `isolated` is true, no settings file is used. If the
+    command line has `select`, then `extend_select`, `ignore` and severities `off` in the settings file are ignored.
 
     Raises UserError, with file and key, for invalid settings. Raises OSError if the settings file cannot be opened.
     """

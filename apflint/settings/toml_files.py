@@ -41,7 +41,7 @@ def parse_toml(data: bytes) -> dict[str, object]:
         if any(line.count(".") > MAX_SETTINGS_KEY_PARTS for line in unquoted.splitlines()):
             raise UserError(f"a key has more than {MAX_SETTINGS_KEY_PARTS} parts")
         return tomllib.loads(text)
-    except ValueError as error:  # includes bytes that are not UTF-8, and integers with over 4,300 digits
+    except ValueError as error:  # also raised for bytes that are not UTF-8, and for integers with over 4,300 digits
         raise UserError(str(error)) from None
     except RecursionError:
         raise UserError("nested too deeply") from None
@@ -50,8 +50,8 @@ def parse_toml(data: bytes) -> dict[str, object]:
 def read_at_most(path: str, maximum: int, *, is_stream: bool = False) -> bytes | None:
     """Return the bytes of a settings file, or None if the file has more than `maximum` bytes.
 
-    Raises UserError for special files, except pipes if `is_stream` is true. Raises OSError if the file cannot be
-    opened.
+    Raises UserError if the file is not a regular file. If `is_stream` is true, it may also be a pipe. Raises OSError if the file
+    cannot be opened.
     """
     descriptor = os.open(path, _FLAGS if is_stream else _FLAGS | _NON_BLOCKING)
     mode = os.fstat(descriptor).st_mode
@@ -60,6 +60,6 @@ def read_at_most(path: str, maximum: int, *, is_stream: bool = False) -> bytes |
         raise UserError(f"{path}: a settings file must be a regular file.")
     with open(descriptor, "rb") as file:
         data = file.read(maximum + 1)
-    if data is None:  # reading would wait, as for /proc/kmsg
+    if data is None:  # the file, such as /proc/kmsg, has no data now, and reading it would wait
         raise UserError(f"{path}: a settings file must be a regular file.")
     return data if len(data) <= maximum else None

@@ -38,7 +38,7 @@ def _call(parse: Callable[[Any], T], value: object, place: str) -> T:
 
 
 def expect(expected: str, is_valid: Callable[[object], bool]) -> Parser:
-    """Return a parser that returns valid values unchanged. The error message for other values contains `expected`."""
+    """Return a parser that returns valid values unchanged. For invalid values, it raises UserError with `expected` in the message."""
 
     def parse(value: object, place: str, _directory: str) -> Any:
         if not is_valid(value):
@@ -90,9 +90,9 @@ def _parse_table(value: object, place: str) -> dict[str, object]:
 
 
 def parse_severities(value: object, place: str, directory: str) -> dict[str, str]:
-    """Return the severity of each rule in a table of selectors and severities."""
+    """Return the severity of each rule, by rule ID. `value` is a table of severities by selector."""
     severities: dict[str, str] = {}
-    # A longer selector is more specific, so its severity is set later.
+    # A longer selector is more specific. So set its severity later, to replace the severity from a shorter selector.
     for selector, severity in sorted(_parse_table(value, place).items(), key=lambda entry: len(entry[0])):
         chosen: str = _parse_severity(severity, f"{place}.{selector}", directory)
         severities |= dict.fromkeys(_call(parse_selector, selector, f"{place}.{selector}").rules, chosen)
@@ -100,7 +100,7 @@ def parse_severities(value: object, place: str, directory: str) -> dict[str, str
 
 
 def parse_per_file_ignores(value: object, place: str, directory: str) -> dict[str, tuple[str, ...]]:
-    """Return the rules of each pattern in a table of patterns and selectors."""
+    """Return the IDs of the ignored rules, by pattern. `value` is a table of lists of selectors by pattern."""
     table = _parse_table(value, place)
     _check_patterns(table, place)
     return {
@@ -119,7 +119,7 @@ def parse_exclude(value: object, place: str, directory: str) -> Patterns:
 
 
 def _check_patterns(globs: Collection[str], place: str) -> None:
-    """Raise UserError for too many patterns, and for a pattern that is too long."""
+    """Raise UserError if there are too many patterns, or if a pattern is too long."""
     if len(globs) > MAX_PATTERNS:
         raise UserError(f"{place}: {len(globs):,} patterns, but at most {MAX_PATTERNS:,} are allowed.")
     if too_long := next((glob for glob in globs if len(glob) > MAX_PATTERN_LENGTH), None):
@@ -128,11 +128,11 @@ def _check_patterns(globs: Collection[str], place: str) -> None:
 
 
 def parse_context(value: object, place: str, directory: str) -> tuple[str, ...]:
-    """Return the paths of `context`, relative to the current directory. A missing file is reported when it is read.
+    """Return the paths of `context`, relative to the current directory. Reading a missing file later reports an error.
 
-    The settings may come from an untrusted repository, so only regular files and directories of the project are
-    allowed. Reading a stream blocks. In the language server, standard input is the connection to the editor. A path
-    such as `/` would read the whole disk, and findings would quote files of the user.
+    The settings may come from an untrusted repository, so only regular files and directories of the project are allowed. Reading
+    a stream could wait forever. In the language server, standard input is the connection to the editor. With a path such as `/`,
+    apflint would read the whole disk, and findings would quote private files of the user.
     """
     listed = parse_strings(value, place, directory)
     if len(listed) > MAX_PATTERNS:
@@ -152,14 +152,14 @@ def parse_context(value: object, place: str, directory: str) -> tuple[str, ...]:
 
 
 def resolve_path(written: str, directory: str) -> str:
-    """Return a path of a settings file in `directory`, relative to the current directory."""
+    """Return a path that is written in a settings file in `directory`. The result is relative to the current directory."""
     return os.path.normpath(os.path.join(os.path.relpath(directory), written))
 
 
 def find_projects(directory: str) -> set[str]:
-    """Return the roots of the git repositories of the settings file and of the current directory.
+    """Return the roots of the git repositories that contain `directory` (of the settings file) and the current directory.
 
-    Without a git repository, the directory itself is the root.
+    If a directory is in no git repository, the directory itself is the root.
     """
     return {find_git_root(start) or start for start in (os.path.realpath(directory), os.getcwd())}
 

@@ -28,7 +28,7 @@ _REST_OF_LINE = re.compile(r"[ \t]*(\r\n|\r|\n|\Z)")
 
 
 class SuppressionResult(NamedTuple):
-    """The result of applying suppressions. Problems are pairs of rule ID and `Problem`."""
+    """The result of applying suppressions. A problem is (rule ID, `Problem`)."""
 
     kept: list[tuple[str, Problem]]
     """Problems that are not suppressed."""
@@ -47,15 +47,15 @@ def apply_suppressions(
 ) -> SuppressionResult:
     """Remove suppressed problems, and report problems with the suppressions themselves.
 
-    `rules` are the rules that run, and `complete` are the rules that found all of their problems. A suppression of a
-    rule outside `complete` is never reported as unused, because another run may need it. The report shows at most
-    `max_findings_per_rule` findings of each rule and file, so further problems get no fix.
+    `rules` are the rules that run, and `complete` are the rules that found all of their problems. A suppression of a rule that is
+    not in `complete` is never reported as unused, because another run may need it. The report shows at most
+    `max_findings_per_rule` findings of each rule and file, so no fix is computed for further problems.
     """
     about: list[tuple[str, Problem]] = []
     index = _Index(problems)
     suppressed: set[int] = set()
     unused: list[Suppression] = []
-    has_effect: dict[tuple[object, ...], bool] = {}  # cached: thousands of comments may precede one node
+    has_effect: dict[tuple[object, ...], bool] = {}  # a cache, because thousands of comments may precede one node
     for part in loaded:
         suppressions, invalid = parse_suppressions(part)
         about += ((INVALID, problem) for problem in invalid)
@@ -111,7 +111,7 @@ class _Index:
 
 
 def _report_unused(suppressions: Iterable[Suppression], max_findings_per_rule: int) -> Iterator[Problem]:
-    # Rules of the same comment are grouped: if all of them are unused, the whole comment is removed.
+    # Group the rules of each comment, because the fix removes the whole comment if all of its rules are unused.
     together: defaultdict[tuple[Source, SuppressionComment | Suppression], list[Suppression]] = defaultdict(list)
     for suppression in suppressions:
         together[suppression.place.source, suppression.comment or suppression].append(suppression)
@@ -145,11 +145,14 @@ def _remove(suppressions: Sequence[Suppression]) -> Fix:
 
 
 def _remove_comment(source: Source, start: int, end: int) -> Edit:
-    """Return the edit that removes the line of a comment, or the comment and the spaces before it if the line has other text."""
+    """Return the edit that removes the whole line of a comment.
+
+    If the line contains other text, remove only the comment and the spaces before it.
+    """
     text, line = source.text, source.line_starts[source.position(start)[0] - 1]
     before = text[line:start].rstrip(" \t")
     rest = _REST_OF_LINE.match(text, end)
-    if rest is None:  # the line ends with a line end of YAML 1.1 only
+    if rest is None:  # the line ends with a character that is a line end in YAML 1.1, but not in YAML 1.2
         return Edit(line + len(before), end, "")
     return Edit(line + len(before), rest.start(1), "") if before else Edit(line, rest.end(), "")
 
@@ -157,7 +160,8 @@ def _remove_comment(source: Source, start: int, end: int) -> Edit:
 def _remove_rules(rules: Ranges, unused: Collection[tuple[int, int]]) -> Iterator[Edit]:
     """Yield edits that remove unused rules and their commas from a comment.
 
-    An edit ends at the start of the next rule. After the last remaining rule, one edit removes the rest.
+    An edit removes the text from an unused rule to the start of the next rule. If all rules after the last remaining rule are
+    unused, one edit removes all of them.
     """
     last = max(rule for rule in rules if rule not in unused)
     for rule, following in pairwise(rules):

@@ -54,7 +54,7 @@ class Suppression(NamedTuple):
     rule: str | None
     """ID of the rule, or None if the suppression is invalid."""
     written: str
-    """The rule as the user wrote it (empty if missing in an annotation), or the text of an invalid comment."""
+    """The rule as the user wrote it, or the text of an invalid comment. Empty for an annotation without a rule."""
     place: Location
     """Position of the annotation, of the rule in a comment, or of an invalid comment."""
     has_reason: bool = False
@@ -83,7 +83,7 @@ def parse_suppressions(loaded: Loaded) -> tuple[list[Suppression], list[Problem]
             break
         if suppression.rule is not None:
             suppressions.append(suppression)
-        else:  # no suggestion, which takes 0.1 ms, for problems that are only counted
+        else:  # a suggestion takes 0.1 ms, so problems that the report only counts get none
             problems.append(_describe_invalid(suppression, suggest=len(problems) < MAX_FINDINGS_PER_RULE))
     return suppressions, problems
 
@@ -121,15 +121,15 @@ def _parse_comments(source: Source) -> Iterator[Suppression]:
 
 
 def _find_files(text: str) -> list[tuple[int, Ranges]]:
-    """Return the start offset of each file in a text, and the ranges of offsets that the file covers, sorted by start.
+    """Return (start offset, ranges of offsets) of each file in a text, sorted by start.
 
-    The whole text counts as a file. Its start is -1, so that it comes first. In the output of Helm, each template also
-    counts as a file.
+    The whole text counts as a file. Its start is -1, so that it comes first. In the output of `helm template`, each template also
+    counts as a file, which can have several ranges.
     """
     files: list[tuple[int, Ranges]] = [(-1, ((0, len(text) + 1),))]
     templates = find_helm_templates(text) if "# Source: " in text else {}
     for parts in templates.values():
-        # A missing value is reported after the end of the text, so the last range includes this position.
+        # The position of a missing value can be the end of the text. So if a range ends there, it includes this position.
         ranges = tuple((start, end + (end == len(text))) for start, end in parts)
         files += ((start, ranges) for start, _ in parts)
     return sorted(files)
@@ -169,9 +169,9 @@ def _describe_invalid_comment(text: str, place: Location, *, suggest: bool) -> P
 
 
 def _find_intended_rule(written: str) -> str | None:
-    """Return the ID or name of the rule that is intended by a misspelled rule, or None if the intention is unclear.
+    """Return the ID or name of the rule that a misspelled rule certainly stands for, or None if no rule is certain.
 
-    Only the letters of an id may be misspelled, because a wrong number may be the id of another rule.
+    In an ID, only the letters may be misspelled, because an ID with a wrong number may be the ID of another rule.
     """
     if match := _ID.fullmatch(written):
         return f"APF{match[1]}" if f"APF{match[1]}" in rule_catalogue.list_ids() else None

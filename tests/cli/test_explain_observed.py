@@ -128,7 +128,7 @@ def test_level_that_the_server_does_not_have(tmp_path: Path, capsys: pytest.Capt
 def test_level_that_a_part_of_the_metrics_does_not_show(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "m").write_text('apiserver_flowcontrol_nominal_limit_seats{priority_level="other"} 1\n', "utf-8")
     assert run(["explain", *ALICE, *OBJECTS, "--metrics", str(tmp_path / "m")]) == 0
-    assert "The files do not show the priority level." in capsys.readouterr().out
+    assert "The metrics and dumps do not contain the priority level." in capsys.readouterr().out
 
 
 def test_waiting_requests_that_the_metrics_do_not_show(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

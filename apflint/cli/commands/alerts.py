@@ -89,7 +89,7 @@ def alerts(
     def find_answer(configuration: EffectiveConfiguration) -> Answer:
         effective = configuration.effective
         source = Queries(effective.release, tuple(map(str, matchers)), label)
-        # The notes become comments, because readers of the file do not see standard error.
+        # Write the notes as comments, too, because people who read the file later do not see standard error.
         comments = [f"Configuration: {configuration.description}", *configuration.notes]
         comments += [
             f'No alert about rejections and waits of "{name}": it contains a single client, and cannot borrow seats.'
@@ -109,7 +109,10 @@ def alerts(
 
 
 def _check_test_options(tests: str, output_format: str) -> None:
-    """Raise UserError for a test file whose name does not identify the rule file, or for an output that promtool cannot read."""
+    """Raise UserError if the name of the test file does not determine the name of the rule file.
+
+    Also raise UserError if the output format is one that promtool cannot read.
+    """
     from apflint.monitoring.alert_tests import SUFFIX
 
     if output_format != "rules":

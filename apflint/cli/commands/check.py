@@ -165,7 +165,7 @@ def check(
     if statistics and output.format not in ("text", "concise"):
         raise UserError(f"--statistics requires --format text or concise, and the format is {output.format}")
     _reject_conflicts({"--write-baseline": write_baseline, "--fix": fix, "--diff": diff, "--report": bool(report)})
-    # With some clusters only, the baseline would lose the entries of all other clusters.
+    # If only some clusters were checked, the baseline would lose the entries of all other clusters.
     _reject_conflicts({"--write-baseline": write_baseline, "--cluster": bool(words.clusters)})
     options.reject_combinations(
         {"--live": words.is_live, "git:REVISION": words.revisions, "--kustomize": words.kustomizations},
@@ -212,7 +212,7 @@ def _check(inputs: Inputs, get_options: Callable[[], Options]) -> tuple[Report, 
     from apflint.sources.baseline_file import hide_known_findings
 
     compared = hide_known_findings(report, baseline, inputs.request.paths, get_options())
-    # With named clusters, the entries may be findings of other clusters.
+    # With --cluster, entries without a finding may belong to clusters that are not checked, so they are not reported.
     if not compared.stale or inputs.request.parsed.clusters:
         return compared.report, ()
     stale = compared.stale
@@ -227,7 +227,7 @@ def _check(inputs: Inputs, get_options: Callable[[], Options]) -> tuple[Report, 
 
 
 def _write_baseline(request: InputRequest, chosen: Options) -> int:
-    """Write all findings to the baseline file. If an input is unreadable, write nothing, to keep the entries of the input."""
+    """Write all findings to the baseline file. If an input is unreadable, write nothing, because its entries would be lost."""
     from apflint.sources.baseline_file import read_previous_baseline, write_baseline
 
     path = request.baseline
@@ -248,6 +248,6 @@ def _write_baseline(request: InputRequest, chosen: Options) -> int:
 
 
 def _suggest_live() -> None:
-    """Print a hint on a terminal if the user ran `kubectl apflint check` without a path: how to check the running cluster."""
+    """Print how to check the running cluster, if `kubectl apflint check` runs without a path on a terminal."""
     if is_kubectl_plugin() and sys.stderr.isatty():
         print_note("to check the objects of the running cluster instead of files: kubectl apflint check --live")

@@ -172,7 +172,7 @@ class _Observed(NamedTuple):
     objects: Effective | None = None
     """The objects of the running cluster, or None if they are unknown."""
     coverage: tuple[str, ...] = ()
-    """Sentences about API servers that were not asked."""
+    """Sentences about API servers whose metrics were not read."""
     notes: tuple[str, ...] = ()
     reading: PrometheusReading | None = None
     """The data that was read from Prometheus, or None without --prometheus."""
@@ -180,7 +180,7 @@ class _Observed(NamedTuple):
 
 def _answer(question: _Question, observed: _Observed) -> Answer:
     """Return the report about API servers."""
-    if not observed.servers:  # with --watch, no server may answer for a time
+    if not observed.servers:  # possible with --watch, while no server answers
         return Answer("No API server answers.\n", errors=observed.notes)
     settings, output_format, current = question.settings, question.output_format, observed.objects
     release = settings.kubernetes if "kubernetes" in settings.origins else current.release if current else None
@@ -208,14 +208,14 @@ def _answer(question: _Question, observed: _Observed) -> Answer:
     reading = observed.reading
     text = _render(states, report, conclusion, output_format, how, description, reading, is_selected=is_selected)
     status = exit_code_of(report, Output(output_format, settings.fail_on, exit_zero=question.exit_zero))
-    # Some causes have no finding: those about storage, lists and differences between servers.
+    # Causes about storage, lists and differences between servers have no finding. So their warnings also determine the status.
     if conclusion.warnings and settings.fail_on in ("warning", "info") and not question.exit_zero:
         status = ExitCode.FINDINGS
     return Answer(text, tuple(notes), status=status)
 
 
 def _diagnose_live(question: _Question, kubectl: KubectlOptions, watch: float | None) -> int:
-    """Report on all API servers that answer, once, or on a terminal with --watch until Ctrl-C."""
+    """Print one report about all API servers that answer. With --watch on a terminal, repeat it until the user presses Ctrl-C."""
     from apflint.sources.live_servers import read_live_servers, watch_live_servers
 
     if watch is not None and question.output_format == "text" and sys.stdout.isatty():
@@ -237,7 +237,7 @@ def _diagnose_live(question: _Question, kubectl: KubectlOptions, watch: float | 
 
 
 def _apply_cluster(settings: Settings, name: str) -> Settings:
-    """Return the settings for a cluster. The cluster's release and seats count as set by the user."""
+    """Return the settings with the release and the seats of a cluster, marked as values that the user has set."""
     cluster = find_cluster(settings, name)
     origins = {field: name for field in ("kubernetes", "server_concurrency") if getattr(cluster, field) is not None}
     return apply_cluster(settings, cluster)._replace(origins={**origins, **settings.origins})

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 REQUEST = "Request"
 HttpMethod = Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"]
 _MAX_PRINTED_ERRORS = 10
-"""Maximum number of rejected input lines whose errors are printed. All others are only counted."""
+"""Maximum number of rejected input lines whose errors are printed. Further rejected lines are only counted."""
 
 
 @command(
@@ -155,7 +155,8 @@ def explain(
     given = [source for source, is_given in ways.items() if is_given]
     if len(given) > 1:
         raise UserError(f"{given[0]} and {given[1]} cannot be combined: name one request")
-    if not given and not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):  # None if closed
+    # `sys.stdin` is None if standard input is closed.
+    if not given and not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
         raise UserError("no request given. For example: apflint explain list pods -n team-a --as alice")
     selected = sources.select()
     options.reject_combinations(
@@ -242,14 +243,17 @@ def _explain_in_clusters(request: Request, selected: InputRequest, how: Style, *
             (configuration, Explainer(configuration.effective).explain(request, reasons=is_json))
             for configuration in configurations
         ]
-    # Clusters share files, so print equal notes only once.
+    # Clusters can share files, which then have equal notes. Print these only once.
     notes = tuple(dict.fromkeys(note for configuration in configurations for note in configuration.notes))
     text = to_json(clusters_json(explanations), 2) if is_json else render_text(report_clusters(explanations), how)
     return show(Answer(text, notes))
 
 
 def _parse_request(arguments: RequestArguments) -> Request:
-    """Return the request. Raises UserError with a single message if the request is invalid or the user is missing, or both."""
+    """Return the request. Raises UserError if the request is invalid or the user is missing.
+
+    If both are true, the message is about both.
+    """
     if arguments.words and re.fullmatch(r"APF\d{3}", arguments.words[-1]):
         raise UserError(f'"{arguments.words[-1]}" is a rule, and not a request: see apflint rule {arguments.words[-1]}')
     if arguments.user and not arguments.user.isspace():
@@ -296,7 +300,7 @@ def _print_names(
 def _with_first_line(
     line: str, answers: Iterator[tuple[str, list[tuple[int, str]]]]
 ) -> Iterator[tuple[str, list[tuple[int, str]]]]:
-    """Yield the answers, the first one after `line`."""
+    """Yield the answers. The text of the first answer begins with `line`."""
     for text, errors in answers:
         yield (line + text if text else text), errors
         line = "" if text else line
@@ -324,7 +328,7 @@ def _explain_logged_json(explainer: Explainer, description: str) -> ExplainLogge
 
 
 def _explain_events(explainer: Explainer, path: str, how: Style) -> Iterator[tuple[str, list[tuple[int, str]]]]:
-    """Yield the explanations of `LogExplainer.explain`. Then print the number of lines that are not about requests."""
+    """Yield the items of `LogExplainer.explain`. At the end, print the number of lines that are not about requests."""
     from apflint.output.explain_log import LogExplainer
 
     log = LogExplainer(explainer, how)
@@ -336,19 +340,19 @@ def _explain_events(explainer: Explainer, path: str, how: Style) -> Iterator[tup
 def _print_answers(path: str, answers: Iterator[tuple[str, list[tuple[int, str]]]], *, is_log: bool) -> int:
     """Print the explanations in `answers` as they arrive, then the errors of rejected lines. Return the exit code.
 
-    `answers` yields pairs of text and rejected input lines. A rejected line is a pair of its number and its error. If
-    `is_log` is true, a file without audit events is an error, because it is probably the wrong file.
+    `answers` yields (text, rejected input lines). A rejected line is (line number, error). If `is_log` is true, a file without
+    audit events is an error, because it is probably the wrong file.
     """
     errors: list[tuple[int, str]] = []
     error_count = answered = not_json = unlike = 0
-    gc.disable()  # no garbage: caches have no cycles
+    gc.disable()  # garbage collection would find nothing, because the cached values have no reference cycles
     try:
-        # On a terminal, the printed answers are progress enough.
+        # On a terminal, the answers themselves show the progress.
         with nullcontext(Progress("")) if sys.stdout.isatty() else show_progress("Explaining") as progress:
             for text, new_errors in answers:
                 sys.stdout.write(text)
-                sys.stdout.flush()  # answer requests from a pipe at once
-                # `text` contains lines of JSON (some of which are errors), or a single answer.
+                sys.stdout.flush()  # a program that writes requests to a pipe may wait for each answer
+                # `text` contains answers as lines of JSON (one of them for each new error), or a single answer for people.
                 answered += text.count("\n") - len(new_errors) if text.startswith("{") else bool(text)
                 progress.label = f"Explained {pluralize(answered, 'request')}"
                 errors += new_errors[: _MAX_PRINTED_ERRORS - len(errors)]

@@ -109,7 +109,7 @@ def fix(
 
 
 def fix_and_check(request: InputRequest, chosen: Options, output: Output, *, diff: bool, unsafe: bool) -> int:
-    """Run `check --fix` or `check --diff`. Return the exit code for the findings that are left at the end of the run."""
+    """Run `check --fix` or `check --diff`. Return the exit code for the findings that remain after fixing."""
     if not diff and not {"-", "/dev/stdin"}.isdisjoint(request.paths):
         raise UserError("--fix edits files. For standard input use `apflint fix -`, which prints the result")
 
@@ -147,7 +147,8 @@ class _Outcome(NamedTuple):
 
 def _fix_files(inputs: Inputs, chosen: Options, color: str, *, diff: bool, unsafe: bool) -> _Outcome:
     """Fix findings in memory. Then print the edits, or write the files."""
-    # Findings refer to the text of standard input, not to the templates of a rendered chart.
+    # Without `helm=False`, findings in the output of Helm would refer to the templates of the chart. Fixes need the places in the
+    # text that was read.
     chosen = chosen._replace(max_findings_per_rule=MAX_FIXED_FINDINGS, covered=True, helm=False)
     checker = Checker(inputs, chosen)
     files = {name: inputs.files[name] for name in inputs.reported}
@@ -174,12 +175,13 @@ def _fix_files(inputs: Inputs, chosen: Options, color: str, *, diff: bool, unsaf
 
 
 def _checker(inputs: Inputs, chosen: Options, check_files: Check) -> Check:
-    """Return a function that checks files in memory, and returns a report without the findings in the baseline."""
+    """Return a function that checks files in memory. Its report does not contain the findings that are in the baseline."""
     skipped, is_partial = inputs.skipped, inputs.request.is_partial
 
     def check(contents: Mapping[str, bytes]) -> Report:
         report = check_files(contents)
-        if is_partial:  # other files of the project may disprove a finding
+        # Only a part of the project was read, and the other files may disprove a finding. So do not fix such findings.
+        if is_partial:
             findings = (
                 finding._replace(fix=None) if depends_on_others(finding) else finding for finding in report.findings
             )
@@ -200,7 +202,7 @@ def _render_refusals(outcome: _Outcome, *, diff: bool) -> str:
     current = {} if diff else {identity(finding): finding for finding in outcome.after.findings}
     lines = []
     for finding, reason in sorted(outcome.refused, key=lambda refusal: _order(refusal.finding)):
-        moved = current.get(identity(finding), finding)  # the line number after fixing
+        moved = current.get(identity(finding), finding)  # applied fixes can change the line number of the finding
         remark = f"{_at(moved)}: not fixed: {finding.rule} ({_title(moved)}): {reason}"
         lines.append(f"{sanitize_path(remark)}\n")
     return "".join(lines)

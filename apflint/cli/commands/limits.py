@@ -67,7 +67,7 @@ def limits(
 
 
 def _find_shares(want: list[str], output_format: str, how: Style, configuration: EffectiveConfiguration) -> Answer:
-    """Return the report for --want. Raises UserError for invalid values, and if no shares give the wanted seats."""
+    """Return the report for --want. Raises UserError if a value is invalid, or if no shares give the wanted seats."""
     from apflint.output.wanted_seats import report_wanted_seats, wanted_seats_json
     from apflint.wanted_seats import find_wanted_seats, parse_wanted
 

@@ -100,7 +100,7 @@ def migrate(
         target_releases = (settings.kubernetes,)
         clusters = _list_clusters(settings) if kubernetes is None else []
     default = choose_target(version, target_releases)
-    # Each file is migrated independently of other files, so clusters and context do not matter.
+    # Each file is migrated independently of all other files. So read the files without the clusters and context of the settings.
     own = settings._replace(cluster=(), context=())
     request = InputRequest(words, own, "migrate", force_exclude=force_exclude)
 
@@ -140,7 +140,7 @@ def migrate(
 
 
 def _list_clusters(settings: Settings) -> list[_Cluster]:
-    """Return a release and real paths for each cluster in the settings."""
+    """Return the release and the real paths of each cluster in the settings."""
     applied = [(cluster, apply_cluster(settings, cluster)) for cluster in settings.cluster]
     return [
         (
@@ -152,7 +152,7 @@ def _list_clusters(settings: Settings) -> list[_Cluster]:
 
 
 def _choose_for_clusters(file: InputFile, clusters: Iterable[_Cluster]) -> MigrationTarget | None:
-    """Return the target for the releases of all clusters that contain a file, or None if no cluster contains the file.
+    """Return a target version that fits the releases of all clusters that contain a file. Return None if no cluster contains it.
 
     Raises UserError if no version is served by all of these releases.
     """
@@ -164,7 +164,7 @@ def _choose_for_clusters(file: InputFile, clusters: Iterable[_Cluster]) -> Migra
 def _migrate_file(
     file: InputFile, target: MigrationTarget, named: tuple[str, ...], color: str, *, accept_changes: bool, diff: bool
 ) -> tuple[ExitCode, int]:
-    """Migrate a file, and print or write the result. Return the exit code and the number of migrated objects."""
+    """Migrate a file, and print or write the result. Return (exit code, number of migrated objects)."""
     try:
         text, encoding = decode(file.data)
     except UnicodeDecodeError:

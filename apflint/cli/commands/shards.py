@@ -152,7 +152,7 @@ def _complete(queues: int | None, hand_size: int | None) -> tuple[int, int]:
 
 
 def _pair_of_flow_schema(name: str, distinguisher: str, known: Effective) -> tuple[int, int]:
-    """Return the queues and the hand size of the priority level that a FlowSchema references.
+    """Return (queues, hand size) of the priority level that a FlowSchema references.
 
     Raises UserError if the FlowSchema or the priority level does not exist, or if the priority level has no queues.
     """

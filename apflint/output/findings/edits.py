@@ -21,14 +21,15 @@ class EditLocator:
         self._neighbors_left: int = MAX_EDIT_NEIGHBORS
 
     def locate(self, finding: Finding) -> list[tuple[Span, str]] | None:
-        """Return pairs of the span to replace in the finding's file and the new text.
+        """Return (span to replace in the file of the finding, new text) for each edit of the fix.
 
         Return None if the file cannot be edited, or if the limits for the report are exceeded.
         """
         source = finding.document.source if finding.document else self._sources.get(finding.file)
         if source is None:
             return None
-        if "&" in source.text:  # with a YAML anchor, edits are verified by parsing the text again
+        # The text may contain a YAML anchor. Edits are then verified by parsing the text again, which takes time.
+        if "&" in source.text:
             self._characters_left -= len(source.text)
         self._neighbors_left -= _count_neighbors(finding)
         if self._characters_left < 0 or self._neighbors_left < 0:
@@ -44,7 +45,7 @@ class EditLocator:
 
 
 def _count_neighbors(finding: Finding) -> int:
-    """Return the number of siblings of the entries that a fix edits: removal compares an entry with all its siblings."""
+    """Return the number of siblings of the entries that a fix edits. Time grows with it, because a removal reads all siblings."""
     if finding.document is None or finding.fix is None:
         return 0
     owners = (finding.document.at(*operation.path[:-1]) for operation in finding.fix.operations)

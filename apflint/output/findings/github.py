@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from apflint.output.console import Style
 
 _COMMANDS = {"error": "error", "warning": "warning", "info": "notice"}
-# Characters that must be escaped in a message and in a property (actions/runner, `ActionCommand`).
+# Escapes for the message and for the properties of a workflow command (actions/runner, `ActionCommand`).
 _MESSAGE_ESCAPES = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 _PROPERTY_ESCAPES = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"})
 
@@ -34,7 +34,7 @@ def _command(finding: Finding) -> str:
         "line": str(span.line),
         "endLine": str(span.end_line),
     }
-    if span.line == span.end_line:  # GitHub supports columns only within one line
+    if span.line == span.end_line:  # GitHub accepts columns only for an annotation of a single line
         properties |= {"col": str(span.column), "endColumn": str(span.end_column)}
     listed = ",".join(f"{key}={sanitize(value).translate(_PROPERTY_ESCAPES)}" for key, value in properties.items())
     message = sanitize(describe_in_one_line(finding)).translate(_MESSAGE_ESCAPES)

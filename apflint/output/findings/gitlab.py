@@ -24,7 +24,7 @@ def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for
     for finding in report.findings:
         identity = _identify(finding)
         counts[identity] += 1
-        # GitLab keeps only one finding for each fingerprint, so a count distinguishes equal findings.
+        # If several findings have equal fingerprints, GitLab keeps only one of them. So a count makes fingerprints different.
         fingerprint = sha256(f"{identity} {counts[identity]}".encode()).hexdigest()
         entries.append(sanitize_json(json.dumps(_entry(finding, fingerprint))))
     return "[" + ",".join(f"\n{entry}" for entry in entries) + ("\n]\n" if entries else "]\n")
@@ -44,7 +44,7 @@ def _entry(finding: Finding, fingerprint: str) -> dict[str, Any]:
 
 
 def _path(file: str) -> str:
-    """Return the exact path, so that GitLab finds the file. Only a path that is not valid UTF-8 is sanitized."""
+    """Return the path without change, so that GitLab finds the file. Sanitize it only if it is not valid UTF-8."""
     path = relative_to_checkout(file)
     try:
         path.encode()
@@ -61,7 +61,7 @@ def _severity(finding: Finding) -> str:
 
 
 def _identify(finding: Finding) -> str:
-    """Return the identity of a finding. It excludes line numbers, which change when lines above are added."""
+    """Return a string that identifies a finding. It has no line number, which changes when lines are added above the finding."""
     place = finding.object
     named = None if place is None else [place.api_version, place.kind, place.name]
     return json.dumps([finding.rule, relative_to_checkout(finding.file), named, finding.field, finding.message])

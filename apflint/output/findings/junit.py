@@ -1,7 +1,7 @@
 """Findings as JUnit XML. Each file is a test suite, and each finding is a failed test case of the suite.
 
-A file without findings has one passed test case. The name of a test case contains the place, because `junit-10.xsd` of
-Jenkins' xUnit plugin does not allow `file` and `line` there.
+A file without findings has one passed test case. The name of a test case contains the file and line, because `junit-10.xsd` of
+Jenkins' xUnit plugin does not allow the attributes `file` and `line`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for
 
 
 def _to_case(finding: Finding) -> JUnitCase:
-    """Return a case with all details of a finding, which CI systems show when a test is opened."""
+    """Return a test case with all details of a finding. CI systems show the details when a user opens the test case."""
     place, span, rule = finding.object, finding.span, f"{finding.rule} {finding.name}"
     lines = [f"{sanitize_path(finding.file)}:{span.line}:{span.column}: {finding.severity} {rule}", finding.message]
     if place is not None:

@@ -7,7 +7,7 @@ recognizes an alert no matter whether apflint or the action that uploads the rep
   one unit 0xFFFF and enough zeros are added.
 - The 100 units from the start of a line, including units of the next lines, are the digits of a number to the base 37.
   The hash of the line is this number modulo 2^64, in hexadecimal, without leading zeros.
-- After the hash come a colon and a count: the number of lines with this hash, up to and including the line.
+- After the hash come a colon and a count: the number of lines with this hash, from the start of the text to this line.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SPACES = str.maketrans("", "", " \t")
 def hash_lines(text: str, lines: Collection[int]) -> dict[int, str]:
     """Return the hash of each line whose number (from 1) is in `lines`. Numbers after the last line are omitted.
 
-    The count compares the 100 units of lines. Only the lines in `lines` need to be hashed.
+    To count the lines with the same hash, the function compares their 100 units. So it only computes the hashes of `lines`.
     """
     units = _to_code_units(re.sub("\r\n?", "\n", text).translate(_SPACES)) + "\uffff"
     starts = [0, *(match.end() for match in re.finditer("\n", units))]

@@ -22,13 +22,15 @@ _REASONS = {
     "FieldValueTooMany": "Too many",
     "BadRequest": "decoding error (BadRequest)",
 }
-"""Reasons as users see them. Source: apimachinery, pkg/util/validation/field/errors.go, `ErrorType.String`."""
+"""Text for each reason of a rejection, as the server's error messages write it. Source: apimachinery,
+pkg/util/validation/field/errors.go, `ErrorType.String`."""
 
 
 def list_notes(finding: Finding) -> list[str]:
     """Return the notes to print.
 
-    They are the API server's rejection, the notes of the check, the clusters, and the count of unreported findings.
+    The notes are about: the rejection by the API server, the explanations of the check, the clusters that have the finding, and
+    the number of unreported findings of the rule.
     """
     notes = list(finding.notes)
     if finding.apiserver is not None and finding.is_rejected:
@@ -72,7 +74,7 @@ def describe_unreported(finding: Finding) -> str | None:
 def describe_in_one_line(finding: Finding) -> str:
     """Return the message and the help, for formats with a single string for each finding.
 
-    Help text after a colon, such as lines to copy, is omitted.
+    If the help has several lines, such as lines to copy, the lines after the colon are omitted.
     """
     help_ = (finding.help or "").partition(":\n")[0]
     text = f"{finding.message} (help: {help_})" if help_ else finding.message

@@ -34,8 +34,8 @@ MAX_RESULTS = 25_000
 """Maximum number of results in a run. GitHub rejects larger runs ("SARIF results exceed one or more limits")."""
 
 LEVELS = {"error": "error", "warning": "warning", "info": "note", "off": "note"}
-# Certainty that a finding is a problem. Errors follow from the behavior of the server or from a proof. Warnings depend
-# on the rest of the cluster. Information is advice.
+# `precision` in SARIF: how certain a finding is a problem. Errors follow from the behavior of the server or from a proof.
+# Whether a warning is a problem depends on objects that apflint does not know. Findings of severity info are advice.
 _PRECISIONS = {"error": "very-high", "warning": "high", "info": "medium", "off": "medium"}
 _PROBLEMS = {"error": "error", "warning": "warning", "info": "recommendation", "off": "recommendation"}
 
@@ -51,7 +51,7 @@ def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for
             "driver": {
                 "name": "apflint",
                 "informationUri": HOME,
-                "semanticVersion": __version__.replace(".dev", "-dev."),  # Python writes pre-releases in another way
+                "semanticVersion": __version__.replace(".dev", "-dev."),  # as in 1.2.0-dev.3
                 "rules": [_rule(rule_catalogue.read_rule(rule)) for rule in rules],
             }
         },
@@ -118,7 +118,7 @@ def _result(finding: Finding, index: int, hashes: dict[tuple[str, int], str], lo
         result["relatedLocations"] = related
     if finding.clusters:
         result["properties"] = {"clusters": list(finding.clusters)}
-    # The hash depends on the line, so an unreadable file has no hash.
+    # The hash is computed from the text of the line, so findings in unreadable files have no hash.
     if fingerprint := hashes.get((finding.file, finding.span.line)):
         result["partialFingerprints"] = {"primaryLocationLineHash": fingerprint}
     if fix := _fix(finding, locator):
@@ -173,7 +173,7 @@ def locate_artifact(file: str) -> dict[str, str]:
 
 
 def _quote(path: str) -> str:
-    """Return a path as part of a URL. Bytes that are not UTF-8 are percent-encoded without change."""
+    """Return a path as part of a URL. Bytes that are not UTF-8 are kept, and percent-encoded."""
     from urllib.parse import quote  # imported for this format only
 
     try:

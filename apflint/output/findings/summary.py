@@ -29,7 +29,7 @@ _DOCUMENTS = {
     "no Kubernetes object": ("document that is not a Kubernetes object", "documents that are not Kubernetes objects"),
     "other kinds": ("document of another kind", "documents of other kinds"),
 }
-"""Singular and plural of the description of skipped documents, by reason."""
+"""(singular, plural) of the description of skipped documents, by reason."""
 _FILES = {
     "patch or other input of a kustomization": (
         "patch or other input of a kustomization (check the result: apflint check -k DIR)",
@@ -37,8 +37,8 @@ _FILES = {
     ),
     "context": ("file of the context", "files of the context"),
     "input of a rendered cluster": (
-        "manifest that a cluster of the settings renders (the rendered objects are checked instead)",
-        "manifests that clusters of the settings render (the rendered objects are checked instead)",
+        "input file of a rendered cluster in apflint.toml (the rendered objects are checked instead)",
+        "input files of rendered clusters in apflint.toml (the rendered objects are checked instead)",
     ),
     "outside the selected clusters": ("file outside the selected clusters", "files outside the selected clusters"),
     "upper-case suffix, which kubectl does not read": (
@@ -48,9 +48,9 @@ _FILES = {
     "hidden directory": ("hidden directory", "hidden directories"),
     "directory of installed packages": ("directory of installed packages", "directories of installed packages"),
 }
-"""Singular and plural of the description of skipped files and directories, by reason."""
+"""(singular, plural) of the description of skipped files and directories, by reason."""
 _UNREPORTED = {"context", "outside the selected clusters"}
-"""Reasons for which skipped files are not reported: these files are not among the checked manifests."""
+"""If files are skipped for one of these reasons, the summary does not mention them: the user did not ask to check them."""
 _VERBOSE_ONLY = ("hidden directory", "directory of installed packages")
 """Reasons that are only printed with `-v`, because users do not expect apflint to read these directories."""
 
@@ -72,7 +72,7 @@ def render_summary(report: Report, style: Style, *, fixes: str = "apflint fix") 
         lines.append(hint)
     by_reason: dict[str, list[SkippedDocuments]] = {reason: [] for reason in (*_DOCUMENTS, *_FILES)}
     for skipped in report.skipped:
-        # Such a reason contains the kind (`Pod objects`). Count all kinds together.
+        # The reason of documents of other kinds contains the kind (`Pod objects`). Count the documents of all kinds together.
         reason = "other kinds" if skipped.reason.endswith(" objects") else skipped.reason
         by_reason.setdefault(reason, []).append(skipped)
     for reason, group in by_reason.items():

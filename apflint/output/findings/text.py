@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 
 def render(report: Report, style: Style) -> str:
-    """Render the findings or, if `style.statistics` is true, their number by rule. Add a summary unless `style` is quiet."""
+    """Render the findings. If `style.statistics` is true, render the number of findings of each rule instead.
+
+    Add a summary, unless `style.quiet` is true.
+    """
     if style.statistics:
         blocks = [table] if (table := render_statistics(report, style)) else []
     else:

@@ -84,7 +84,7 @@ def report_comparison(comparison: ReplayComparison, sides: Sides) -> Iterator[Bl
     yield from explain_numbers(
         [
             "The durations are those of the log: with other seats, requests would wait less or longer, or be rejected.",
-            *describe_limits_of_log(comparison.new),  # both sides differ only in numbers
+            *describe_limits_of_log(comparison.new),  # for the old side, these sentences differ only in numbers
         ]
     )
 
@@ -216,7 +216,8 @@ def _draw(comparison: ReplayComparison, sides: Sides) -> Iterator[Block]:
     if not comparison.levels:
         return
     yield Heading("Seats in use over time")
-    # If only one release classifies the first or last requests, the sides have different times.
+    # The sides can have different intervals: if only one of the releases classifies watches, the first or last classified
+    # request differs.
     notes = {
         describe_charts(report, report.intervals): side
         for side, report in zip((sides.old, sides.new), (comparison.old, comparison.new), strict=True)

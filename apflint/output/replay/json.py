@@ -1,4 +1,4 @@
-"""The JSON that `apflint replay` prints. Durations are in seconds, and times in RFC 3339."""
+"""The JSON that `apflint replay` prints. Durations are in seconds. Times have the format of RFC 3339."""
 
 from __future__ import annotations
 

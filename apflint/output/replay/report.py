@@ -189,7 +189,7 @@ def _tabulate_seats_in(style: Style, report: ReplayReport) -> Table:
 
 
 def _divide(lists: dict[Column, list[list[tuple[str, str]]]], width: int | None) -> dict[Column, int]:
-    """Return the width of each list in cells. Each list gets the space that the other list does not need."""
+    """Return the width of each list in cells. If a list needs less than half of the width, the other list gets the rest."""
     if width is None:
         return dict.fromkeys(lists, _PIPE_LIST_CELLS)
     first, second = lists
@@ -205,9 +205,9 @@ def _divide(lists: dict[Column, list[list[tuple[str, str]]]], width: int | None)
 
 
 def _fit(items: Sequence[tuple[str, str]], total: int, cells: int) -> str:
-    """Return as many items as fit, followed by the number of omitted items.
+    """Return as many items as fit into `cells`, followed by the number of omitted items.
 
-    If the first name is too long, its start is cut. `items` are the first items of a list of `total` items.
+    If the first name does not fit, its start is cut off. `items` are the first items of a list that has `total` items.
     """
     parts: list[str] = []
     for number, (name, value) in enumerate(items):
@@ -289,7 +289,7 @@ def _describe_folded(level: LevelTraffic) -> str:
 
 
 def _tabulate_series(report: ReplayReport, intervals: Intervals) -> Iterator[Table]:
-    """Yield tables with the numbers of the plots. Intervals are joined to limit the number of rows."""
+    """Yield tables with the numbers of the plots. Neighboring intervals are joined, so that a table has at most `_MAX_ROWS` rows."""
     step = -(-intervals.number // _MAX_ROWS)
     parts = [slice(start, start + step) for start in range(0, intervals.number, step)]
     times = [

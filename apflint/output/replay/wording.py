@@ -30,7 +30,7 @@ _MAX_NAMED_LEVELS = 4
 _MAX_NAMED_USERS = 3
 """Maximum number of users of a level that the summary names."""
 _BUSY_SHARE = 0.01
-"""Minimum share of the seat-seconds of a level for naming a user in the summary."""
+"""The summary names a user only if the user used at least this fraction of the seat-seconds of the level."""
 
 
 class LevelSummary(NamedTuple):
@@ -72,7 +72,7 @@ def summarize(report: ReplayReport) -> tuple[str, ...]:
 
 
 def summarize_levels(report: ReplayReport) -> tuple[tuple[LevelSummary, ...], int]:
-    """Return summaries of the levels with the most rejections and waits, and the number of omitted levels."""
+    """Return (summaries of the levels with the most rejections and waits, number of omitted levels)."""
     levels = [level for level in report.levels if level.rejected or level.waits is not None]
     return tuple(map(_summarize_level, levels[:_MAX_NAMED_LEVELS])), len(levels[_MAX_NAMED_LEVELS:])
 
@@ -106,9 +106,9 @@ def _summarize_level(level: LevelTraffic) -> LevelSummary:
 
 
 def describe_contradictions(report: ReplayReport) -> Iterator[str]:
-    """Yield sentences about rejections in the log that are impossible under this configuration.
+    """Yield sentences about rejections in the log that are impossible with this configuration.
 
-    Such a contradiction makes all other figures doubtful.
+    Such a rejection shows that the server had a different configuration, so all other figures are doubtful.
     """
     for found in islice(find_contradictions(report), _MAX_NAMED_LEVELS):
         yield (
@@ -282,7 +282,7 @@ def describe_more_groups(breakdown: Breakdown) -> str:
 
 
 def list_users(users: Sequence[UserTraffic], total: int) -> list[tuple[str, str]]:
-    """Return pairs of a user name and the share of the user in `total` requests."""
+    """Return (user name, percentage of the `total` requests that the user sent) pairs."""
     return [(user.name or "-", format_share(user.requests, total)) for user in users]
 
 
@@ -292,7 +292,7 @@ def find_peak(level: LevelTraffic) -> int | None:
 
 
 def is_overloaded(level: LevelTraffic) -> bool:
-    """Return whether, according to the estimate, more seats were in use than the level can get."""
+    """Return whether the estimated number of seats in use was greater than the attainable seats of the level."""
     peak = find_peak(level)
     return peak is not None and not level.limits.is_exempt and peak > level.limits.attainable
 
