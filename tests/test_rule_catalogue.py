@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.rule_examples import Example, parse_examples
 
-from apflint import rule_catalogue
+from apflint import package_data, rule_catalogue
 from apflint.cli.app import run
 from apflint.output.console import PROSE_WIDTH, Style
 from apflint.output.rule_page import render_rule, report_rules
@@ -217,7 +217,7 @@ def test_unknown_rule_suggests_the_nearest(text: str, near: str) -> None:
 @pytest.mark.usefixtures("directory")
 def test_reading_one_page_reads_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
-    real = rule_catalogue.read_shipped_text
+    real = package_data.read_shipped_text
 
     def counting(directory: Any, name: str) -> str:
         read.append(name)
