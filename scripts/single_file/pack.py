@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from single_file.importer import Index
+    from single_file.importer import Index, Kind
 
 SOURCES = Path(__file__).parent
 SHEBANG = b"#!/usr/bin/env python3\n"
@@ -40,7 +40,7 @@ DATA = (
     "*.dist-info/LICENSE*",
 )
 """Files that are ordinary members of the archive."""
-FAST = ("apflint", "yaml", "pysat")
+FAST = ("apflint/", "yaml/", "pysat/")
 """Packages whose code is not compressed, because most runs import it."""
 COMPILE = """
 import marshal, sys
@@ -101,20 +101,14 @@ def _add_environment(
             place = _add(archive, f"{directory}/{name}", content)
             index[name.removesuffix(environment.suffix).replace("/", ".")] = ("extension", False, *place)
     codes = compile_files(environment.python, environment.packages, [name for name in files if name.endswith(".py")])
-    data = bytearray()
-    start = _find_next_offset(archive, f"{directory}/modules")
-    for name, code in codes.items():
-        module = name.removesuffix(".py").replace("/", ".")
-        is_fast = module.partition(".")[0] in FAST
-        stored = code if is_fast else zlib.compress(code, 9)
-        index[module.removesuffix(".__init__")] = (
-            "package" if module.endswith(".__init__") else "module",
-            not is_fast,
-            start + len(data),
-            len(stored),
-        )
-        data += stored
-    _add(archive, f"{directory}/modules", bytes(data))
+    stored = {name: code if name.startswith(FAST) else zlib.compress(code, 9) for name, code in codes.items()}
+    offset, _ = _add(archive, f"{directory}/modules", b"".join(stored.values()))
+    for name, code in stored.items():
+        path, _, last = name.removesuffix(".py").rpartition("/")
+        kind: Kind = "package" if last == "__init__" else "module"
+        module = path if kind == "package" else name.removesuffix(".py")
+        index[module.replace("/", ".")] = (kind, code != codes[name], offset, len(code))
+        offset += len(code)
     (importer,) = compile_files(environment.python, SOURCES, ["importer.py"]).values()
     return _add(archive, f"{directory}/importer", marshal.dumps((importer, index, list(data_files)), 2))
 
@@ -144,14 +138,9 @@ def strip_symbols(library: bytes) -> bytes:
     return bytes(kept)
 
 
-def _find_next_offset(archive: zipfile.ZipFile, name: str) -> int:
-    """Return the offset that the content of the next member of this name will have."""
-    assert archive.fp is not None
-    return archive.fp.tell() + len(zipfile.ZipInfo(name).FileHeader())
-
-
 def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> tuple[int, int]:
     """Add a member, and return the offset and size of its content."""
-    offset = _find_next_offset(archive, name)
-    archive.writestr(zipfile.ZipInfo(name), content)  # the time is 1980
-    return offset, len(content)
+    member = zipfile.ZipInfo(name)  # the time is 1980
+    archive.writestr(member, content)
+    assert archive.fp is not None
+    return archive.fp.tell() - len(content), len(content)
