@@ -22,15 +22,21 @@ if TYPE_CHECKING:
     from typing import Literal
     from zipimport import zipimporter
 
-    Kind = Literal["module", "package", "extension"]
+    Kind = Literal["module", "package", "namespace", "extension"]
     Index = dict[str, tuple[Kind, bool, int, int]]
-    """Kind, whether the code is compressed, offset and size of each module. An extension is a compiled module."""
+    """Kind, whether the code is compressed, offset and size of each module.
+
+    An extension is a compiled module. A namespace is a package without code.
+    """
 
 FILES_IN_MEMORY = "/proc/self/fd"
 
 
 def install(loader: zipimporter, index: Index, data_files: list[str]) -> None:
     """Import the modules of an index from the archive of a loader, before any others of these names."""
+    path = os.path.abspath(loader.archive)
+    if path != loader.archive:  # `dir/../apflint`: apflint reads data files by their absolute paths
+        loader = type(loader)(path)
     sys.meta_path.insert(0, Importer(loader, index, data_files))
 
 
@@ -58,6 +64,10 @@ class Importer:
             path = self._write_extension(name)
             return ModuleSpec(name, _ExtensionLoader(name, path), origin=path)
         directory = f"{self._loader.archive}/{name.replace('.', '/')}"
+        if entry[0] == "namespace":
+            spec = ModuleSpec(name, None, is_package=True)
+            spec.submodule_search_locations = [directory]
+            return spec
         is_package = entry[0] == "package"
         origin = f"{directory}/__init__.py" if is_package else f"{directory}.py"
         spec = ModuleSpec(name, self, origin=origin, is_package=is_package)  # type: ignore[arg-type]  # no base class: faster

@@ -109,6 +109,8 @@ def _add_environment(
         module = path if kind == "package" else name.removesuffix(".py")
         index[module.replace("/", ".")] = (kind, code != codes[name], offset, len(code))
         offset += len(code)
+    parents = {name[:end] for name in index for end, character in enumerate(name) if character == "."}
+    index |= dict.fromkeys(sorted(parents - index.keys()), ("namespace", False, 0, 0))
     (importer,) = compile_files(environment.python, SOURCES, ["importer.py"]).values()
     return _add(archive, f"{directory}/importer", marshal.dumps((importer, index, list(data_files)), 2))
 
