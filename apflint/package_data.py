@@ -1,23 +1,46 @@
-"""Finds the data files that ship with apflint: rule pages and schemas."""
+"""Reads the data files that ship with apflint. The package is a directory, or a part of the single-file build.
+
+Data comes from the loader of the package, because files inside of a single file have no directory to open.
+"""
 
 from __future__ import annotations
 
 import os
-from typing import Literal
+from typing import Any, Literal
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__))
+_LOADER: Any = __spec__.loader
 
 
-def find_data_directory(name: Literal["rules", "schemas"]) -> str:
-    """Return the path of a data directory of apflint.
+def read_text(path: str) -> str:
+    """Return the text of a file of the package, such as `cli/help_pages/check.txt`. Raises OSError for an unknown file."""
+    data: bytes = _LOADER.get_data(os.path.join(_PACKAGE, *path.split("/")))
+    return data.decode()
 
-    In a wheel, the directory is inside the package. In a checkout or editable install, it is next to the package. Raises
-    FileNotFoundError if both are missing, because the installation is incomplete.
+
+def read_shipped_text(directory: Literal["rules", "schemas"], name: str) -> str:
+    """Return the text of a rule page or schema. Raises OSError for an unknown file.
+
+    In a wheel, the directory is inside the package. In a checkout or editable install, it is next to the package.
     """
-    package = os.path.dirname(os.path.abspath(__file__))
-    # Only a wheel has the directory `_shipped` (`force-include` in pyproject.toml). Try it first, because in site-packages, a
-    # directory `rules` next to the package may belong to a different project.
-    for path in (os.path.join(package, "_shipped", name), os.path.join(os.path.dirname(package), name)):
-        if os.path.isdir(path):
-            return path
-    raise FileNotFoundError(
-        f"The installation of apflint is incomplete: directory {name!r} is missing. Reinstall apflint."
-    )
+    try:
+        # Only a wheel has `_shipped` (`force-include` in pyproject.toml). It is tried first: next to the package in
+        # site-packages, another project may have a directory named `rules`.
+        return read_text(f"_shipped/{directory}/{name}")
+    except OSError:
+        return read_text(f"../{directory}/{name}")
+
+
+def list_rule_pages() -> list[str]:
+    """Return the names of the files in the directory of rule pages, in any order.
+
+    Raises FileNotFoundError if the directory is missing, because the installation is incomplete.
+    """
+    for path in (os.path.join(_PACKAGE, "_shipped", "rules"), os.path.join(os.path.dirname(_PACKAGE), "rules")):
+        try:
+            return os.listdir(path)
+        except NotADirectoryError:  # inside of a single file, whose loader is in scripts/single_file/importer.py
+            return list(_LOADER.list_directory(path))
+        except FileNotFoundError:
+            pass
+    raise FileNotFoundError("The installation of apflint is incomplete: its rule pages are missing. Reinstall apflint.")

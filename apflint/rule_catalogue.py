@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 from functools import cache
 from typing import Literal, cast
 
 from apflint.location import clipped
 from apflint.named_tuple import NamedTuple
-from apflint.package_data import find_data_directory
+from apflint.package_data import list_rule_pages, read_shipped_text
 from apflint.spelling import suggest
 from apflint.user_error import UserError
 
@@ -54,7 +53,7 @@ class Rule(NamedTuple):
 @cache
 def list_ids() -> tuple[str, ...]:
     """Return all rule IDs in order. Lists the directory, but reads no page."""
-    pages = (name for name in os.listdir(find_data_directory("rules")) if name.startswith("APF"))
+    pages = (name for name in list_rule_pages() if name.startswith("APF"))
     return tuple(sorted(page.removesuffix(".md") for page in pages if page.endswith(".md")))
 
 
@@ -63,8 +62,7 @@ def read_rule(rule_id: str) -> Rule:
     """Read the page of a rule. Raises KeyError for an unknown id."""
     if rule_id not in list_ids():
         raise KeyError(rule_id)
-    with open(os.path.join(find_data_directory("rules"), f"{rule_id}.md"), encoding="utf-8") as page:
-        return parse_page(page.read())
+    return parse_page(read_shipped_text("rules", f"{rule_id}.md"))
 
 
 def read_rules() -> tuple[Rule, ...]:

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
-from apflint.package_data import find_data_directory
+from apflint.package_data import read_shipped_text
 
 if TYPE_CHECKING:
     from apflint.releases import Release
@@ -25,11 +25,8 @@ def load_schema(kind: str, version: str) -> dict[str, object]:
     # Kind and version may come from a manifest, so check them before they become part of a path.
     if re.fullmatch(r"\w+", kind) and re.fullmatch(r"\w+", version):
         try:
-            with open(
-                f"{find_data_directory('schemas')}/{kind}-{version}.json", encoding="utf-8"
-            ) as file:  # importing pathlib takes time
-                schema: Schema = json.load(file)
-        except FileNotFoundError:
+            schema: Schema = json.loads(read_shipped_text("schemas", f"{kind}-{version}.json"))
+        except OSError:
             pass
         else:
             return schema

@@ -15,8 +15,10 @@ from unittest.mock import patch
 
 from generated_files import update_or_check
 
-from apflint.cli import app
-from apflint.cli.help_page import DIRECTORY, LAYOUT_VARIABLES, PROGRAM
+from apflint.cli import app, help_page
+from apflint.cli.help_page import LAYOUT_VARIABLES, PROGRAM
+
+DIRECTORY = Path(help_page.__file__).parent / "help_pages"
 
 
 def render_page(name: str) -> str:
@@ -34,7 +36,7 @@ def render_page(name: str) -> str:
 
 def main() -> int:
     """Update or check the pages. Returns the exit code."""
-    return update_or_check({Path(DIRECTORY) / f"{name}.txt": render_page(name) for name in (PROGRAM, *app.COMMANDS)})
+    return update_or_check({DIRECTORY / f"{name}.txt": render_page(name) for name in (PROGRAM, *app.COMMANDS)})
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ Imports inside functions count, imports for type checkers only do not.
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from functools import cache
@@ -210,3 +211,13 @@ def test_a_check_imports_no_packages_that_it_does_not_need(
     assert run.returncode in (0, 1), run.stdout
     assert "apflint.engine" in loaded
     assert loaded.isdisjoint(unneeded)
+
+
+def test_package_files_are_read_by_the_loader() -> None:
+    """In the single-file build, no module has a file or directory that could be opened. Loaders find data everywhere."""
+    paths = re.compile(r"\b__(?:file|path)__\b")
+    found = {name for name, path in modules().items() if paths.search(path.read_text("utf-8"))}
+    assert found == {
+        "package_data",
+        "cli.app",
+    }  # cli.app lists commands by pkgutil, which asks the importer of the path

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import builtins
 import json
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.rule_examples import Example, parse_examples
 
-from apflint import rule_catalogue
+from apflint import package_data, rule_catalogue
 from apflint.cli.app import run
 from apflint.output.console import PROSE_WIDTH, Style
 from apflint.output.rule_page import render_rule, report_rules
@@ -99,7 +99,8 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
         page = page.replace("since:", "fix: safe\nsince:") if severity == "error" else page
         (tmp_path / f"{rule_id}.md").write_text(page.replace("severity: error", f"severity: {severity}"), "utf-8")
     (tmp_path / "README.md").write_text("no rule", "utf-8")
-    monkeypatch.setattr(rule_catalogue, "find_data_directory", lambda _: str(tmp_path))
+    monkeypatch.setattr(rule_catalogue, "list_rule_pages", lambda: os.listdir(tmp_path))
+    monkeypatch.setattr(rule_catalogue, "read_shipped_text", lambda _, name: (tmp_path / name).read_text("utf-8"))
     _forget()
     yield tmp_path
     _forget()
@@ -215,19 +216,19 @@ def test_unknown_rule_suggests_the_nearest(text: str, near: str) -> None:
 
 @pytest.mark.usefixtures("directory")
 def test_reading_one_page_reads_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    opened: list[str] = []
-    real = open
+    read: list[str] = []
+    real = package_data.read_shipped_text
 
-    def counting(file: Any, *args: Any, **options: Any) -> Any:
-        opened.append(str(file))
-        return real(file, *args, **options)
+    def counting(directory: Any, name: str) -> str:
+        read.append(name)
+        return real(directory, name)
 
-    monkeypatch.setattr(builtins, "open", counting)
+    monkeypatch.setattr(rule_catalogue, "read_shipped_text", counting)
     assert rule_catalogue.list_ids()
     assert rule_catalogue.select_ids("APF3") == ("APF305",)
-    assert opened == []
+    assert read == []
     assert rule_catalogue.find_rule("APF305").id == "APF305"
-    assert [Path(file).name for file in opened] == ["APF305.md"]
+    assert read == ["APF305.md"]
 
 
 STYLES = {

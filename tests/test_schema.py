@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from apflint.package_data import find_data_directory
+from apflint.package_data import list_rule_pages, read_shipped_text
 from apflint.releases import NEWEST, parse_release
 from apflint.schema import find_field_paths, load_schema
 
@@ -49,9 +49,12 @@ def test_paths_of_fields() -> None:
     assert find_field_paths("queueing", kind, "v1", NEWEST) == ()
 
 
-def test_shipped_directories_are_those_of_the_checkout(root: Path) -> None:
-    assert find_data_directory("schemas") == str(root / "schemas")
-    assert find_data_directory("rules") == str(root / "rules")
+def test_shipped_files_are_those_of_the_checkout(root: Path) -> None:
+    name = "FlowSchema-v1.json"
+    assert read_shipped_text("schemas", name) == (root / "schemas" / name).read_text("utf-8")
+    assert sorted(list_rule_pages()) == sorted(path.name for path in (root / "rules").iterdir())
+    with pytest.raises(FileNotFoundError):
+        read_shipped_text("rules", "APF999.md")
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "FlowSchemaList", "PriorityLevelConfigurationList"])

@@ -1,4 +1,4 @@
-"""The wheel: built, installed as users do, and run from a directory outside of the checkout."""
+"""The wheel, and a single file built from it: installed as users do, and run from a directory outside of the checkout."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import json
 import os
 import subprocess
 import sys
+import sysconfig
 import zipfile
 from typing import TYPE_CHECKING
 
 import pytest
+from single_file.pack import Environment, write_single_file
 
 from apflint import __version__
 
@@ -72,11 +74,16 @@ def test_wheel_holds_what_the_checkout_has(root: Path, wheel: Path) -> None:
     assert "apflint/py.typed" in packed
 
 
-def test_installed_wheel_runs_anywhere(root: Path, wheel: Path, tmp_path: Path) -> None:
-    home = tmp_path / "venv"
-    run(sys.executable, "-m", "venv", home, cwd=tmp_path)
-    programs = home / "bin"
-    run(programs / "python", "-m", "pip", "install", "--quiet", wheel, cwd=tmp_path)
+@pytest.fixture(scope="module")
+def programs(wheel: Path) -> Path:
+    """Return the directory of programs of an environment with the wheel."""
+    home = wheel.parent / "venv"
+    run(sys.executable, "-m", "venv", home, cwd=wheel.parent)
+    run(home / "bin" / "python", "-m", "pip", "install", "--quiet", wheel, cwd=wheel.parent)
+    return home / "bin"
+
+
+def test_installed_wheel_runs_anywhere(root: Path, programs: Path, tmp_path: Path) -> None:
     apflint = programs / "apflint"
 
     for program, *rest in (["apflint"], ["kubectl-apflint"], ["python", "-m", "apflint"]):
@@ -107,3 +114,91 @@ def test_installed_wheel_runs_anywhere(root: Path, wheel: Path, tmp_path: Path) 
         ("audit.log.zst", "to read .zst files, install apflint[replay]"),
     ):
         assert message in run("sh", "-c", f"{apflint} replay {arguments} 2>&1", cwd=tmp_path, status=2)
+
+
+@pytest.fixture(scope="module")
+def single_file(programs: Path) -> Path:
+    """Return a single file for this Python and platform, with the name that kubectl requires."""
+    (packages,) = programs.parent.glob("lib/python*/site-packages")
+    environment = Environment(programs / "python", packages, sysconfig.get_config_var("EXT_SUFFIX"))
+    path = programs.parent / "kubectl-apflint"
+    write_single_file(path, os.uname().machine, [environment])
+    return path
+
+
+WITHOUT_FILES_IN_MEMORY = """\
+import os, runpy, sys
+del os.memfd_create  # as on macOS
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "check --isolated --fail-on never accepted-but-wrong",  # needs the YAML parser and the solver
+        "check --isolated --fail-on never rejected",  # needs jsonschema and its data files
+        "rule",
+        "explain list pods --as alice -f accepted-but-wrong",
+        "graph --format html accepted-but-wrong",
+        "schema FlowSchema",
+        "--help",
+    ],
+)
+def test_single_file_answers_as_the_installed_program(
+    arguments: str, root: Path, programs: Path, single_file: Path, tmp_path: Path
+) -> None:
+    os.symlink(root / "fixtures/stories/accepted-but-wrong", tmp_path / "accepted-but-wrong")
+    os.symlink(root / "fixtures/stories/small-cluster/manifests", tmp_path / "rejected")
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    variables = (
+        "env",
+        "-i",
+        f"HOME={temporary}",
+        f"TMPDIR={temporary}",
+        "FORCE_COLOR=1",
+    )  # typer and rich print help pages
+    python = programs / "python"
+    expected = run(*variables, programs / "kubectl-apflint", *arguments.split(), cwd=tmp_path)
+    # `-S`: without the installed packages.
+    assert run(*variables, python, "-S", single_file, *arguments.split(), cwd=tmp_path) == expected
+    if "accepted" in arguments:
+        in_files = (*variables, python, "-S", "-c", WITHOUT_FILES_IN_MEMORY, single_file)
+        assert run(*in_files, *arguments.split(), cwd=tmp_path) == expected
+    assert list(temporary.iterdir()) == []
+
+
+def test_single_file_runs_as_a_program(single_file: Path, tmp_path: Path) -> None:
+    assert run(single_file, "--version", cwd=tmp_path) == f"apflint {__version__}\n"
+    relative = os.path.relpath(single_file, tmp_path)
+    assert "matchingPrecedence" in run(sys.executable, "-S", relative, "defaults", cwd=tmp_path)
+    # Standard input is closed, so that its descriptor is free.
+    command = f"{sys.executable} -S {single_file} check - <&-"
+    run("sh", "-c", command, cwd=tmp_path, status=2)
+    assert run(sys.executable, "-S", single_file, "check", "-", cwd=tmp_path, text=GOOD) == ""
+
+
+def test_single_file_has_all_modules(programs: Path, single_file: Path, tmp_path: Path) -> None:
+    """Commands import modules late, so a missing one would show only in a certain run."""
+    code = """
+import sys
+try:
+    sys.argv = [sys.argv[1], "--version"]
+    import runpy, os
+    os._exit = sys.exit
+    runpy.run_path(sys.argv[0], run_name="__main__")
+except SystemExit:
+    pass
+from importlib import import_module
+(importer,) = (finder for finder in sys.meta_path if hasattr(finder, "_index"))
+optional = ("duckdb", "grafana_foundation_sdk", "pyspark", "requests", "zstandard")
+for name in sorted(name for name in importer._index if name.partition(".")[0] in ("apflint", "pygls", "prompt_toolkit")):
+    try:
+        import_module(name)
+    except ImportError as error:
+        assert str(error.name).startswith(optional) or name.startswith(("prompt_toolkit.", "pygls.")), (name, error)
+assert "apflint.lsp.server" in sys.modules and "pygls.lsp.server" in sys.modules
+"""
+    run(programs / "python", "-S", "-c", code, single_file, cwd=tmp_path)

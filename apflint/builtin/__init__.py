@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from apflint.model import build_flow_schema, build_priority_level, shares_field
 from apflint.named_tuple import NamedTuple
+from apflint.package_data import read_text
 from apflint.releases import GROUP, RELEASES, api_version
 
 if TYPE_CHECKING:
@@ -195,5 +196,4 @@ def _read_data(release: Release) -> dict[str, Any]:
     import json  # imported on demand
 
     first = _FIRST_MINORS[bisect_right(_FIRST_MINORS, release.minor) - 1]
-    with open(f"{__path__[0]}/1.{first}.json", encoding="utf-8") as file:  # pathlib takes longer to import
-        return cast("dict[str, Any]", json.load(file))
+    return cast("dict[str, Any]", json.loads(read_text(f"builtin/1.{first}.json")))

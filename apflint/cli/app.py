@@ -26,6 +26,7 @@ from apflint.cli.error_reporting import print_error, report_interrupt, run_and_r
 from apflint.cli.exit_codes import ExitCode
 from apflint.cli.fast_path import print_version
 from apflint.cli.terminal import is_kubectl_plugin
+from apflint.package_data import read_text
 from apflint.spelling import suggest
 from apflint.user_error import UserError
 from apflint.wording import quote
@@ -74,14 +75,13 @@ def _read_summary(name: str) -> Command:
 
     Both are parsed from the source code of the command, because importing all commands would take 0.3 s.
     """
-    with open(os.path.join(*commands.__path__, f"{name}.py"), encoding="utf-8") as file:
-        module = ast.parse(file.read())
+    module = ast.parse(read_text(f"cli/commands/{name}.py"))
     for node in module.body:
         match node:
             case ast.FunctionDef(decorator_list=[ast.Call(keywords=keywords)]):
                 panel = {keyword.arg: keyword.value for keyword in keywords}["panel"]
                 return TyperCommand(name, help=ast.get_docstring(node), rich_help_panel=ast.literal_eval(panel))
-    raise LookupError(f"no command in {file.name}")
+    raise LookupError(f"no command in {name}.py")
 
 
 @cache

@@ -6,7 +6,6 @@ parses common command lines from the same values without typer, because importin
 
 from __future__ import annotations
 
-import os
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
@@ -76,9 +75,15 @@ def command(*, panel: str, epilog: str) -> Callable[[F], F]:
 def load_command(name: str) -> CommandDefinition | None:
     """Import the module of a command, and return the definition of the command. Return None if the command is unknown."""
     if name not in _COMMANDS:
-        if not name.isidentifier() or not os.path.exists(os.path.join(*commands.__path__, f"{name}.py")):
+        if not name.isidentifier():
             return None
-        import_module(f"{commands.__name__}.{name}")
+        module = f"{commands.__name__}.{name}"
+        try:
+            import_module(module)
+        except ModuleNotFoundError as error:
+            if error.name != module:
+                raise
+            return None
     return _COMMANDS.get(name)
 
 

@@ -9,8 +9,8 @@ import os
 import sys
 
 from apflint.cli.terminal import is_kubectl_plugin
+from apflint.package_data import read_text
 
-DIRECTORY = os.path.join(os.path.dirname(__file__), "help_pages")
 PROGRAM = "apflint"
 """Name of the help page of the program. All other pages are named after commands."""
 LAYOUT_VARIABLES = (
@@ -41,8 +41,7 @@ def find_help_page(arguments: list[str]) -> str | None:
     if is_kubectl_plugin() or not _has_default_layout():
         return None
     try:
-        with open(os.path.join(DIRECTORY, f"{name}.txt"), encoding="utf-8", newline="") as page:
-            return page.read()
+        return read_text(f"cli/help_pages/{name}.txt")
     except OSError:  # the command is unknown
         return None
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from functools import cache
-from os.path import dirname
 
 from apflint.named_tuple import NamedTuple
+from apflint.package_data import read_text
 
 
 class Resource(NamedTuple):
@@ -32,19 +32,16 @@ def _read_table() -> tuple[Resource, ...]:
     """Read resources.txt. The format is described in its first lines."""
     resources = []
     group = version = ""
-    with open(f"{dirname(__file__)}/resources.txt", encoding="utf-8") as file:  # pathlib takes longer to import
-        for line in file:
-            fields = line.split()
-            if line[0] == " ":
-                plural, kind, scope, short, *subresources = fields
-                short_names = () if short == "-" else tuple(short.split(","))
-                subs = tuple(subresources[0].split(",")) if subresources else ()
-                fields_of_kind = kind.lower(), kind, scope.startswith("N")
-                resources.append(
-                    Resource(group, version, plural, *fields_of_kind, short_names, subs, scope.endswith("V"))
-                )
-            elif line[0] != "#":
-                group, version = "" if fields[0] == "core" else fields[0], fields[1]
+    for line in read_text("evaluate/resources.txt").splitlines():
+        fields = line.split()
+        if line[0] == " ":
+            plural, kind, scope, short, *subresources = fields
+            short_names = () if short == "-" else tuple(short.split(","))
+            subs = tuple(subresources[0].split(",")) if subresources else ()
+            fields_of_kind = kind.lower(), kind, scope.startswith("N")
+            resources.append(Resource(group, version, plural, *fields_of_kind, short_names, subs, scope.endswith("V")))
+        elif line[0] != "#":
+            group, version = "" if fields[0] == "core" else fields[0], fields[1]
     return tuple(resources)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from apflint.graph.content import ORIGINS, format_facts
@@ -150,7 +149,7 @@ def _lines(picture: Picture) -> Iterator[str]:
 
 def _render_style(levels: int) -> str:
     """Render the style sheet for this number of levels. Hovering over a level fades the arrows to all other levels."""
-    lines = read_style_sheet("picture.css", os.path.dirname(os.path.abspath(__file__))).splitlines(keepends=True)
+    lines = read_style_sheet("picture.css", "graph").splitlines(keepends=True)
     shapes, colors = ("".join(line for line in lines if ("var(" in line) == has_color) for has_color in (False, True))
     fading = "".join(
         f"svg.apf:has(#apf-l{at}:hover) .flow:not(.to{at}) .arrow{{stroke-opacity:.12}}\n" for at in range(levels)

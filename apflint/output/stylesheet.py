@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import re
 from functools import cache
 
-_DIRECTORY = os.path.dirname(os.path.abspath(__file__))
+from apflint.package_data import read_text
+
 _VARIABLE = re.compile(r"var\(--([a-z-]+)\)")
 
 
 @cache
-def read_style_sheet(name: str, directory: str = _DIRECTORY) -> str:
-    """Return the rules of a `.css` file, without comments."""
-    with open(os.path.join(directory, name), encoding="utf-8") as file:
-        return re.sub(r"/\*.*?\*/\n?", "", file.read(), flags=re.DOTALL)
+def read_style_sheet(name: str, package: str = "output") -> str:
+    """Return the rules of a `.css` file of a package, without comments."""
+    return re.sub(r"/\*.*?\*/\n?", "", read_text(f"{package}/{name}"), flags=re.DOTALL)
 
 
 @cache

@@ -13,6 +13,7 @@ from conftest import UNMEASURED
 
 from apflint.cli import app, help_page
 from apflint.cli.help_page import LAYOUT_VARIABLES, find_help_page
+from apflint.package_data import read_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,12 +37,12 @@ def run_in_pipe(module: str, *arguments: str) -> tuple[str, str]:
 
 @pytest.mark.parametrize("name", [help_page.PROGRAM, *app.COMMANDS])
 def test_pages_are_what_typer_prints(name: str) -> None:
-    with open(os.path.join(help_page.DIRECTORY, f"{name}.txt"), encoding="utf-8", newline="") as page:
-        assert page.read() == generator.render_page(name), "run python scripts/generate_help_pages.py"
+    page = read_text(f"cli/help_pages/{name}.txt")
+    assert page == generator.render_page(name), "run python scripts/generate_help_pages.py"
 
 
 def test_there_are_no_other_pages() -> None:
-    assert sorted(os.listdir(help_page.DIRECTORY)) == sorted(
+    assert sorted(os.listdir(generator.DIRECTORY)) == sorted(
         f"{name}.txt" for name in (help_page.PROGRAM, *app.COMMANDS)
     )
 

@@ -72,7 +72,7 @@ def test_colors_are_those_of_the_palette() -> None:
     """Style sheets name colors, so that light and dark mode and all drawings have the same."""
     light, dark = read_palette()
     assert light.keys() == dark.keys()
-    for rules in (read_style_sheet("page.css"), read_style_sheet("picture.css", str(GRAPH))):
+    for rules in (read_style_sheet("page.css"), read_style_sheet("picture.css", "graph")):
         assert not re.search(r"#[0-9a-f]{3,8}\b", rules)
         assert {*re.findall(r"var\(--([a-z-]+)\)", rules)} <= light.keys()
     assert "var(" not in resolve_colors("text{fill:var(--ink)}\n")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from typing import Annotated, Literal
 
 from apflint.cli.command_definitions import command, examples
 from apflint.cli.completers import complete_api_versions
 from apflint.cli.options import argument, option
-from apflint.package_data import find_data_directory
+from apflint.package_data import read_shipped_text
 from apflint.releases import parse_api_version
 from apflint.schema import load_schema
 
@@ -65,16 +64,10 @@ def schema(
 ) -> None:
     """Print a JSON Schema, for completion and validation in editors."""
     if name in FILES:
-        sys.stdout.write(_read(FILES[name]))
+        sys.stdout.write(read_shipped_text("schemas", FILES[name]))
         return
     if name.endswith("-output"):
-        content = {**json.loads(_read(OUTPUTS)), "$ref": f"#/$defs/{name}"}
+        content = {**json.loads(read_shipped_text("schemas", OUTPUTS)), "$ref": f"#/$defs/{name}"}
     else:
         content = load_schema(name, parse_api_version(api_version))
     sys.stdout.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
-
-
-def _read(name: str) -> str:
-    """Return the text of a file in schemas/."""
-    with open(os.path.join(find_data_directory("schemas"), name), encoding="utf-8") as file:
-        return file.read()

@@ -1,0 +1,54 @@
+"""The entry point of the single-file build: the module `__main__` of a zip archive. `pack` appends the call of `start`.
+
+The syntax is that of Python 3.6, so that older Pythons report what is missing instead of a syntax error.
+"""
+
+import marshal
+import os
+import sys
+from importlib.machinery import EXTENSION_SUFFIXES
+
+MYPY = False  # the import of typing takes 8 ms
+if MYPY:
+    from typing import Any, NoReturn
+
+
+def start(loader: "Any", machine: str, parts: "dict[str, tuple[int, int]]") -> None:
+    """Run apflint from the archive of a loader.
+
+    `parts` has the offset and size of the importer and its index for each supported Python. The key is the first suffix of
+    compiled modules of this Python, which names its version, operating system and C library.
+    """
+    part = parts.get(EXTENSION_SUFFIXES[0])
+    if part is None or os.uname().machine != machine:
+        use_other_python(machine, sorted(parts))
+    with open(loader.archive, "rb") as archive:
+        archive.seek(part[0])
+        code, index, data_files = marshal.loads(archive.read(part[1]))
+    importer: dict[str, Any] = {"__name__": "importer"}
+    exec(marshal.loads(code), importer)
+    importer["install"](loader, index, data_files)
+    from apflint.cli.main import main
+
+    main()
+
+
+def use_other_python(machine: str, suffixes: "list[str]") -> "NoReturn":
+    """Run the file with another Python in the PATH that the file supports, or explain what the file needs."""
+    import shutil
+
+    versions = [suffix.split("-")[1].replace("3", "3.", 1) for suffix in suffixes]
+    running = sys.version.split()[0]
+    if not any(
+        running.startswith(f"{version}.") for version in versions
+    ):  # so that the other Python does not come here
+        for version in reversed(versions):
+            program = shutil.which(f"python{version}")
+            if program:
+                os.execv(program, [program, *sys.argv])
+    system = "macOS" if "darwin" in suffixes[0] else "Linux with glibc"
+    sys.stderr.write(
+        f"apflint: this file needs CPython {' or '.join(versions)} on {system} ({machine}). {sys.executable} is Python "
+        f"{running} on {os.uname().sysname} ({os.uname().machine}).\nInstall apflint instead: pip install apflint\n"
+    )
+    sys.exit(2)
