@@ -82,6 +82,28 @@ def test_pipe_is_read_by_python(capsys: pytest.CaptureFixture[str]) -> None:
     assert (found["events"], found["classified"]) == (2, 2)
 
 
+@pytest.mark.parametrize("text", ["7555101e-4ee1-4541-9735-2946125e89e7", "10.0.0.1", "1-1", "e", "-", "1e", "1.2.3"])
+def test_texts_that_only_resemble_numbers_are_read_by_duckdb(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from apflint.replay.python_engine import EventReader
+
+    fields: dict[str, Any] = {"auditID": text, "user": {"username": text, "groups": ["system:authenticated"]}}
+    log = write_log(tmp_path / "audit.log", [event(**fields)])
+    expected = replay_json(capsys, log, "--engine", "python")
+    monkeypatch.setattr(EventReader, "read_file", None)
+    assert {**replay_json(capsys, log, "--engine", "duckdb"), "engine": "python"} == expected
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.5, 1e300, 2e-300, True, False])
+def test_audit_id_that_is_no_string_is_read_by_python(
+    value: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = write_log(tmp_path / "audit.log", [event(auditID=value), event(auditID="a")])
+    expected, found = (replay_json(capsys, log, "--engine", engine) for engine in ("python", "duckdb"))
+    assert {**found, "engine": "python"} == expected
+
+
 def test_file_system_without_symbolic_links(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
