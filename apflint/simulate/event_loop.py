@@ -37,7 +37,8 @@ FINISH = 2
 """A request finishes its execution."""
 _TIME_OUT = 3
 """The wait of a request reaches its limit."""
-_ARRIVAL = 4
+ARRIVAL = 4
+"""A request arrives."""
 
 
 class EventLoop:
@@ -57,7 +58,7 @@ class EventLoop:
 
     def submit(self, request: SimulatedRequest) -> None:
         """Schedule the arrival of a request. The arrival must not be in the past."""
-        self.schedule(request.arrival, _ARRIVAL, request.id, _start, request)
+        self.schedule(request.arrival, ARRIVAL, request.id, _start, request)
 
     def limit_wait(self, request: SimulatedRequest, wait_limit: int) -> None:
         """Reject a request when its wait reaches `wait_limit`. The request must arrive now.
@@ -87,17 +88,25 @@ class EventLoop:
 
     def run(self, arrivals: Iterable[SimulatedRequest] = ()) -> None:
         """Run until no event is pending. `arrivals` are requests sorted by arrival and number."""
-        events = self.events
         for request in arrivals:
             now = request.arrival
-            arrival = (now << KIND_BITS | _ARRIVAL, request.id)
-            while events and events[0] < arrival:
-                when, _, action, subject = heappop(events)
-                action(subject, when >> KIND_BITS)
+            self.advance(now << KIND_BITS | ARRIVAL, request.id)
             request.queue_set.start_request(request, now)
+        self.finish()
+
+    def advance(self, when: int, number: int) -> None:
+        """Run all events before an event. `when` is its time, combined with its kind as in `events`."""
+        events, until = self.events, (when, number)
+        while events and events[0] < until:
+            at, _, action, subject = heappop(events)
+            action(subject, at >> KIND_BITS)
+
+    def finish(self) -> None:
+        """Run until no event is pending."""
+        events = self.events
         while events:
-            when, _, action, subject = heappop(events)
-            action(subject, when >> KIND_BITS)
+            at, _, action, subject = heappop(events)
+            action(subject, at >> KIND_BITS)
 
 
 def _start(request: SimulatedRequest, now: int) -> None:

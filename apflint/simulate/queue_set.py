@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from apflint.simulate.event_loop import EventLoop
     from apflint.simulate.request import Outcome, SimulatedRequest
+    from apflint.simulate.seat_demand import IntegratorResults
 
 
 class ServerCrashError(Exception):
@@ -119,6 +120,14 @@ class QueueSet:
         self.queuing = queuing
         self.concurrency_limit = concurrency_limit
         self._dispatch_as_much_as_possible(now)
+
+    def observe_demand(self, now: int) -> IntegratorResults:
+        """Return the seat demand since the previous call, for the adjustment of limits at the time `now`."""
+        return self.seat_demand.reset(now)
+
+    def reset_peak(self, now: int) -> None:  # noqa: ARG002  # a queue set that fast-forwards needs the time
+        """Forget the seats that were in use before `now`."""
+        self.peak_seats = self.seats_in_use
 
     def start_request(self, request: SimulatedRequest, now: int) -> None:
         """`StartRequest`: reject, enqueue or dispatch an arriving request."""

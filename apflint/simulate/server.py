@@ -6,7 +6,7 @@ simulation: a request arrives with its level and the hash of its flow.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from apflint.simulate.borrowing import ADJUSTMENT_PERIOD, Borrower, adjust_limits
 from apflint.simulate.event_loop import CONFIGURATION, EventLoop
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from apflint.simulate.borrowing import Adjustment
     from apflint.simulate.request import SimulatedRequest
 
+CreateQueueSet: TypeAlias = "Callable[[EventLoop, Queuing, int], QueueSet]"
+"""Function that makes the queue set of a priority level from its queuing and its limit in seats."""
 MAX_QUEUE_WAIT = 60_000_000_000
 """Maximum time in nanoseconds that a request may wait in a queue (`maxQueueWait` of the filter)."""
 _LAST_BEFORE_ALL = -1
@@ -45,13 +47,13 @@ def get_wait_limit(timeout: int) -> int:
 class Level:
     """A priority level of a server (`priorityLevelState`)."""
 
-    def __init__(self, limits: LevelLimits, loop: EventLoop, on_end: Callable[[SimulatedRequest], None]) -> None:
+    def __init__(self, limits: LevelLimits, loop: EventLoop, create: CreateQueueSet) -> None:
         self.limits = limits
         if limits.is_exempt:
             queuing = Queuing(-1)
         else:
             queuing = Queuing(limits.queues or 0, limits.queue_length_limit or 0, limits.hand_size or 0)
-        self.queue_set = QueueSet(loop, queuing, limits.nominal, on_end)
+        self.queue_set = create(loop, queuing, limits.nominal)
         self.demand = SeatDemandStats()
 
     @property
@@ -63,6 +65,8 @@ class Level:
 class SimulatedServer:
     """One API server. Calls `on_end` for each request that finishes its execution or is rejected.
 
+    `create` makes the queue sets of the levels; without it, they are of the class `QueueSet`.
+
     Several servers can share an event loop. Simultaneous adjustments happen in the order of `number`, which starts at
     0.
 
@@ -72,11 +76,17 @@ class SimulatedServer:
     """
 
     def __init__(
-        self, limits: Limits, on_end: Callable[[SimulatedRequest], None], loop: EventLoop | None = None, number: int = 0
+        self,
+        limits: Limits,
+        on_end: Callable[[SimulatedRequest], None],
+        loop: EventLoop | None = None,
+        number: int = 0,
+        create: CreateQueueSet | None = None,
     ) -> None:
         self._change_number = _LAST_BEFORE_ALL - number
         self.loop = EventLoop() if loop is None else loop
-        self.levels = {level.name: Level(level, self.loop, on_end) for level in limits.levels}
+        create = create or (lambda loop, queuing, limit: QueueSet(loop, queuing, limit, on_end))
+        self.levels = {level.name: Level(level, self.loop, create) for level in limits.levels}
         self.nominal_sum = limits.nominal_sum
         self.adjust(0)  # as in the server, which adjusts the limits whenever it reads the configuration
 
@@ -84,7 +94,7 @@ class SimulatedServer:
         """`updateBorrowingLocked`: adjust the limits of all levels to their seat demand since the latest adjustment."""
         levels = tuple(self.levels.values())
         for level in levels:
-            level.demand = level.demand.update(level.queue_set.seat_demand.reset(now))
+            level.demand = level.demand.update(level.queue_set.observe_demand(now))
         adjustment = adjust_limits([_as_borrower(level) for level in levels], self.nominal_sum)
         for level, limit in zip(levels, adjustment.limits, strict=True):
             level.queue_set.set_configuration(level.queue_set.queuing, limit, now)

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Protocol
 from apflint.budgets import MAX_FURTHER_REQUESTS
 from apflint.named_tuple import NamedTuple
 from apflint.simulate.arrivals import Arrival
-from apflint.simulate.event_loop import CONFIGURATION, EventLoop
+from apflint.simulate.event_loop import ARRIVAL, CONFIGURATION, KIND_BITS, EventLoop
+from apflint.simulate.fast_forward import FastForwardQueueSet
 from apflint.simulate.load import REQUEST_TIMEOUT, SECOND
+from apflint.simulate.queue_set import QueueSet
 from apflint.simulate.request import SimulatedRequest
 from apflint.simulate.retry_after_seconds import RejectionTracker
 from apflint.simulate.server import MAX_QUEUE_WAIT, SimulatedServer
@@ -21,12 +23,12 @@ from apflint.simulate.statistics import SLOTS, Statistics
 from apflint.user_error import UserError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from apflint.evaluate.limits import Limits
     from apflint.simulate.arrivals import ArrivalSource
     from apflint.simulate.load import Load, SimulatedClient
-    from apflint.simulate.queue_set import QueueSet
+    from apflint.simulate.queue_set import Queuing
     from apflint.simulate.routes import Route
     from apflint.simulate.statistics import ClientTally, FlowTally, LevelResult, LevelTally
 
@@ -44,15 +46,48 @@ class FindRoute(Protocol):
         """Return the index of the API server to which a client is connected."""
 
 
-class RoutedClient(NamedTuple):
-    """The route of a client's requests, and the API server of the client."""
+class RoutedClient:
+    """The route of a client's requests, the queue set of its level, and the requests of the client that started at once."""
 
-    route: Route
-    client: ClientTally
-    flow: FlowTally
-    level: LevelTally
-    server: int
-    """Index of the API server to which the client is connected."""
+    __slots__ = (
+        *("client", "deadline", "estimate", "flow", "level", "queue_set", "route", "seats", "server"),
+        *("started", "worked"),
+    )
+
+    def __init__(
+        self,
+        route: Route,
+        client: ClientTally,
+        flow: FlowTally,
+        level: LevelTally,
+        server: int,
+        queue_set: QueueSet,
+    ) -> None:
+        self.route = route
+        self.client = client
+        self.flow = flow
+        self.level = level
+        self.server = server
+        """Index of the API server to which the client is connected."""
+        self.queue_set = queue_set
+        self.estimate = route.estimate
+        self.seats = route.estimate.max_seats
+        self.deadline = route.deadline
+        self.started = self.worked = 0
+        """Number of requests that started at once, and sum of their service times in nanoseconds, without those of the warm-up."""
+
+    def count_started(self) -> None:
+        """Add the requests that started at once to the tallies of client and flow."""
+        number, client, flow = self.started, self.client, self.flow
+        work = self.seats * (self.worked + number * self.estimate.additional_latency)
+        client.requests += number
+        client.attempts += number
+        client.executed += number
+        client.waits.add_zeros(number)
+        flow.attempts += number
+        flow.demand += work
+        flow.service += work
+        self.started = self.worked = 0
 
 
 class Call(NamedTuple):
@@ -72,9 +107,11 @@ class Call(NamedTuple):
 class Attempt(SimulatedRequest):
     """One attempt of a call. An attempt ends no later than its deadline."""
 
-    __slots__ = ("call",)
+    __slots__ = ("call", "is_counted")
 
     call: Call
+    is_counted: bool
+    """Whether the statistics already contain the attempt, because it started at once."""
 
     @property
     def service(self) -> int:
@@ -118,14 +155,20 @@ class Simulation:
         sources: Sequence[ArrivalSource],
         seed: int,
         first_adjustment: int = 0,
+        *,
+        fast_forwards: bool = True,
     ) -> None:
         self._load = load
+        self._fast_forwards = fast_forwards
         self._first_adjustment = first_adjustment
         self._limits = limits
         self._routes = routes
         self._seed = seed
         self._loop = EventLoop()
-        self._servers = tuple(SimulatedServer(limits, self._end, self._loop, number) for number in range(load.servers))
+        self._servers = tuple(
+            SimulatedServer(limits, self._end, self._loop, number, self._create_queue_set)
+            for number in range(load.servers)
+        )
         self._sources = sources
         self._begin = load.warmup
         """Time in nanoseconds from which requests are counted."""
@@ -133,9 +176,15 @@ class Simulation:
         self._trackers: dict[QueueSet, RejectionTracker] = {
             level.queue_set: RejectionTracker() for server in self._servers for level in server.levels.values()
         }
-        self._targets: dict[tuple[str, int], RoutedClient] = {}
+        self._targets: list[dict[int, RoutedClient]] = [{} for _ in sources]
+        """Clients of each source by number, or by API server if all clients of the source send equal requests."""
         self._further = 0
         """Number of requests that were sent after a response: retries, and all but the first requests of closed-loop clients."""
+
+    def _create_queue_set(self, loop: EventLoop, queuing: Queuing, limit: int) -> QueueSet:
+        if not self._fast_forwards:
+            return QueueSet(loop, queuing, limit, self._end)
+        return FastForwardQueueSet(loop, queuing, limit, self._end, self._recreate)
 
     def run(self, show: Callable[[int], None]) -> SimulationResult:
         """Run until all requests have their responses."""
@@ -152,57 +201,101 @@ class Simulation:
             self._loop.schedule(at, CONFIGURATION, place, sample, self._statistics)
         if self._begin:
             self._loop.schedule(self._begin, CONFIGURATION, SLOTS, self._end_warmup, self._statistics)
-        self._loop.run(self._send_first())
+        self._send_first()
+        self._loop.finish()
+        for target in (target for targets in self._targets for target in targets.values()):
+            target.count_started()
         return SimulationResult(self._load, self._limits, self._seed, self._statistics.summarize())
 
-    def _end_warmup(self, statistics: Statistics, _: int) -> None:
+    def _end_warmup(self, statistics: Statistics, now: int) -> None:
         """Reset the statistics of the seats in use at the end of the warm-up."""
         for server in statistics.servers:
             for level in server.levels.values():
-                level.queue_set.peak_seats = level.queue_set.seats_in_use
+                level.queue_set.reset_peak(now)
 
-    def _send_first(self) -> Iterator[Attempt]:
-        """Yield the requests that do not depend on responses, sorted by arrival."""
-        sources = self._sources
+    def _send_first(self) -> None:
+        """Send the requests that do not depend on responses, in the order of their arrival."""
+        sources, loop, begin = self._sources, self._loop, self._begin
+        events, targets = loop.events, self._targets
+        hold_seats = self._statistics.hold_seats
+        can_start_at_once = [
+            self._fast_forwards and source.follow is None and not source.is_closed for source in sources
+        ]
         for arrival in merge(*(source.arrivals for source in sources)):
-            yield self._create(arrival)
+            now, index, number, instance, service = arrival
+            source = sources[index]
+            target = targets[index].get(instance) if source.differ else None
+            if target is None:
+                target = self._find_target(index, instance)
+            request = None
+            is_short = can_start_at_once[index] and service <= target.deadline
+            if not is_short:
+                request = self._create(arrival)
+            when = now << KIND_BITS | ARRIVAL
+            if events and events[0][0] <= when:
+                loop.advance(when, (index << _NUMBER_BITS | number) << _ATTEMPT_BITS)
+            if is_short:
+                latency, seats, queue_set = target.estimate.additional_latency, target.seats, target.queue_set
+                if isinstance(queue_set, FastForwardQueueSet) and queue_set.start_at_once(
+                    arrival, service, latency, seats, target.route.flow_hash
+                ):
+                    if now >= begin:
+                        target.started += 1
+                        target.worked += service
+                        target.client.latencies.add(service)
+                    hold_seats(target.level, target.server, seats, now, now + service + latency)
+                    continue
+                request = self._create(arrival)
+            assert request is not None
+            request.queue_set.start_request(request, now)
+
+    def _recreate(self, arrival: Arrival) -> Attempt:
+        """Create an attempt that has started at once, because its level needs the state of its queues now."""
+        now, index, number, instance, service = arrival
+        call = Call(self._sources[index], number, instance, now, service, self._find_target(index, instance))
+        request = self._attempt((index << _NUMBER_BITS | number) << _ATTEMPT_BITS, now, call)
+        request.is_counted = True
+        return request
 
     def _create(self, arrival: Arrival) -> Attempt:
-        """Create the first attempt of a request that a client sends now."""
+        """Create the first attempt of a request, and count the request."""
         now, index, number, instance, service = arrival
-        source = self._sources[index]
-        target = self._find_target(source, instance)
+        target = self._find_target(index, instance)
         if now >= self._begin:
             target.client.requests += 1
-            estimate = target.route.estimate
-            target.flow.demand += estimate.max_seats * (service + estimate.additional_latency)
-        call = Call(source, number, instance, now, service, target)
+            target.flow.demand += target.seats * (service + target.estimate.additional_latency)
+        call = Call(self._sources[index], number, instance, now, service, target)
         return self._attempt((index << _NUMBER_BITS | number) << _ATTEMPT_BITS, now, call)
 
     def _attempt(self, request_id: int, now: int, call: Call) -> Attempt:
-        route = call.target.route
-        queue_set = self._servers[call.target.server].levels[route.level].queue_set
-        request = Attempt(request_id, now, 0, route.estimate, queue_set, route.flow_hash, route.wait_limit)
+        target = call.target
+        route = target.route
+        request = Attempt(request_id, now, 0, route.estimate, target.queue_set, route.flow_hash, route.wait_limit)
         request.call = call
+        request.is_counted = False
         return request
 
-    def _find_target(self, source: ArrivalSource, instance: int) -> RoutedClient:
+    def _find_target(self, index: int, instance: int) -> RoutedClient:
+        """Return the client with the number `instance` of the source with an index."""
+        source, targets = self._sources[index], self._targets[index]
         client = source.client
         server = self._routes.find_server(client, instance)
-        key = (client.name, instance if source.differ else server)
-        target = self._targets.get(key)
+        key = instance if source.differ else server
+        target = targets.get(key)
         if target is None:
             route = self._routes(client, instance)
             level = self._statistics.levels[route.level]
             flow = level.find_flow(route.flow, route.client)
-            target = self._targets[key] = RoutedClient(
-                route, level.find_client(route.client, route), flow, level, server
-            )
+            queue_set = self._servers[server].levels[route.level].queue_set
+            tally = level.find_client(route.client, route)
+            target = targets[key] = RoutedClient(route, tally, flow, level, server, queue_set)
         return target
 
     def _end(self, request: SimulatedRequest) -> None:
         """Count the end of an attempt, unless its request was sent in the warm-up. Then schedule the next request of the client."""
         assert isinstance(request, Attempt)
+        if request.is_counted:
+            return
         source, number, instance, *_ = call = request.call
         counts = call.arrival >= self._begin
         if counts:

@@ -138,6 +138,13 @@ def test_no_request_is_lost_or_counted_twice(wanted: Load) -> None:
             assert all(sample.seats <= max(sample.limit, item.limits.max * wanted.servers) for sample in item.samples)
 
 
+@given(loads(), st.sampled_from([(), ("workload-low.lendablePercent=90", "a.lendablePercent=90")]), st.integers(0, 2))
+@settings(max_examples=25)
+def test_fast_forward_changes_no_result(wanted: Load, changes: tuple[str, ...], warmup: int) -> None:
+    wanted, options = wanted._replace(warmup=warmup * SECOND), SMALL._replace(changes=changes)
+    assert simulate(wanted, options) == simulate(wanted, options, fast_forwards=False)
+
+
 @given(loads())
 @settings(max_examples=10)
 def test_the_same_seed_gives_the_same_bytes(wanted: Load) -> None:

@@ -13,7 +13,7 @@ from apflint.simulate.arrivals import list_sources
 from apflint.simulate.field_overrides import apply_changes, parse_change
 from apflint.simulate.load import SECOND, Load, ServiceTime, SimulatedClient
 from apflint.simulate.routes import Routes
-from apflint.simulate.simulation import simulate as run
+from apflint.simulate.simulation import Simulation
 from apflint.workspace import build_workspace
 
 if TYPE_CHECKING:
@@ -45,10 +45,16 @@ def load(*clients: SimulatedClient, duration: int = 10 * SECOND, servers: int = 
 
 
 def simulate(
-    wanted: Load, options: Options, *, seed: int = 1, show: Callable[[int], None] = lambda _: None
+    wanted: Load,
+    options: Options,
+    *,
+    seed: int = 1,
+    show: Callable[[int], None] = lambda _: None,
+    fast_forwards: bool = True,
 ) -> SimulationResult:
     """Simulate a load."""
     workspace = build_workspace(load_inputs([("a.yaml", options.manifests.encode())]), options.release)
     known = Effective(workspace, Assumptions(server_concurrency=options.seats))
     known = apply_changes(known, map(parse_change, options.changes))
-    return run(wanted, known.limits, Routes(wanted, Explainer(known)), list_sources(wanted, seed), seed, show)
+    routes, sources = Routes(wanted, Explainer(known)), list_sources(wanted, seed)
+    return Simulation(wanted, known.limits, routes, sources, seed, fast_forwards=fast_forwards).run(show)
