@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 
 from apflint.named_tuple import NamedTuple
 from apflint.simulate.log_survey import find_kind, list_sent_requests
-from apflint.simulate.logged_requests import HIDDEN_WAIT, MICROSECONDS, stream_requests
+from apflint.simulate.logged_requests import HIDDEN_WAIT, MICROSECONDS, LoggedArrival, stream_requests, stream_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from apflint.replay.loaded_log import Replay
     from apflint.simulate.log_survey import LogSurvey
-    from apflint.simulate.logged_requests import LoggedArrival
 
 STEP = MICROSECONDS
 """Length of the intervals in which harmed requests are counted, in microseconds."""
@@ -178,7 +177,8 @@ def measure_usage(replay: Replay, survey: LogSurvey, incident: Incident) -> Usag
             if is_harmed(request):
                 tally.harmed += 1
                 harmed_servers[request.server, level] += 1
-    for request, service, _ in list_sent_requests(survey, stream_requests(replay)):
+    for row, service, _ in list_sent_requests(survey, stream_rows(replay)):
+        request = LoggedArrival._make(row)
         level, tally = find(request.attributes)
         if incident.start <= request.received < incident.end:
             seat_time = service * survey.assignments[request.attributes].seats

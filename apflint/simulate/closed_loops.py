@@ -43,20 +43,15 @@ class _InFlight:
         self.most = self.requests = self.rejected = 0
 
     def add(self, received: int, ended: int) -> None:
-        self._end_requests(received)
-        self._advance(received)
-        heappush(self._ends, ended)
-        self.most = max(self.most, len(self._ends))
+        ends, durations, at = self._ends, self.durations, self._at
+        while ends and ends[0] <= received:
+            durations[len(ends)] += ends[0] - at
+            at = heappop(ends)
+        durations[len(ends)] += received - at
+        self._at = received
+        heappush(ends, ended)
+        self.most = max(self.most, len(ends))
         self.requests += 1
-
-    def _end_requests(self, now: int) -> None:
-        while self._ends and self._ends[0] <= now:
-            self._advance(self._ends[0])
-            heappop(self._ends)
-
-    def _advance(self, now: int) -> None:
-        self.durations[len(self._ends)] += now - self._at
-        self._at = now
 
     def is_closed(self) -> bool:
         total = self.durations.total()
@@ -79,7 +74,8 @@ class ClosedLoopFinder:
         if client is None:
             client = self._clients[key] = _InFlight(received)
         client.add(received, ended)
-        client.rejected += is_rejected_on_arrival
+        if is_rejected_on_arrival:
+            client.rejected += 1
 
     def list_loops(self) -> list[ClosedLoop]:
         """Return the closed loops, sorted by user and server."""

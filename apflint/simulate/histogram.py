@@ -38,7 +38,8 @@ class Histogram:
         """Count a time in nanoseconds."""
         shift = time.bit_length() - _PRECISION_BITS
         self._counts[time if shift <= 0 else (shift << _PRECISION_BITS + 1) + (time >> shift)] += 1
-        self.max = max(self.max, time)
+        if time > self.max:  # noqa: PLR1730  # twice as fast as max()
+            self.max = time
 
     def add_zeros(self, number: int) -> None:
         """Count a number of times of 0."""

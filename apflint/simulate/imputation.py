@@ -75,6 +75,8 @@ class ServiceTimes:
             tuple(_list_kinds(attributes, assignment.priority_level or ""))
             for attributes, assignment in zip(tuples, assignments, strict=True)
         ]
+        self._samples: dict[tuple[int, bool], _Samples] = {}
+        """The samples of the most specific kind of an attribute tuple, and of those in `_exact` or `_rough`."""
         self._exact: dict[RequestKind, _Samples] = {}
         self._rough: dict[RequestKind, _Samples] = {}
         self._merged: dict[tuple[RequestKind, bool], _Samples] = {}
@@ -88,11 +90,10 @@ class ServiceTimes:
 
         `is_exact` is false if `time` may contain a wait.
         """
-        samples = self._exact if is_exact else self._rough
-        kind = self._kinds[attributes][0]
-        found = samples.get(kind)
+        found = self._samples.get((attributes, is_exact))
         if found is None:
-            found = samples[kind] = _Samples()
+            samples = self._exact if is_exact else self._rough
+            found = self._samples[attributes, is_exact] = samples.setdefault(self._kinds[attributes][0], _Samples())
         found.add(received, time)
 
     def list_times(self, attributes: int) -> tuple[int, ...]:

@@ -6,9 +6,10 @@ configuration.
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from apflint.evaluate.limits import DEFAULT_WAIT_SECONDS
 from apflint.evaluate.match import rs_join
@@ -17,10 +18,10 @@ from apflint.simulate.closed_loops import ClosedLoopFinder
 from apflint.simulate.histogram import Histogram
 from apflint.simulate.imputation import ServiceTimes
 from apflint.simulate.load import SECOND
-from apflint.simulate.logged_requests import MICROSECONDS, list_servers, stream_requests
+from apflint.simulate.logged_requests import MICROSECONDS, LoggedArrival, list_servers, stream_rows
 from apflint.simulate.logged_retries import RetryCounts, RetryFinder
 from apflint.simulate.random_draws import Draws
-from apflint.simulate.service_growth import GrowthFinder
+from apflint.simulate.service_growth import GrowthFinder, add_execution
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
     from apflint.replay.events import AttributeTuple
     from apflint.replay.loaded_log import Replay
     from apflint.simulate.closed_loops import ClosedLoop
-    from apflint.simulate.logged_requests import LoggedArrival
-    from apflint.simulate.service_growth import ServiceGrowth
+    from apflint.simulate.logged_requests import RequestRow
+    from apflint.simulate.service_growth import Executions, ServiceGrowth
 
 _NANOSECONDS = 1000
 """Number of nanoseconds in a microsecond, the unit of times in logs."""
@@ -122,26 +123,26 @@ class LogSurvey(NamedTuple):
         return any(level.retries > _MIN_RETRIES_PART * level.requests for level in self.levels)
 
 
-class Occupancy:
-    """Counts the seats of executing and waiting requests at each API server and priority level."""
+class _SeatsOfLevel:
+    """Counts the seats of executing and waiting requests of a priority level at an API server."""
+
+    __slots__ = ("_ends", "_used")
 
     def __init__(self) -> None:
-        self._levels: dict[tuple[int, str], tuple[list[tuple[int, int]], list[int]]] = {}
+        self._ends: list[tuple[int, int]] = []
+        self._used = 0
 
-    def add(self, server: int, level: str, received: int, ended: int, seats: int) -> int:
-        """Add a request. Return the seats of all requests that execute or wait at its level, including this request.
+    def add(self, received: int, ended: int, seats: int) -> int:
+        """Add a request. Return the seats of all requests that execute or wait, including this request.
 
         Requests must be added in the order of arrival. Times are in microseconds.
         """
-        state = self._levels.get((server, level))
-        if state is None:
-            state = self._levels[server, level] = [], [0]
-        ends, used = state
+        ends, used = self._ends, self._used + seats
         while ends and ends[0][0] <= received:
-            used[0] -= heappop(ends)[1]
+            used -= heappop(ends)[1]
         heappush(ends, (ended, seats))
-        used[0] += seats
-        return used[0]
+        self._used = used
+        return used
 
 
 _EXACT, _WATCH, _RETRY = 1, 2, 4
@@ -152,166 +153,193 @@ retry.
 """
 
 
-class _RequestMarker:
-    """Finds the marks of requests, in the order of their arrival, under the configuration that was in force."""
-
-    def __init__(self, assignments: Sequence[Assignment], limits: Mapping[str, LevelLimits]) -> None:
-        self._assignments = assignments
-        self._limits = limits
-        self._occupancy = Occupancy()
-        self._retries = RetryFinder(assignments)
-
-    def mark(self, request: LoggedArrival) -> int:
-        """Return the marks of a request."""
-        assignment = self._assignments[request.attributes]
-        marks = _RETRY if self._retries.add(request) else 0
-        if not assignment.has_seats_at_end:
-            return marks | _WATCH
-        name = assignment.priority_level or ""
-        level = self._limits[name]
-        if not level.is_exempt and request.ended is not None:
-            seats = self._occupancy.add(request.server, name, request.received, request.ended, assignment.seats)
-            # The current limit of a level is never below its min limit. So a request does not wait if all requests fit
-            # into the min limit.
-            if request.wait is None and seats > max(1, level.min):
-                return marks
-        return marks | _EXACT
+SentRequest: TypeAlias = "tuple[RequestRow, int, bool]"
+"""A request of a log that a simulation sends again, its service time in microseconds, and whether it looks like a retry."""
 
 
-class SentRequest(NamedTuple):
-    """A request of a log that a simulation sends again."""
-
-    request: LoggedArrival
-    service: int
-    """Service time in microseconds."""
-    is_retry: bool
-    """Whether the request looks like a further attempt of a rejected request."""
-
-
-def list_sent_requests(survey: LogSurvey, requests: Iterator[LoggedArrival]) -> Iterator[SentRequest]:
+def list_sent_requests(survey: LogSurvey, rows: Iterator[RequestRow]) -> Iterator[SentRequest]:
     """Yield the requests that have a logged or imputed service time.
 
-    `requests` must be all requests of the surveyed log, in the order of the survey.
+    `rows` must be all requests of the surveyed log, in the order of the survey.
     """
     services, draw = survey.services, Draws(survey.seed, "service")
-    for place, (request, marks) in enumerate(zip(requests, survey.marks, strict=True)):
+    for place, (row, marks) in enumerate(zip(rows, survey.marks, strict=True)):
         if marks & _WATCH:
             continue
-        service = request.busy
-        if request.rejected:
-            service = services.draw(request.attributes, request.received, draw(place))
+        attributes, _, _, received, _, service, _, rejected, _, _ = row
+        if rejected:
+            service = services.draw(attributes, received, draw(place))
         elif service is not None and not marks & _EXACT:
-            other = services.draw_exact(request.attributes, request.received, draw(place))
+            other = services.draw_exact(attributes, received, draw(place))
             service = service if other is None else min(service, other)
         if service is not None:
-            yield SentRequest(request, service, bool(marks & _RETRY))
+            yield row, service, bool(marks & _RETRY)
 
 
 class _LevelTally:
+    """Counts the requests of a priority level. Only requests that are rejected, waits, watches and retries are added one by one."""
+
     def __init__(self) -> None:
-        self.requests = self.rejected = self.retries = self.watches = self.unshown = 0
-        self.waits = Histogram()
+        self.requests = self.rejected = self.retries = self.watches = self._shown = 0
+        self._waits = Histogram()
 
     def add(self, request: LoggedArrival, marks: int) -> None:
-        self.requests += 1
         self.rejected += request.rejected
         if marks & _RETRY:
             self.retries += 1
         if marks & _WATCH:
             self.watches += 1
         elif wait := request.shown_wait if request.rejected else request.wait:
-            self.waits.add(wait * _NANOSECONDS)
+            self._waits.add(wait * _NANOSECONDS)
         elif not request.rejected:
-            self.unshown += 1
+            return
+        self._shown += 1
 
     def summarize(self, name: str) -> LoggedLevel:
-        self.waits.add_zeros(self.unshown)
-        waits = self.waits.summarize()
+        self._waits.add_zeros(self.requests - self._shown)
+        waits = self._waits.summarize()
         p99 = None if waits is None else waits.p99
         return LoggedLevel(name, self.requests, self.rejected, self.retries, self.watches, p99)
 
 
-def survey_log(replay: Replay, seed: int) -> LogSurvey:
-    """Return the survey of a log. `replay` has the configuration that was in force. `seed` starts the random numbers."""
-    tuples, assignments = tuple(replay.log.tuples), tuple(replay.assignments)
-    limits = {level.name: level for level in replay.known.limits.levels}
-    marker, marked, services = _RequestMarker(assignments, limits), bytearray(), ServiceTimes(tuples, assignments)
-    loops, retries, time_outs = ClosedLoopFinder(), RetryCounts(), Counter[int]()
-    growths, kinds = GrowthFinder(), list(map(find_kind, tuples))
-    levels: dict[str, _LevelTally] = {}
-    requests, rejected = Counter[int](), Counter[int]()
-    executed = imputed = corrected = unknown = 0
-    start = end = 0
-    for request in stream_requests(replay):
-        marks = marker.mark(request)
-        marked.append(marks)
-        attributes, user = request.attributes, tuples[request.attributes].user or ""
-        level = assignments[attributes].priority_level or ""
-        tally = levels.get(level)
-        if tally is None:
-            tally = levels[level] = _LevelTally()
-        tally.add(request, marks)
-        requests[attributes] += 1
-        rejected[attributes] += request.rejected
-        if request.rejected or marks & _RETRY:
-            retries.add(user, is_rejected=request.rejected == 1, is_retry=bool(marks & _RETRY))
-        if marks & _WATCH or (request.busy is None and not request.rejected):
-            unknown += 1
-            continue
-        start, end = start or request.received, request.received
-        if request.rejected:
-            imputed += 1
-            if request.wait is not None and request.timeout is None:
-                time_outs[round(request.wait / _WAIT_STEP)] += 1
-        elif request.busy is not None:
-            executed += 1
+class _SurveyedTuple:
+    """What the survey needs to know about an attribute tuple for each of its requests."""
+
+    __slots__ = ("executions", "level", "limited", "min_seats", "rejected", "requests", "seats", "user", "watches")
+
+    def __init__(self, attributes: AttributeTuple, assignment: Assignment, level: LevelLimits | None) -> None:
+        self.user = attributes.user or ""
+        self.level = assignment.priority_level or ""
+        self.seats = assignment.seats
+        self.watches = not assignment.has_seats_at_end
+        self.limited = level is not None and not level.is_exempt
+        self.min_seats = max(1, level.min) if level is not None else 0
+        """Seats that the level has at any time. A request within them never waits."""
+        self.executions: Executions = array("q"), array("q")
+        self.requests = self.rejected = 0
+
+
+class _Surveyor:
+    """Surveys a log, request by request in the order of arrival, under the configuration that was in force."""
+
+    def __init__(self, replay: Replay) -> None:
+        self.tuples, self.assignments = tuple(replay.log.tuples), tuple(replay.assignments)
+        self.limits = {level.name: level for level in replay.known.limits.levels}
+        self.services = ServiceTimes(self.tuples, self.assignments)
+        self.loops, self.retries, self.growths = ClosedLoopFinder(), RetryCounts(), GrowthFinder()
+        self.marks, self.levels, self.time_outs = bytearray(), dict[str, _LevelTally](), Counter[int]()
+        self.imputed = self.corrected = self.unknown = 0
+        self.start = self.end = 0
+        self._finder = RetryFinder(self.assignments)
+        self._seats: dict[tuple[int, str], _SeatsOfLevel] = {}
+        self.known: dict[int, _SurveyedTuple] = {}
+
+    def _recall(self, number: int) -> _SurveyedTuple:
+        """Return what is known about an attribute tuple."""
+        attributes, assignment = self.tuples[number], self.assignments[number]
+        level = self.limits.get(assignment.priority_level or "")
+        found = self.known[number] = _SurveyedTuple(attributes, assignment, level)
+        found.executions = self.growths.find(find_kind(attributes))
+        self.levels.setdefault(found.level, _LevelTally())
+        return found
+
+    def add(self, row: RequestRow) -> None:
+        """Add a request."""
+        number, _, server, received, ended, busy, wait, rejected, _, timeout = row
+        known = self.known.get(number) or self._recall(number)
+        known.requests += 1
+        marks = self._mark(known, row)
+        self.marks.append(marks)
+        if rejected or wait or marks & ~_EXACT:
+            self._add_special(known, LoggedArrival._make(row), marks)
+        if marks & _WATCH or (busy is None and not rejected):
+            self.unknown += 1
+            return
+        self.start, self.end = self.start or received, received
+        if rejected:
+            self.imputed += 1
+            if wait is not None and timeout is None:
+                self.time_outs[round(wait / _WAIT_STEP)] += 1
+        elif busy is not None:
             is_exact = bool(marks & _EXACT)
-            corrected += not is_exact
-            services.add(attributes, request.received, request.busy, is_exact=is_exact)
-            if is_exact and request.ended is not None:
-                growths.add(kinds[attributes], request.ended - request.busy, request.ended)
-        if request.ended is not None:
-            is_rejected = request.rejected == 1 and request.is_rejected_on_arrival
-            loops.add(user, request.server, request.received, request.ended, is_rejected_on_arrival=is_rejected)
-    return LogSurvey(
-        tuples,
-        assignments,
-        limits,
-        marked,
-        services,
-        tuple(loops.list_loops()),
-        tuple(growths.list_growths()),
-        retries.list_retrying_users(),
-        tuple(tally.summarize(name) for name, tally in sorted(levels.items())),
-        tuple(_list_clients(tuples, assignments, requests, rejected)),
-        _find_wait_limit(time_outs),
-        tuple(list_servers(replay.log.database)),
-        start,
-        end,
-        sent=executed + imputed if executed else 0,
-        imputed=imputed,
-        corrected=corrected,
-        unknown=unknown,
-        seed=seed,
-    )
+            self.services.add(number, received, busy, is_exact=is_exact)
+            if not is_exact:
+                self.corrected += 1
+            elif ended is not None:
+                add_execution(known.executions, ended - busy, ended)
+        if ended is not None:
+            is_rejected = rejected == 1 and LoggedArrival._make(row).is_rejected_on_arrival
+            self.loops.add(known.user, server, received, ended, is_rejected_on_arrival=is_rejected)
+
+    def _mark(self, known: _SurveyedTuple, row: RequestRow) -> int:
+        """Return the marks of a request."""
+        _, _, server, received, ended, _, wait, rejected, _, _ = row
+        marks = 0
+        if (rejected or self._finder.has_rejections) and self._finder.add(LoggedArrival._make(row)):
+            marks = _RETRY
+        if known.watches:
+            return marks | _WATCH
+        if known.limited and ended is not None:
+            level = self._seats.get((server, known.level))
+            if level is None:
+                level = self._seats[server, known.level] = _SeatsOfLevel()
+            if level.add(received, ended, known.seats) > known.min_seats and wait is None:
+                return marks
+        return marks | _EXACT
+
+    def _add_special(self, known: _SurveyedTuple, request: LoggedArrival, marks: int) -> None:
+        """Count a request that is rejected, waits, is a watch or looks like a retry."""
+        self.levels[known.level].add(request, marks)
+        known.rejected += request.rejected
+        if request.rejected or marks & _RETRY:
+            self.retries.add(known.user, is_rejected=request.rejected == 1, is_retry=bool(marks & _RETRY))
+
+    def summarize(self, servers: tuple[int, ...], seed: int) -> LogSurvey:
+        """Return the survey."""
+        for known in self.known.values():
+            self.levels[known.level].requests += known.requests
+        executed = sum(known.requests for known in self.known.values()) - self.unknown - self.imputed
+        return LogSurvey(
+            self.tuples,
+            self.assignments,
+            self.limits,
+            self.marks,
+            self.services,
+            tuple(self.loops.list_loops()),
+            tuple(self.growths.list_growths()),
+            self.retries.list_retrying_users(),
+            tuple(tally.summarize(name) for name, tally in sorted(self.levels.items())),
+            tuple(self._list_clients()),
+            _find_wait_limit(self.time_outs),
+            servers,
+            self.start,
+            self.end,
+            sent=executed + self.imputed if executed else 0,
+            imputed=self.imputed,
+            corrected=self.corrected,
+            unknown=self.unknown,
+            seed=seed,
+        )
+
+    def _list_clients(self) -> Iterator[LoggedClient]:
+        for number, known in sorted(self.known.items()):
+            schema = self.assignments[number].flow_schema or ""
+            yield LoggedClient(number, self.tuples[number], known.level, schema, known.requests, known.rejected)
+
+
+def survey_log(replay: Replay, seed: int) -> LogSurvey:
+    """Return the survey of a log. `replay` has the configuration that was in force. `seed` is that of the random numbers."""
+    surveyor = _Surveyor(replay)
+    add = surveyor.add
+    for row in stream_rows(replay):
+        add(row)
+    return surveyor.summarize(tuple(list_servers(replay.log.database)), seed)
 
 
 def find_kind(attributes: AttributeTuple) -> tuple[str, str, str]:
     """Return the user, the verb, and the resource or path of requests with these attributes."""
     resource = rs_join(attributes.resource, attributes.subresource) or attributes.path
     return attributes.user or "", attributes.verb, resource
-
-
-def _list_clients(
-    tuples: Sequence[AttributeTuple],
-    assignments: Sequence[Assignment],
-    requests: Counter[int],
-    rejected: Counter[int],
-) -> Iterator[LoggedClient]:
-    for number in sorted(requests):
-        assignment = assignments[number]
-        level, schema = assignment.priority_level or "", assignment.flow_schema or ""
-        yield LoggedClient(number, tuples[number], level, schema, requests[number], rejected[number])
 
 
 def _find_wait_limit(time_outs: Counter[int]) -> int:

@@ -23,7 +23,7 @@ from apflint.requests.request_words import RequestArguments
 from apflint.simulate.arrivals import Arrival, ArrivalSource
 from apflint.simulate.load import SECOND, Load, Retries, ServiceTime, SimulatedClient
 from apflint.simulate.log_survey import find_kind, list_sent_requests, to_nanoseconds
-from apflint.simulate.logged_requests import stream_requests
+from apflint.simulate.logged_requests import LoggedArrival, stream_rows
 from apflint.simulate.logged_retries import MAX_LOGGED_RETRIES
 from apflint.simulate.random_draws import Draws
 from apflint.simulate.request import complete_work_estimate
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from apflint.replay.events import AttributeTuple
     from apflint.replay.loaded_log import Replay
     from apflint.simulate.log_survey import LogSurvey, SentRequest
-    from apflint.simulate.logged_requests import LoggedArrival
     from apflint.simulate.scaling import Scaling
 
 _MIN_DURATION = SECOND // 1000
@@ -90,16 +89,22 @@ class LoggedRoutes:
         self._tuples = replay.log.tuples
         self._assignments = replay.assignments
         self._queues = {level.name: level.queues or 0 for level in replay.known.limits.levels}
+        self.has_namespace = [assignment.distinguished_by == BY_NAMESPACE for assignment in replay.assignments]
+        """Whether the flow of requests depends on their namespace, by attribute tuple."""
         self._servers = {server: index for index, server in enumerate(survey.servers)}
         self._wait_limit = survey.wait_limit
         self._numbers: dict[_Sender, int] = {}
         self._senders: list[_Sender] = []
 
+    @property
+    def is_divided(self) -> bool:
+        """Whether some requests are counted separately, because they arrived early."""
+        return self._early[0] < self._early[1]
+
     def find_instance(self, request: LoggedArrival) -> int:
         """Return the number of the client that sends a request."""
         attributes = request.attributes
-        by_namespace = self._assignments[attributes].distinguished_by == BY_NAMESPACE
-        namespace = request.namespace if by_namespace else ""
+        namespace = request.namespace if self.has_namespace[attributes] else ""
         left_after = self._find_departure(request) if request.rejected else None
         server = self._servers[request.server]
         is_early = self._early[0] <= request.received < self._early[1]
@@ -228,8 +233,8 @@ def build_logged_load(
     routes = LoggedRoutes(replay, survey, early)
     loops = _ClosedLoops(survey, routes, duration, scaling)
     sending = _Sending(survey, routes, loops, scaling, survey.retrying_users if merges else frozenset())
-    arrivals = sending.list_arrivals(list_sent_requests(survey, stream_requests(replay)))
-    if survey.loops:  # a closed loop may send a later request before its logged time
+    arrivals = sending.list_arrivals(list_sent_requests(survey, stream_rows(replay)))
+    if survey.loops:  # a simulation may need a later request of a closed loop before its logged time
         arrivals = iter(list(arrivals))
     clients = [
         SimulatedClient(name, (), RequestArguments(""), ServiceTime(0)) for name in ("log", "retrying", "closed")
@@ -262,26 +267,37 @@ class _Sending:
         self._loops = loops
         self._factors = [scaling.find_factor(*list_names(attributes)) for attributes in survey.tuples]
         self._retrying = retrying
+        self._senders: dict[tuple[int, str, int, str | None], tuple[int, int]] = {}
+        """Number of the client and index of the source of requests that the server accepted."""
 
     def list_arrivals(self, requests: Iterator[SentRequest]) -> Iterator[Arrival]:
         """Yield the requests that do not follow a response."""
         copies, number, start = Draws(self._survey.seed, "copies"), 0, self._survey.start
-        for place, (request, service, is_retry) in enumerate(requests):
-            instance = self._routes.find_instance(request)
-            source = self._find_source(request, instance)
-            if source == _RETRYING and is_retry:
+        factors, has_namespace, senders = self._factors, self._routes.has_namespace, self._senders
+        for place, (row, service, is_retry) in enumerate(requests):
+            attributes, namespace, server, received, _, _, _, rejected, _, timeout = row
+            key = attributes, namespace if has_namespace[attributes] else "", server, timeout
+            sender = None if rejected else senders.get(key)
+            instance, source = sender or self._find_sender(key, LoggedArrival._make(row))
+            if is_retry and source == _RETRYING:
                 continue
-            for _ in range(int(self._factors[request.attributes] + copies(place))):
-                time = to_nanoseconds(request.received - start)
-                arrival = Arrival(time, source, number, instance, to_nanoseconds(service))
+            factor = factors[attributes]
+            for _ in range(1 if factor == 1 else int(factor + copies(place))):
+                arrival = Arrival(to_nanoseconds(received - start), source, number, instance, to_nanoseconds(service))
                 number += 1
-                if source != _CLOSED or not self._loops.add(request, arrival):
+                if source != _CLOSED or not self._loops.add(LoggedArrival._make(row), arrival):
                     yield arrival
 
-    def _find_source(self, request: LoggedArrival, instance: int) -> int:
+    def _find_sender(self, key: tuple[int, str, int, str | None], request: LoggedArrival) -> tuple[int, int]:
+        """Return the number of the client that sends a request, and the index of its source."""
+        instance, source = self._routes.find_instance(request), _OPEN
         if self._loops.has(instance):
-            return _CLOSED
-        return _RETRYING if self._survey.tuples[request.attributes].user in self._retrying else _OPEN
+            source = _CLOSED
+        elif self._survey.tuples[request.attributes].user in self._retrying:
+            source = _RETRYING
+        if not request.rejected and not self._routes.is_divided:
+            self._senders[key] = instance, source
+        return instance, source
 
 
 def _list_notes(survey: LogSurvey) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from apflint.named_tuple import NamedTuple
 
@@ -69,11 +69,20 @@ class LoggedArrival(NamedTuple):
         return self.rejected == 1 and self.shown_wait == 0
 
 
-def stream_requests(replay: Replay) -> Iterator[LoggedArrival]:
-    """Yield the requests of the log, or of `replay.period` if it is not None, in the order of their arrival."""
+RequestRow: TypeAlias = "tuple[int, str, int, int, int | None, int | None, int | None, int, int | None, str | None]"
+"""The fields of a `LoggedArrival`. A plain tuple takes a third of the time."""
+
+
+def stream_rows(replay: Replay) -> Iterator[RequestRow]:
+    """Yield the requests in the order of their arrival, those of `replay.period` if it has one, as plain tuples."""
     condition = "" if replay.period is None else " WHERE received >= {} AND received < {}".format(*replay.period)
     rows: Any = replay.log.database.stream(_REQUESTS.format(condition=condition))
-    return map(LoggedArrival._make, rows)
+    return iter(rows)
+
+
+def stream_requests(replay: Replay) -> Iterator[LoggedArrival]:
+    """Yield the requests in the order of their arrival, those of `replay.period` if it has one."""
+    return map(LoggedArrival._make, stream_rows(replay))
 
 
 def list_servers(database: Database) -> list[int]:

@@ -41,6 +41,11 @@ class RetryFinder:
         self._expected: dict[tuple[int, int], deque[tuple[int, int]]] = {}
         """Periods in which retries are expected, as pairs of start and end, by attribute tuple and hash of the URI."""
 
+    @property
+    def has_rejections(self) -> bool:
+        """Whether a request was rejected. Before, a request that is not rejected need not be added."""
+        return bool(self._rejections or self._expected)
+
     def add(self, request: LoggedArrival) -> bool:
         """Add a request. Return whether the request looks like a retry of a rejected request."""
         self._end_rejections(request.received)

@@ -10,7 +10,7 @@ from array import array
 from bisect import bisect_left
 from math import ceil
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from apflint.named_tuple import NamedTuple
 
@@ -44,20 +44,27 @@ class ServiceGrowth(NamedTuple):
     median_of_many: int
 
 
+Executions: TypeAlias = "tuple[array[int], array[int]]"
+"""Starts and ends of executions, in microseconds since 1970."""
+
+
+def add_execution(executions: Executions, start: int, end: int) -> None:
+    """Add the execution of a request. Of many requests, only the first ones count."""
+    starts, ends = executions
+    if len(starts) < _MAX_SAMPLES:
+        starts.append(start)
+        ends.append(end)
+
+
 class GrowthFinder:
     """Collects executions of requests, and finds the kinds whose service time grows."""
 
     def __init__(self) -> None:
-        self._executions: dict[tuple[str, str, str], tuple[array[int], array[int]]] = {}
+        self._executions: dict[tuple[str, str, str], Executions] = {}
 
-    def add(self, kind: tuple[str, str, str], start: int, end: int) -> None:
-        """Add the execution of a request. `start` and `end` are in microseconds since 1970."""
-        found = self._executions.get(kind)
-        if found is None:
-            found = self._executions[kind] = array("q"), array("q")
-        if len(found[0]) < _MAX_SAMPLES:
-            found[0].append(start)
-            found[1].append(end)
+    def find(self, kind: tuple[str, str, str]) -> Executions:
+        """Return the executions of a kind of requests, to add further ones with `add_execution`."""
+        return self._executions.setdefault(kind, (array("q"), array("q")))
 
     def list_growths(self) -> Iterator[ServiceGrowth]:
         """Yield the kinds whose service time grows, sorted by user, verb and resource."""

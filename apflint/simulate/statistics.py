@@ -248,10 +248,15 @@ class Statistics:
 
     def hold_seats(self, level: LevelTally, server: int, seats: int, start: int, end: int) -> None:
         """Count the seats that a request held at a server from `start` to `end`, within the duration."""
-        start, end = max(0, start - self._begin), end - self._begin
+        start, end = start - self._begin, end - self._begin
         slot, counts = self.slot, level.seats.get(server)
         if counts is None:
             counts = level.seats[server] = [0] * SLOTS
+        place = start // slot
+        if 0 <= place < SLOTS and end <= (place + 1) * slot:  # usual case
+            counts[place] += seats * (end - start)
+            return
+        start = max(0, start)
         while start < end and (place := start // slot) < SLOTS:
             until = min(end, (place + 1) * slot)
             counts[place] += seats * (until - start)

@@ -20,7 +20,7 @@ from apflint.simulate.back_test import BackTest, LevelBackTest, LevelFigures
 from apflint.simulate.load import SECOND
 from apflint.simulate.log_survey import list_sent_requests, survey_log
 from apflint.simulate.logged_load import build_logged_load
-from apflint.simulate.logged_requests import stream_requests
+from apflint.simulate.logged_requests import stream_rows
 from apflint.simulate.logged_simulation import simulate_log
 from apflint.simulate.scaling import NEUTRAL
 from apflint.sources.audit_logs import find_audit_logs
@@ -90,7 +90,7 @@ def list_services(path: Path, events: list[dict[str, Any]], manifest: str) -> tu
     with closing(replay_log(path, events, manifest)) as replays:
         replay = next(replays)
         survey = survey_log(replay, 1)
-        return survey, [sent.service for sent in list_sent_requests(survey, stream_requests(replay))]
+        return survey, [service for _, service, _ in list_sent_requests(survey, stream_rows(replay))]
 
 
 def test_rejected_request_has_the_service_time_of_a_similar_request(tmp_path: Path) -> None:
