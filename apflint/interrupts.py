@@ -8,16 +8,19 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+
+def _can_handle() -> bool:
+    """Return whether Ctrl-C raises KeyboardInterrupt in this thread. Only the main thread gets Ctrl-C."""
+    is_main = threading.current_thread() is threading.main_thread()
+    return is_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 @contextmanager
 def defer_interrupt() -> Iterator[None]:
     """Delay Ctrl-C: if the user presses it inside the block, raise KeyboardInterrupt at the end of the block."""
-    if (
-        threading.current_thread() is not threading.main_thread()  # only the main thread gets Ctrl-C
-        or signal.getsignal(signal.SIGINT) is not signal.default_int_handler
-    ):
+    if not _can_handle():
         yield
         return
     is_interrupted = False
@@ -33,3 +36,26 @@ def defer_interrupt() -> Iterator[None]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if is_interrupted:
         raise KeyboardInterrupt
+
+
+@contextmanager
+def note_interrupt() -> Iterator[Callable[[], bool]]:
+    """Yield a function that returns whether the user pressed Ctrl-C in the block, which then ends early and gives a partial result.
+
+    A second Ctrl-C raises KeyboardInterrupt.
+    """
+    is_interrupted = False
+    if not _can_handle():
+        yield lambda: is_interrupted
+        return
+
+    def remember(*_: object) -> None:
+        nonlocal is_interrupted
+        is_interrupted = True
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    signal.signal(signal.SIGINT, remember)
+    try:
+        yield lambda: is_interrupted
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)

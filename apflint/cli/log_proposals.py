@@ -24,7 +24,6 @@ from apflint.output.proposal import TITLE
 from apflint.output.report import render_report
 from apflint.propose.goals import parse_protection, parse_subject
 from apflint.propose.log_proposal import LogGoals, Naming, propose_from_log
-from apflint.propose.search import INTERRUPTED
 from apflint.replay.running import ReplayOptions, replay_sides
 from apflint.run import Answer, read, show
 from apflint.sources.audit_logs import find_audit_logs
@@ -115,6 +114,8 @@ def propose_change(
             coverage = replay.log.coverage
             _report_problems(coverage)
             if not replay.extent.requests:
+                if coverage.interrupted:
+                    raise KeyboardInterrupt
                 raise UserError(
                     "the audit log has no request: no event has the stage ResponseComplete or ResponseStarted"
                 )
@@ -185,7 +186,7 @@ def _print(
     else:
         blocks = report_log_answer(answer, files, configuration.description)
         text = render_report(TITLE, blocks, output_format, how)
-    if is_partial or (answer.searched is not None and answer.searched.ended == INTERRUPTED):
+    if is_partial or answer.is_interrupted:
         print_note("interrupted: the answer is about a part of the log, or of the changes")
         return show(Answer(text, status=ExitCode.INTERRUPTED))
     if not answer.is_usable:

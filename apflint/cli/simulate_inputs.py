@@ -77,7 +77,9 @@ class Simulated(NamedTuple):
     log: LogSimulation | None = None
     """The simulations of an audit log, with their back-test. None for other loads."""
     is_partial: bool = False
-    """Whether the user interrupted reading the log. Only the part that was read was simulated."""
+    """Whether the user interrupted reading or simulating the log, so that only a part of it was simulated."""
+    is_interrupted: bool = False
+    """Whether the user interrupted the command without an effect on the part of the log that was simulated."""
 
 
 class SimulatedLoad(Protocol):
@@ -180,7 +182,10 @@ class LoggedSide:
         self.names: Collection[str] = self._counts.keys()
         self._seconds = to_nanoseconds(self._survey.end - self._survey.start + 1) / SECOND
         check_survey(replay, self._survey, NEUTRAL, warmup)
-        _, (self._assumed, *_), _ = test_log(replay, self._survey, self._show)
+        tested = test_log(replay, self._survey, self._show)
+        if tested.is_interrupted:
+            raise KeyboardInterrupt
+        self._assumed = tested.assumptions[0]
 
     def _show(self, load: Load, now: int) -> None:
         show_time(self._progress, load)(now)
@@ -190,7 +195,10 @@ class LoggedSide:
         from apflint.simulate.logged_simulation import check_survey, run
 
         check_survey(self._replay, self._survey, scaling, self._warmup)
-        return run(self._replay, self._survey, self._assumed, scaling, self._show, self._warmup)
+        result = run(self._replay, self._survey, self._assumed, scaling, self._show, self._warmup)
+        if result.is_partial:
+            raise KeyboardInterrupt
+        return result
 
     def find_rate(self, name: str) -> float:
         """Return the average number of requests of a client per second."""
@@ -227,6 +235,8 @@ class LogInput:
                     coverage.append(replay.log.coverage)
                     _report_problems(replay.log.coverage)
                 if not replay.extent.requests:
+                    if replay.log.coverage.interrupted:
+                        raise KeyboardInterrupt
                     raise UserError(
                         "the audit log has no request: no event has the stage ResponseComplete or ResponseStarted"
                     )
@@ -266,11 +276,21 @@ class LogInput:
         with self._open(tested, progress) as (replays, coverage):
             try:
                 found = simulate_log(check_all(replays), scaling, self._seed, show, self._warmup)
+                results = [run.result for run in found.runs[-len(sides) :]]
+                _check_durations(results)
             except KeyboardInterrupt:
                 print_note(f"interrupted before there was a result ({progress.label[:1].lower()}{progress.label[1:]})")
                 raise
-        results = [run.result for run in found.runs[-len(sides) :]]
-        return Simulated(results, found, coverage[0].interrupted)
+        if found.is_interrupted and not any(result.is_partial for result in results):
+            print_note("interrupted: fewer assumptions about the log were tried")
+            return Simulated(results, found, is_interrupted=True)
+        return Simulated(results, found, coverage[0].interrupted or found.is_interrupted)
+
+
+def _check_durations(results: Sequence[SimulationResult]) -> None:
+    """Raise KeyboardInterrupt if the user stopped one of the sides of a comparison, so that they are of different times."""
+    if len({result.load.duration for result in results}) > 1:
+        raise KeyboardInterrupt
 
 
 def _report_problems(coverage: Coverage) -> None:

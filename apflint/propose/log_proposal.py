@@ -158,7 +158,9 @@ class LogAnswer(NamedTuple):
     """Whether the simulation reproduces the log."""
     searched: Searched | None
     rejected: tuple[str, ...]
-    """Sentences about rejected alternatives: changes that were tried, and changes that are never proposed."""
+    """Sentences about alternatives: those that were tried, and those that no proposal makes."""
+    is_interrupted: bool = False
+    """Whether the user pressed Ctrl-C, so that the answer has only what was found until then."""
 
 
 class Naming(NamedTuple):
@@ -200,7 +202,10 @@ class _Proposer:
         show: Callable[[str], None],
     ) -> None:
         self.replay, self.counts, self.conclusion = replay, counts, conclusion
-        self.goals, self.naming, self.show = goals, naming, show
+        self.goals, self.naming, self._show = goals, naming, show
+        self.step = ""
+        """What the proposer does now, as a clause that begins with a capital letter."""
+        self.searched: Searched | None = None
         extent = replay.extent
         self.evidence = LogEvidence(
             extent.requests,
@@ -216,7 +221,22 @@ class _Proposer:
         self.survey: LogSurvey | None = None
         self.observed = None if conclusion is None else next(iter(conclusion.warnings or conclusion.causes), None)
 
+    def show(self, step: str) -> None:
+        self.step = step
+        self._show(step)
+
     def propose(self) -> LogAnswer:
+        """Return the answer. After Ctrl-C, it has what was found until then."""
+        try:
+            return self._propose()
+        except KeyboardInterrupt:
+            doing = f"{self.step[:1].lower()}{self.step[1:]}"
+            found = None if self.searched is None else self.searched.found
+            best = "" if found is None else f"; the search has found a change that meets the goals: {found.kind}"
+            answer = self._decline(f"interrupted ({doing}){best}")
+            return answer._replace(searched=self.searched, is_interrupted=True)
+
+    def _propose(self) -> LogAnswer:
         self.show("Searching incidents")
         found = find_incidents(self.replay)
         if not found and self.goals.protections:
@@ -242,8 +262,11 @@ class _Proposer:
         cause = self.cause
         assert cause is not None, "otherwise, the answer is that there is no cause"
         self.show("Comparing the simulation with the log")
-        test, assumed, _ = test_log(replay, survey, lambda *_: None)
+        tested = test_log(replay, survey, lambda *_: None)
+        test, assumed = tested.back_test, tested.assumptions
         self.evidence = self.evidence._replace(back_test=test)
+        if tested.is_interrupted:
+            raise KeyboardInterrupt
         if not test.is_usable:
             return self._decline("the simulation does not reproduce the log", is_usable=False)
         return self._search(found[0], period, usage, cause, assumed[0], survey.start)
@@ -319,6 +342,7 @@ class _Proposer:
             return (*(f"on the other part of the log, {miss}" for miss in misses), *failures)
 
         searched = search(trials, listed.candidates, reject, partial(self._keep_part, cause))
+        self.searched = searched
         if searched.ended == INTERRUPTED:
             best = (
                 ""
@@ -328,7 +352,8 @@ class _Proposer:
             answer = self._decline(
                 f"the search was interrupted after {count_noun(len(searched.tried), 'change')}{best}"
             )
-            return answer._replace(searched=searched, rejected=tuple(_summarize_tried(searched.tried)))
+            rejected = tuple(_summarize_tried(searched.tried))
+            return answer._replace(searched=searched, rejected=rejected, is_interrupted=True)
         rejected = (*_summarize_tried(searched.tried), *self._try_forbidden(cause, trials), *listed.impossible)
         if searched.found is None:
             reason = (

@@ -365,4 +365,9 @@ def to_nanoseconds(microseconds: int) -> int:
     return microseconds * _NANOSECONDS
 
 
+def to_microseconds(nanoseconds: int) -> int:
+    """Convert a time of a simulation from nanoseconds to microseconds, the unit of times in logs."""
+    return nanoseconds // _NANOSECONDS
+
+
 assert SECOND == MICROSECONDS * _NANOSECONDS

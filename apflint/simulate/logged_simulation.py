@@ -10,11 +10,12 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from apflint.budgets import MAX_SIMULATED_REQUESTS
+from apflint.interrupts import note_interrupt
 from apflint.named_tuple import NamedTuple
 from apflint.simulate.back_test import BackTest, compare_with_log
 from apflint.simulate.borrowing import ADJUSTMENT_PERIOD
 from apflint.simulate.feasibility import check_servers
-from apflint.simulate.log_survey import LogSurvey, find_kind, survey_log, to_nanoseconds
+from apflint.simulate.log_survey import LogSurvey, find_kind, survey_log, to_microseconds, to_nanoseconds
 from apflint.simulate.logged_load import build_logged_load, list_names
 from apflint.simulate.scaling import NEUTRAL
 from apflint.simulate.simulation import simulate
@@ -74,6 +75,8 @@ class LogSimulation(NamedTuple):
     runs: tuple[LoggedRun, ...]
     """One run for each configuration. The first configuration is the one that was in force."""
     assumptions: LogAssumptions
+    is_interrupted: bool = False
+    """Whether the user stopped a simulation, so that results are of a part of the log, or fewer assumptions were tried."""
 
 
 def simulate_log(
@@ -85,27 +88,39 @@ def simulate_log(
 ) -> LogSimulation:
     """Simulate a log under each configuration. The first replay has the configuration that was in force.
 
-    Each replay is used only until the next replay is requested. The back-test simulates the whole log, without
-    `scaling` and `warmup`. Raises UserError if the log has no request that can be simulated, if a client is unknown, or
-    if the log is not longer than the warm-up.
+    A replay is only used until the next replay is requested. The back-test simulates the whole log, without `scaling` and
+    `warmup`.
+
+    Ctrl-C during a simulation stops it: its result is that of the time until then (`SimulationResult.is_partial`), and further
+    simulations are of this part of the log. Raises KeyboardInterrupt for a second Ctrl-C, and UserError if the log has no request that can be simulated, for an unknown client, and if the log is not longer than the warm-up.
     """
     runs: list[LoggedRun] = []
     survey: LogSurvey | None = None
     back_test = BackTest((), ())
     assumptions: list[LogAssumptions] = []
+    period: tuple[int, int] | None = None
+    is_interrupted = False
     for replay in replays:
         if survey is None:
             survey = survey_log(replay, seed)
             check_survey(replay, survey, scaling, warmup)
-            back_test, assumptions, known = test_log(replay, survey, show)
+            tested = test_log(replay, survey, show)
+            back_test, assumptions, known, survey = tested.back_test, tested.assumptions, tested.results, tested.survey
+            period, is_interrupted = tested.period, tested.is_interrupted
             if not scaling.has_effect and not warmup:
                 runs.append(_join(known, ()))
                 continue
-        results = [run(replay, survey, assumed, scaling, show, warmup) for assumed in assumptions]
+        part = replay if period is None else replay._replace(period=period)
+        results = []
+        for assumed in assumptions:
+            results.append(run(part, survey, assumed, scaling, show, warmup))
+            is_interrupted = is_interrupted or results[-1].is_partial
+            if results[-1].is_partial:  # the other assumption would have to be stopped at the same time
+                break
         runs.append(_join(results, tuple(list_unpredictable(survey, replay)) if runs else ()))
     if survey is None:
         raise UserError("the log has no configuration")
-    return LogSimulation(survey, back_test, tuple(runs), assumptions[0])
+    return LogSimulation(survey, back_test, tuple(runs), assumptions[0], is_interrupted)
 
 
 def _join(results: list[SimulationResult], unpredictable: tuple[str, ...]) -> LoggedRun:
@@ -182,31 +197,70 @@ def check_survey(replay: Replay, survey: LogSurvey, scaling: Scaling, warmup: in
         raise UserError(f"the load has {requests:,} requests, more than the maximum of {MAX_SIMULATED_REQUESTS:,}")
 
 
-def test_log(
-    replay: Replay, survey: LogSurvey, show: Callable[[Load, int], None]
-) -> tuple[BackTest, list[LogAssumptions], list[SimulationResult]]:
-    """Simulate a log under the configuration that was in force.
+class TestedLog(NamedTuple):
+    """The back-test of a log."""
 
-    Return the best back-test, one or two assumptions, and their results. The first assumptions have the best back-test.
-    """
+    back_test: BackTest
+    assumptions: list[LogAssumptions]
+    """One or two assumptions. The first one has the best back-test."""
+    results: list[SimulationResult]
+    """The results of the back-tests with the assumptions."""
+    survey: LogSurvey
+    """The survey of what was simulated: of the log, or of a part if the user stopped the simulation."""
+    period: tuple[int, int] | None = None
+    """The part, in microseconds since 1970, or None if the results are of the whole log."""
+    is_interrupted: bool = False
+    """Whether the user stopped a simulation. Without `period`, it was that of a further assumption."""
+
+
+def test_log(replay: Replay, survey: LogSurvey, show: Callable[[Load, int], None]) -> TestedLog:
+    """Simulate a log under the configuration that was in force, under several assumptions. Ctrl-C stops the simulation."""
     tried: list[tuple[BackTest, LogAssumptions, SimulationResult]] = []
 
     def attempt(assumed: LogAssumptions) -> BackTest:
         result = run(replay, survey, assumed, NEUTRAL, show)
+        if result.is_partial:
+            raise _StoppedError(assumed, result)
         test = compare_with_log(survey, result, has_counts=replay.has_counts)
         tried.append((test, assumed, result))
         return test
 
     ends = (False, True) if survey.has_retries else (False,)
-    for number, phase in enumerate(_PHASES, 1):
-        tests = [attempt(LogAssumptions(merges, phase)) for merges in ends]
-        following = (number + 1) * len(ends) * survey.sent
-        if any(test.is_usable for test in tests) or following > _MAX_TRIED_REQUESTS:
-            break
+    is_interrupted = False
+    try:
+        for number, phase in enumerate(_PHASES, 1):
+            tests = [attempt(LogAssumptions(merges, phase)) for merges in ends]
+            following = (number + 1) * len(ends) * survey.sent
+            if any(test.is_usable for test in tests) or following > _MAX_TRIED_REQUESTS:
+                break
+    except _StoppedError as stopped:
+        is_interrupted = True
+        if not tried:
+            return _test_part(replay, survey, stopped)
     tried.sort(key=lambda item: (item[0].distance, item[1]))
     best, assumed, result = tried[0]
     others = [item for item in tried if item[1] == assumed._replace(merges=not assumed.merges)]
-    return best, [assumed, *(item[1] for item in others)], [result, *(item[2] for item in others)]
+    results = [result, *(item[2] for item in others)]
+    return TestedLog(best, [assumed, *(item[1] for item in others)], results, survey, None, is_interrupted)
+
+
+class _StoppedError(Exception):
+    """The user stopped a simulation."""
+
+    def __init__(self, assumed: LogAssumptions, result: SimulationResult) -> None:
+        super().__init__()
+        self.assumed = assumed
+        self.result = result
+
+
+def _test_part(replay: Replay, survey: LogSurvey, stopped: _StoppedError) -> TestedLog:
+    """Compare a simulation that was stopped with the part of the log that it simulated."""
+    result = stopped.result
+    start = replay.extent.start if replay.period is None else replay.period[0]
+    period = start, survey.start + to_microseconds(result.load.end)
+    part = survey_log(replay._replace(period=period), survey.seed)
+    test = compare_with_log(part, result, has_counts=replay.has_counts)
+    return TestedLog(test, [stopped.assumed], [result], part, period, is_interrupted=True)
 
 
 def run(
@@ -217,11 +271,19 @@ def run(
     show: Callable[[Load, int], None],
     warmup: int = 0,
 ) -> SimulationResult:
-    """Simulate a log under the configuration of `replay`."""
+    """Simulate a log under the configuration of `replay`. Ctrl-C stops the simulation."""
     logged = build_logged_load(replay, survey, scaling, merges=assumed.merges, warmup=warmup)
     load, limits = logged.load, replay.known.limits
     check_servers(load.servers, load.end, limits)
-    result = simulate(
-        load, limits, logged.routes, logged.sources, survey.seed, lambda now: show(load, now), assumed.phase
-    )
+    with note_interrupt() as is_interrupted:
+        result = simulate(
+            load,
+            limits,
+            logged.routes,
+            logged.sources,
+            survey.seed,
+            lambda now: show(load, now),
+            assumed.phase,
+            is_interrupted,
+        )
     return result._replace(notes=logged.notes, assumptions=logged.assumptions)

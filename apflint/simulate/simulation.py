@@ -142,6 +142,8 @@ class SimulationResult(NamedTuple):
     """Sentences about assumptions. If an assumption is wrong, the result may be the opposite."""
     load_name: str = ""
     """Description of the load and its changes."""
+    is_partial: bool = False
+    """Whether the simulation was stopped. `load` then has the shorter duration that was simulated."""
 
 
 class Simulation:
@@ -178,6 +180,8 @@ class Simulation:
         }
         self._targets: list[dict[int, RoutedClient]] = [{} for _ in sources]
         """Clients of each source by number, or by API server if all clients of the source send equal requests."""
+        self._duration: int | None = None
+        """Simulated time after the warm-up in nanoseconds at which the simulation was stopped, or None."""
         self._further = 0
         """Number of requests that were sent after a response: retries, and all but the first requests of closed-loop clients."""
 
@@ -186,15 +190,22 @@ class Simulation:
             return QueueSet(loop, queuing, limit, self._end)
         return FastForwardQueueSet(loop, queuing, limit, self._end, self._recreate)
 
-    def run(self, show: Callable[[int], None]) -> SimulationResult:
-        """Run until all requests have their responses."""
+    def run(self, show: Callable[[int], None], stops: Callable[[], bool] = lambda: False) -> SimulationResult:
+        """Run until all requests have their responses.
+
+        If `stops` returns true at the end of a slot, clients send no further requests.
+        """
         for server in self._servers:
             until = self._load.end + REQUEST_TIMEOUT + MAX_QUEUE_WAIT
             server.schedule_adjustments(until, self._first_adjustment)
 
         def sample(statistics: Statistics, now: int) -> None:
+            if self._duration is not None:
+                return
             statistics.sample()
             show(now - self._begin)
+            if stops():
+                self._duration = now - self._begin
 
         for place in range(SLOTS):
             at = self._begin + (place + 1) * self._statistics.slot
@@ -205,7 +216,11 @@ class Simulation:
         self._loop.finish()
         for target in (target for targets in self._targets for target in targets.values()):
             target.count_started()
-        return SimulationResult(self._load, self._limits, self._seed, self._statistics.summarize())
+        load = self._load
+        if is_partial := self._duration is not None:
+            load = load._replace(duration=self._duration)
+        levels = self._statistics.summarize()
+        return SimulationResult(load, self._limits, self._seed, levels, is_partial=is_partial)
 
     def _end_warmup(self, statistics: Statistics, now: int) -> None:
         """Reset the statistics of the seats in use at the end of the warm-up."""
@@ -234,6 +249,10 @@ class Simulation:
             when = now << KIND_BITS | ARRIVAL
             if events and events[0][0] <= when:
                 loop.advance(when, (index << _NUMBER_BITS | number) << _ATTEMPT_BITS)
+                if self._duration is not None:
+                    if request is not None:  # already counted
+                        request.queue_set.start_request(request, now)
+                    return
             if is_short:
                 latency, seats, queue_set = target.estimate.additional_latency, target.seats, target.queue_set
                 if isinstance(queue_set, FastForwardQueueSet) and queue_set.start_at_once(
@@ -311,6 +330,8 @@ class Simulation:
             if self._retry(request, call):
                 return
             call.target.client.failed += counts
+        if self._duration is not None:
+            return
         if source.follow is not None and (following := source.follow(instance, request.end)) is not None:
             self._submit(self._create(following))
         if source.is_closed and (now := request.end + (source.client.think or 0)) < self._load.end:
@@ -356,7 +377,7 @@ class Simulation:
         if retries is None or request.id & MAX_RETRIES >= retries.max:
             return False
         now = request.end + (retry_after * SECOND if retries.delay is None else retries.delay)
-        if now >= self._load.end:
+        if now >= self._load.end or self._duration is not None:
             call.target.client.unfinished += call.arrival >= self._begin
             return False
         self._submit(self._attempt(request.id + 1, now, call))
@@ -381,12 +402,14 @@ def simulate(
     seed: int,
     show: Callable[[int], None] = lambda _: None,
     first_adjustment: int = 0,
+    stops: Callable[[], bool] = lambda: False,
 ) -> SimulationResult:
     """Run a simulation and return its result. `routes` and `limits` must be from the same configuration.
 
     The servers adjust their limits every 10 seconds. The first adjustment is at the time `first_adjustment` in nanoseconds.
 
-    Calls `show` with the simulated time at intervals, so that it can show the progress. Raises UserError if clients
-    send too many retries and other requests after responses.
+    Calls `show` with the time of the simulation at intervals, to show the progress, and then `stops`. If it returns true, the
+    result is that of the time until then. Raises UserError if clients send
+    too many requests because of responses.
     """
-    return Simulation(load, limits, routes, sources, seed, first_adjustment).run(show)
+    return Simulation(load, limits, routes, sources, seed, first_adjustment).run(show, stops)

@@ -298,11 +298,12 @@ class Statistics:
             latencies.merge(client.latencies)
             rejected.update(client.rejected)
         flows = _summarize_flows(tally.flows.values())
-        by_server = [[held / self.slot for held in counts] for counts in tally.seats.values()]
-        seats = [sum(own[place] for own in by_server) for place in range(SLOTS)]
+        slots = len(tally.samples)  # fewer than `SLOTS` if the simulation was stopped
+        by_server = [[held / self.slot for held in counts[:slots]] for counts in tally.seats.values()]
+        seats = [sum(own[place] for own in by_server) for place in range(slots)]
         samples = tuple(
             sample._replace(seats=used, rejected=rejections)
-            for sample, used, rejections in zip(tally.samples, seats, tally.rejected, strict=True)
+            for sample, used, rejections in zip(tally.samples, seats, tally.rejected[:slots], strict=True)
         )
         limits = tally.limits
         fairness = None
@@ -321,10 +322,10 @@ class Statistics:
             waited=sum(client.waited for client in clients),
             waits=waits.summarize(),
             latencies=latencies.summarize(),
-            seats=sum(seats) / SLOTS,
+            seats=sum(seats) / slots,
             peak=max(server.levels[limits.name].queue_set.peak_seats for server in self.servers),
-            borrowed=sum(max(0.0, used - limits.nominal) for own in by_server for used in own) / SLOTS,
-            lent=sum(sample.lent for sample in samples) / SLOTS,
+            borrowed=sum(max(0.0, used - limits.nominal) for own in by_server for used in own) / slots,
+            lent=sum(sample.lent for sample in samples) / slots,
             fairness=fairness,
             samples=samples,
         )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import re
 import shlex
+import signal
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -149,6 +151,41 @@ def test_protection_that_no_change_meets(capsys: pytest.CaptureFixture[str]) -> 
     assert found["search"]["tried"]
     assert all(entry["misses"] for entry in found["search"]["tried"])
     assert found["rejected"]
+
+
+@pytest.mark.parametrize(
+    ("step", "finds"),
+    [
+        ("Searching incidents", ()),
+        ("Comparing the simulation with the log", ("incidents", "cause")),
+        ("Trying change 1", ("incidents", "cause", "backtest")),
+        ("Simulating 2 times the load", ("incidents", "cause", "backtest", "search")),
+    ],
+)
+def test_interrupt_keeps_what_was_found(
+    step: str, finds: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def show(label: str) -> None:
+        if label == step:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr("apflint.cli.log_proposals._make_show", lambda _: show)
+    try:
+        assert run([*SINGLE_FLOW, "--format", "json"]) == 130
+    finally:
+        signal.signal(signal.SIGINT, before)
+    printed = capsys.readouterr()
+    assert printed.err == "apflint: interrupted: the answer is about a part of the log, or of the changes\n"
+    answer = json.loads(printed.out)
+    assert "interrupted" in answer["reason"]
+    assert ("a change that meets the goals" in answer["reason"]) == step.startswith("Simulating")
+    assert answer["evidence"]["requests"] == 2058
+    found = {**answer, **answer["evidence"]}
+    for name in ("incidents", "cause", "backtest"):
+        assert bool(found[name]) == (name in finds), name
+    assert (answer["proposal"], answer["change"]) == (False, None)
 
 
 def test_interrupt_of_the_search_keeps_what_was_tried(

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import gzip
 import io
+import itertools
 import json
+import os
 import re
 import shutil
+import signal
 import sys
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +22,10 @@ from support.audit_logs import event, write_log
 
 from apflint.cli.app import run
 from apflint.output.svg_chart import list_ticks
+from apflint.simulate.statistics import Statistics
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from syrupy.assertion import SnapshotAssertion
@@ -644,6 +650,86 @@ def test_interrupt_is_one_sentence(capsys: pytest.CaptureFixture[str], monkeypat
     printed = capsys.readouterr()
     assert printed.out == ""
     assert printed.err == "apflint: interrupted before there was a result (comparing requests)\napflint: interrupted\n"
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Let SIGINT interrupt this process. A shell that starts the tests in the background disables it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def interrupt_at(slot: int) -> Iterator[None]:
+    """Send SIGINT to this process at the end of a slot. Slots are counted over all simulations from 1."""
+    before, slots = Statistics.sample, itertools.count(1)
+
+    def sample(statistics: Statistics) -> None:
+        before(statistics)
+        if next(slots) == slot:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.MonkeyPatch.context() as patches:
+        patches.setattr(Statistics, "sample", sample)
+        yield
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_interrupt_of_a_simulation_gives_the_result_until_then(capsys: pytest.CaptureFixture[str]) -> None:
+    command = simulate_incident("small-level", "--format", "json")
+    whole = json.loads(read(capsys, command))
+    for slot in (1, 60, 119):
+        with interrupt_at(slot):
+            assert run(command) == 130
+        printed = capsys.readouterr()
+        assert printed.err == "apflint: interrupted: the result is that of a part of the log\n"
+        part = json.loads(printed.out)
+        assert part["notes"][0].startswith("Interrupted: only a part of the log was simulated")
+        assert part["duration"] == pytest.approx(whole["duration"] * slot / 120, rel=1e-3)
+        logged = {level["name"]: level["requests"] for level in part["backtest"]["levels"]}
+        for level, other in zip(part["levels"], whole["levels"], strict=True):
+            # Seats, limits and rejections of each slot are those of the whole simulation.
+            assert level["overTime"] == {name: values[:slot] for name, values in other["overTime"].items()}
+            assert level["executed"] + sum(level["rejected"].values()) == level["attempts"]
+            assert level["attempts"] == logged.get(level["name"], 0), "the back-test is of the same part"
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_interrupt_of_the_change_keeps_the_back_test(capsys: pytest.CaptureFixture[str]) -> None:
+    command = simulate_incident("small-level", "--set", "reporting.nominalConcurrencyShares=150", "--format", "json")
+    whole = json.loads(read(capsys, command))
+    with interrupt_at(2 * 120 + 30):  # the back-test has two simulations of this log
+        assert run(command) == 130
+    part = json.loads(capsys.readouterr().out)
+    assert part["duration"] == pytest.approx(whole["duration"] / 4, rel=1e-3)
+    assert part["backtest"] == whole["backtest"]
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_interrupt_of_a_further_assumption_keeps_the_first_one(capsys: pytest.CaptureFixture[str]) -> None:
+    command = simulate_incident("small-level", "--format", "json")
+    with interrupt_at(120 + 30):
+        assert run(command) == 130
+    printed = capsys.readouterr()
+    assert printed.err == "apflint: interrupted: fewer assumptions about the log were tried\n"
+    assert not json.loads(printed.out)["notes"][0].startswith("Interrupted")
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_second_interrupt_ends_a_simulation(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = Statistics.sample
+
+    def sample(statistics: Statistics) -> None:
+        before(statistics)
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(Statistics, "sample", sample)
+    assert run(simulate_incident("small-level")) == 130
+    assert "interrupted before there was a result" in capsys.readouterr().err
 
 
 def test_first_rejected_object_is_named(capsys: pytest.CaptureFixture[str], empty: Path) -> None:

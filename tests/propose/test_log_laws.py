@@ -105,7 +105,7 @@ class open_parts:  # noqa: N801  # a context manager
         replay = next(self._replays)
         (incident,) = find_incidents(replay)
         survey = survey_log(replay, 1)
-        _, assumed, _ = back_test(replay, survey, lambda *_: None)
+        assumed = back_test(replay, survey, lambda *_: None).assumptions
         middle, extent = (incident.start + incident.end) // 2, replay.extent
         periods = ((extent.start, middle), (middle, extent.end + 1))
         parts = [select_part(replay, period, assumed[0], survey.start, None, incident) for period in periods]

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from apflint.sources.input_types import InputRequest
 
 QUESTION = "Question"
+PARTIAL_NOTE = "Interrupted: only a part of the log was simulated, and all figures are those of this part."
 OLDEST_MINOR = 31
 """Oldest minor release whose adjustment of limits `apflint.simulate.borrowing` computes."""
 _SET_HELP = "Change a field of a priority level: LEVEL.FIELD=VALUE, as in workload-low.queues=64; repeatable."
@@ -153,11 +154,16 @@ def simulate(
         if parsed is None:
             raise
         return _print_mistakes(parsed, error, color)
-    done = done._replace(results=[result._replace(load_name=name) for result in done.results])
+    notes = (PARTIAL_NOTE,) if done.is_partial else ()
+    done = done._replace(
+        results=[result._replace(load_name=name, notes=(*notes, *result.notes)) for result in done.results]
+    )
     failures = tuple(list_failures(conditions, done.results[-1]))
     text = _render(done, failures, output_format, how)
     if done.is_partial:
         print_note("interrupted: the result is that of a part of the log")
+        return show(Answer(text, status=ExitCode.INTERRUPTED))
+    if done.is_interrupted:
         return show(Answer(text, status=ExitCode.INTERRUPTED))
     if done.log is not None and not done.log.back_test.is_usable:
         return show(Answer(text, status=ExitCode.ERROR))
