@@ -213,7 +213,7 @@ def test_simulated_cures_are_like_recorded_ones(name: str) -> None:
     with closing(replay_sides(find_audit_logs([str(COMPLETE / name / "audit.log.gz")]), [before], options)) as replays:
         replay = next(replays)
         survey = survey_log(replay, 1)
-        _, assumed, _ = back_test(replay, survey, lambda *_: None)
+        assumed = back_test(replay, survey, lambda *_: None).assumptions
         whole = replay.extent.start, replay.extent.end + 1
         part = select_part(replay, whole, assumed[0], survey.start, counts, Incident(0, 0, 0))
         simulated = run_trial(part, after)
