@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.cli.error_reporting import print_note
 from apflint.cli.exit_codes import ExitCode
+from apflint.cli.goals_files import print_mistakes
 from apflint.cli.progress import show_progress
 from apflint.cli.proposal_files import ProposalPlace
 from apflint.doctor.causes import conclude
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from apflint.cli.progress import Progress
     from apflint.doctor.causes import Conclusion
     from apflint.output.console import Style
+    from apflint.propose.goals_file import ParsedGoals
     from apflint.propose.log_proposal import LogAnswer
     from apflint.replay.loaded_log import Coverage
     from apflint.replay.object_counts import ObjectCounts
@@ -59,11 +61,16 @@ class LogRequest(NamedTuple):
     max_objects: int | None
     write: str | None
     output_dir: str | None
+    goals: ParsedGoals | None
+    """Goals in a file, in addition to those in options."""
+    goals_path: str | None
+    color: str
 
     def write_command(self) -> str:
         """Return the command line, which a comment in the manifests shows."""
         options = (("--protect", self.protect), ("--may-suffer", self.may_suffer))
-        words = [f"{name}={text}" for name, texts in options for text in texts]
+        words = [] if self.goals_path is None else [f"--goals={self.goals_path}"]
+        words += [f"{name}={text}" for name, texts in options for text in texts]
         limit = [] if self.max_objects is None else [f"--max-objects={self.max_objects}"]
         return shlex.join(("apflint", "propose", *self.logs, *words, *limit))
 
@@ -77,7 +84,7 @@ def propose_change(
     exit_zero: bool,
 ) -> int:
     """Print the answer, and return the exit status. Raises UserError for unsuitable logs, metrics or manifests."""
-    if [*wanted.logs, *wanted.metrics, *request.words].count("-") > 1:
+    if [*wanted.logs, *wanted.metrics, *request.words, wanted.goals_path].count("-") > 1:
         raise UserError("standard input can only be one of the inputs")
     files = find_audit_logs(wanted.logs)
     read_object_counts(None, wanted.objects)  # raises UserError for invalid values, before the logs are read
@@ -92,10 +99,16 @@ def propose_change(
             f" release, as in --kubernetes 1.{OLDEST_MINOR}"
         )
     levels = configuration.effective.configuration.levels
+    protect, may_suffer, max_objects = [*wanted.protect], [*wanted.may_suffer], wanted.max_objects
+    if wanted.goals is not None:
+        wanted.goals.check_protections(levels)
+        if print_mistakes(wanted.goals, wanted.color):
+            return ExitCode.ERROR
+        protect += wanted.goals.protect
+        may_suffer += wanted.goals.may_suffer
+        max_objects = wanted.goals.max_objects if max_objects is None else max_objects
     goals = LogGoals(
-        tuple(parse_protection(text, levels) for text in wanted.protect),
-        tuple(map(parse_subject, wanted.may_suffer)),
-        wanted.max_objects,
+        tuple(parse_protection(text, levels) for text in protect), tuple(map(parse_subject, may_suffer)), max_objects
     )
     place = ProposalPlace(request, configuration, wanted.write, wanted.output_dir)
     naming = Naming(

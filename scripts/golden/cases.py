@@ -33,7 +33,7 @@ GRAPHS = ("text", "mermaid", "dot", "svg", "html")
 REPORTS = ("text", "json", "html", "markdown")
 SCHEMAS = (
     *("FlowSchema", "PriorityLevelConfiguration", "FlowSchemaList", "PriorityLevelConfigurationList"),
-    *("config", "load", "test", "report"),
+    *("config", "goals", "load", "test", "report"),
     *(f"{name}-output" for name in ("config", "diff", "doctor", "explain", "limits", "propose", "replay")),
     *("rule-output", "shards-output", "simulate-output", "test-output", "why-output"),
 )

@@ -106,6 +106,9 @@ def propose(
             parser=parse_integer,
         ),
     ] = None,
+    goals: Annotated[
+        str | None, option(PROPOSAL, "File with goals, which has the other options of goals as keys.", metavar="FILE")
+    ] = None,
     sources: options.SourceOptions = options.SourceOptions(),  # noqa: B008  # a frozen value
     write: Annotated[
         str | None, option(OUTPUT, "Write the new objects to this new file.", "--write", metavar="FILE")
@@ -139,15 +142,27 @@ def propose(
     Nothing is applied. Exits with 1 if there is no proposal, and with 2 if the
     simulation does not reproduce the log.
     """
+    parsed = None
+    if goals is not None:
+        from apflint.cli.goals_files import print_mistakes, read_goals
+
+        options.reject_combinations({"--goals": goals}, {"--isolate": isolate, "--seats": seats is not None})
+        parsed = read_goals(goals)
+        if print_mistakes(parsed, color):
+            return ExitCode.ERROR
+        isolate, seats = list(parsed.isolate), parsed.seats
     if logs:
         options.reject_combinations({"logs": logs}, {"--isolate": isolate, "--seats": seats is not None})
         options.reject_combinations({"--write": write}, {"--output-dir": output_dir})
         from apflint.cli.log_proposals import LogRequest, propose_change
 
         wanted = LogRequest(
-            logs, metrics or [], objects or [], protect or [], may_suffer or [], max_objects, write, output_dir
+            *(logs, metrics or [], objects or [], protect or [], may_suffer or [], max_objects, write, output_dir),
+            *(parsed, goals, color),
         )
         return propose_change(wanted, sources.select(), output_format, style(color), exit_zero=exit_zero)
+    if parsed is not None and (parsed.protect or parsed.may_suffer or parsed.max_objects is not None):
+        raise UserError(f"{goals}: protect, maySuffer and maxObjects require audit logs")
     if metrics or objects or protect or may_suffer or max_objects is not None:
         raise UserError("--metrics, --objects, --protect, --may-suffer and --max-objects require audit logs")
     if not isolate or seats is None:

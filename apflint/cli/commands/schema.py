@@ -19,6 +19,7 @@ Name = Literal[
     "FlowSchemaList",
     "PriorityLevelConfigurationList",
     "config",
+    "goals",
     "load",
     "test",
     "report",
@@ -35,8 +36,8 @@ Name = Literal[
     "test-output",
     "why-output",
 ]
-FILES = {name: f"apflint-{name}.json" for name in ("config", "load", "report", "test")}
-"""File names of schemas by kind: settings, loads of simulations, policy tests, and the output of `check --format json`."""
+FILES = {name: f"apflint-{name}.json" for name in ("config", "goals", "load", "report", "test")}
+"""File names of schemas by kind: settings, goals of proposals, loads of simulations, policy tests, and the output of `check --format json`."""
 OUTPUTS = "apflint-output.json"
 """File with the schemas of the JSON output of the commands that have no file in `FILES`. The schemas share definitions, so they are
 in one file: `$defs` has an entry for each command."""
@@ -54,7 +55,7 @@ def schema(
     name: Annotated[
         Name,
         argument(
-            "A kind, config (apflint.toml), load (simulations), test (policy tests), report (JSON of check), or COMMAND-output (JSON of others).",
+            "A kind, config (apflint.toml), goals (proposals), load (simulations), test (policy tests), report (JSON of check), or COMMAND-output (JSON of others).",
             metavar="NAME",
         ),
     ],
