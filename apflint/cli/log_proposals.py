@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from apflint.output.console import Style
     from apflint.propose.goals_file import ParsedGoals
     from apflint.propose.log_proposal import LogAnswer
+    from apflint.replay.filters import Filter
     from apflint.replay.loaded_log import Coverage
     from apflint.replay.object_counts import ObjectCounts
     from apflint.sources.effective_configurations import EffectiveConfiguration
@@ -65,6 +66,8 @@ class LogRequest(NamedTuple):
     """Goals in a file, in addition to those in options."""
     goals_path: str | None
     color: str
+    chosen: Filter
+    """The time of the incident."""
 
     def write_command(self) -> str:
         """Return the command line, which a comment in the manifests shows."""
@@ -108,7 +111,10 @@ def propose_change(
         may_suffer += wanted.goals.may_suffer
         max_objects = wanted.goals.max_objects if max_objects is None else max_objects
     goals = LogGoals(
-        tuple(parse_protection(text, levels) for text in protect), tuple(map(parse_subject, may_suffer)), max_objects
+        tuple(parse_protection(text, levels) for text in protect),
+        tuple(map(parse_subject, may_suffer)),
+        max_objects,
+        wanted.chosen,
     )
     place = ProposalPlace(request, configuration, wanted.write, wanted.output_dir)
     naming = Naming(

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from apflint.propose.changes import Change
     from apflint.propose.effects import ClientEffect
     from apflint.propose.incidents import Incident
+    from apflint.propose.log_causes import LogCause
     from apflint.propose.log_proposal import LoadEffect, LogAnswer, LogEvidence, LogProposal
     from apflint.propose.search import Searched
     from apflint.simulate.back_test import LevelFigures
@@ -169,10 +170,20 @@ def _describe_cause(answer: LogAnswer) -> list[str]:
         lines += cause.evidence
     if observed is not None:
         lines.append(f"metrics ({observed.cause}): {observed.message}")
-    more = len(answer.evidence.incidents) - 1
-    if more > 0:
-        lines.append(f"{count_noun(more, 'smaller incident')} in the log: not examined")
+    lines += [_describe_other(*other) for other in answer.others]
+    if (more := len(answer.evidence.incidents) - len(answer.others) - 1) > 0:
+        lines.append(f"{count_noun(more, 'other incident')} in the log: not examined")
     return lines
+
+
+def _describe_other(incident: Incident, cause: LogCause | None) -> str:
+    """Return a sentence about an incident for which nothing was proposed."""
+    found = "no priority level is overloaded" if cause is None else f"{cause.cause}: {cause.message}"
+    helps = cause is not None and cause.is_configuration and not cause.is_contained
+    advice = (
+        f"; for a proposal: --since {_iso(incident.start)} --until {_iso(incident.end)}" if helps else "; no proposal"
+    )
+    return f"{_describe_incident(incident)}: {found}{advice}"
 
 
 def _describe_change(change: Change) -> str:
@@ -344,7 +355,7 @@ def log_answer_json(answer: LogAnswer, files: LogProposalFiles | None) -> dict[s
         "proposal": proposal is not None,
         "reason": answer.reason or None,
         "advice": answer.advice or None,
-        "evidence": _evidence_json(answer.evidence),
+        "evidence": _evidence_json(answer.evidence, answer.others),
         "cause": None
         if answer.cause is None
         else {
@@ -363,14 +374,20 @@ def log_answer_json(answer: LogAnswer, files: LogProposalFiles | None) -> dict[s
     }
 
 
-def _evidence_json(evidence: LogEvidence) -> dict[str, object]:
+def _evidence_json(evidence: LogEvidence, others: Sequence[tuple[Incident, LogCause | None]]) -> dict[str, object]:
     test = evidence.back_test
+    causes = {incident: None if cause is None else cause.cause for incident, cause in others}
     return {
         "requests": evidence.requests,
         "servers": evidence.servers,
         "seconds": evidence.seconds,
         "incidents": [
-            {"start": _iso(incident.start), "end": _iso(incident.end), "harmed": incident.harmed}
+            {
+                "start": _iso(incident.start),
+                "end": _iso(incident.end),
+                "harmed": incident.harmed,
+                **({"cause": causes[incident]} if incident in causes else {}),
+            }
             for incident in evidence.incidents
         ],
         "backtest": None

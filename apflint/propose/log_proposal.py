@@ -27,6 +27,7 @@ from apflint.propose.search import INTERRUPTED, Searched, Trials, search
 from apflint.propose.trials import run_trial, select_part
 from apflint.replay.classification import TupleClassifier
 from apflint.replay.events import COMPLETE
+from apflint.replay.filters import Filter
 from apflint.replay.omissions import describe_omissions, find_omissions
 from apflint.simulate.field_overrides import LevelFieldChange
 from apflint.simulate.log_survey import survey_log
@@ -67,6 +68,8 @@ Each half then contains an adjustment of limits.
 """
 LOADS = (1.5, 2.0)
 """Factors of the load for which a proposal is also simulated."""
+MAX_EXAMINED = 5
+"""Maximum number of further incidents whose causes are searched."""
 _NOBODY = PolicyRulesWithSubjects((), (), ())
 
 
@@ -77,6 +80,8 @@ class LogGoals(NamedTuple):
     """Clients and levels to protect. If empty, all clients except the cause are protected."""
     may_suffer: tuple[Subject, ...] = ()
     max_objects: int | None = None
+    chosen: Filter = Filter()
+    """The time of the incident, if it is not the worst one of the log."""
 
 
 class LogEvidence(NamedTuple):
@@ -159,6 +164,8 @@ class LogAnswer(NamedTuple):
     searched: Searched | None
     rejected: tuple[str, ...]
     """Sentences about alternatives: those that were tried, and those that no proposal makes."""
+    others: tuple[tuple[Incident, LogCause | None], ...] = ()
+    """Further incidents of the log with their causes, or None if no level is overloaded. At most `MAX_EXAMINED`."""
     is_interrupted: bool = False
     """Whether the user pressed Ctrl-C, so that the answer has only what was found until then."""
 
@@ -228,21 +235,50 @@ class _Proposer:
     def propose(self) -> LogAnswer:
         """Return the answer. After Ctrl-C, it has what was found until then."""
         try:
-            return self._propose()
+            answer = self._propose()
         except KeyboardInterrupt:
             doing = f"{self.step[:1].lower()}{self.step[1:]}"
             found = None if self.searched is None else self.searched.found
             best = "" if found is None else f"; the search has found a change that meets the goals: {found.kind}"
             answer = self._decline(f"interrupted ({doing}){best}")
             return answer._replace(searched=self.searched, is_interrupted=True)
+        if answer.is_interrupted:
+            return answer
+        others: list[tuple[Incident, LogCause | None]] = []
+        try:
+            for incident in answer.evidence.incidents[1 : MAX_EXAMINED + 1]:
+                self.show(f"Searching the cause of incident {len(others) + 2}")
+                others.append((incident, self._examine(incident)[-1]))
+        except KeyboardInterrupt:
+            return answer._replace(others=tuple(others), is_interrupted=True)
+        return answer._replace(others=tuple(others))
+
+    def _examine(self, incident: Incident) -> tuple[LogSurvey, Usage, LogCause | None]:
+        """Survey an incident, and find its cause."""
+        period = self.evidence.period if incident is self.evidence.incidents[0] else self._choose_period(incident)[0]
+        replay = self.replay._replace(period=period)
+        survey = survey_log(replay, 1)
+        check_survey(replay, survey, NEUTRAL)
+        usage = measure_usage(replay, survey, incident)
+        return survey, usage, find_log_cause(replay, usage)
+
+    def _choose_incident(self, found: tuple[Incident, ...]) -> tuple[Incident, ...]:
+        """Return the incidents, the worst one in the time that the user chose first."""
+        chosen = self.goals.chosen.resolve(self.replay.extent.end)
+        since = 0 if chosen.since is None else chosen.since.microseconds
+        until = self.replay.extent.end + 1 if chosen.until is None else chosen.until.microseconds
+        inside = tuple(incident for incident in found if incident.start < until and since < incident.end)
+        return (*inside, *(incident for incident in found if incident not in inside)) if inside else ()
 
     def _propose(self) -> LogAnswer:
         self.show("Searching incidents")
-        found = find_incidents(self.replay)
-        if not found and self.goals.protections:
+        found = self._choose_incident(find_incidents(self.replay))
+        if not found and self.goals.protections and self.goals.chosen == Filter():
             found = (Incident(self.replay.extent.start, self.replay.extent.end + 1, 0),)
         self.evidence = self.evidence._replace(incidents=found)
         if not found:
+            if self.goals.chosen != Filter():
+                return self._decline("no incident is in this time")
             return self._decline(
                 "the log has no incident: hardly any request is rejected or waits for more than 500 ms"
             )
@@ -251,12 +287,10 @@ class _Proposer:
             note = f"Only {MAX_EVIDENCE_REQUESTS:,} requests of the incident are simulated, from its beginning."
             self.evidence = self.evidence._replace(notes=(*self.evidence.notes, note))
             found = (found[0]._replace(end=min(found[0].end, period[1])), *found[1:])
-        self.evidence = self.evidence._replace(period=period)
+        self.evidence = self.evidence._replace(period=period, incidents=found)
         replay = self.replay._replace(period=period)
-        survey = self.survey = survey_log(replay, 1)
-        check_survey(replay, survey, NEUTRAL)
-        usage = measure_usage(replay, survey, found[0])
-        self.cause = find_log_cause(replay, usage)
+        survey, usage, self.cause = self._examine(found[0])
+        self.survey = survey
         if (declined := self._decline_by_cause()) is not None:
             return declined
         cause = self.cause

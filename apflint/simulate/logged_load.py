@@ -234,7 +234,7 @@ def build_logged_load(
     loops = _ClosedLoops(survey, routes, duration, scaling)
     sending = _Sending(survey, routes, loops, scaling, survey.retrying_users if merges else frozenset())
     arrivals = sending.list_arrivals(list_sent_requests(survey, stream_rows(replay)))
-    if survey.loops:  # a simulation may need a later request of a closed loop before its logged time
+    if survey.loops:  # a closed loop may send a later request before its logged time
         arrivals = iter(list(arrivals))
     clients = [
         SimulatedClient(name, (), RequestArguments(""), ServiceTime(0)) for name in ("log", "retrying", "closed")

@@ -74,14 +74,14 @@ RequestRow: TypeAlias = "tuple[int, str, int, int, int | None, int | None, int |
 
 
 def stream_rows(replay: Replay) -> Iterator[RequestRow]:
-    """Yield the requests in the order of their arrival, those of `replay.period` if it has one, as plain tuples."""
+    """Yield the requests as `stream_requests` does, as plain tuples."""
     condition = "" if replay.period is None else " WHERE received >= {} AND received < {}".format(*replay.period)
     rows: Any = replay.log.database.stream(_REQUESTS.format(condition=condition))
     return iter(rows)
 
 
 def stream_requests(replay: Replay) -> Iterator[LoggedArrival]:
-    """Yield the requests in the order of their arrival, those of `replay.period` if it has one."""
+    """Yield the requests of the log, or of `replay.period` if it is not None, in the order of their arrival."""
     return map(LoggedArrival._make, stream_rows(replay))
 
 

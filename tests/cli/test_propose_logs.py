@@ -8,6 +8,7 @@ import os
 import re
 import shlex
 import signal
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -104,6 +105,38 @@ def test_log_without_incident(project: Path, capsys: pytest.CaptureFixture[str])
     printed = read(capsys, "propose", "calm.log", "-f", "apf", status=1)
     assert "the log has no incident" in printed
     read(capsys, "propose", "calm.log", "-f", "apf", "--exit-zero")
+
+
+def shift(line: bytes, hours: int) -> bytes:
+    """Return an audit event that is some hours later, with another audit ID."""
+    event = json.loads(line)
+    event["auditID"] = f"later-{event['auditID']}"
+    for name in ("requestReceivedTimestamp", "stageTimestamp"):
+        time = datetime.fromisoformat(event[name]) + timedelta(hours=hours)
+        event[name] = time.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return json.dumps(event).encode() + b"\n"
+
+
+def test_log_with_two_incidents(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The worse incident is the later one. The answer is about it, and names the cause of the other and how to choose it."""
+    lines = gzip.decompress((FIXTURES / "single-flow" / "audit.log.gz").read_bytes()).splitlines(keepends=True)
+    kept = lines[: len(lines) * 4 // 5]
+    (project / "two.log").write_bytes(b"".join([*kept, *(shift(line, 2) for line in lines)]))
+    command = ["propose", "two.log", *SINGLE_FLOW[2:], "--protect", "batch=1ms", "--max-objects", "0"]
+    printed = read(capsys, *command, status=1)
+    (line,) = (line for line in printed.splitlines() if "--since" in line)
+    assert "UTC: single-flow: " in line
+    chosen = shlex.split(line[line.index("--since") :])
+    found = read_json(capsys, *command, *chosen, status=1)
+    first, second = found["evidence"]["incidents"]
+    assert chosen == ["--since", first["start"], "--until", first["end"]]
+    assert first["end"] < second["start"]
+    assert first["harmed"] < second["harmed"]
+    assert found["cause"]["cause"] == second["cause"] == "single-flow"
+    nothing = read_json(
+        capsys, *command, "--since", "2001-01-01T00:00:00Z", "--until", "2001-01-02T00:00:00Z", status=1
+    )
+    assert nothing["reason"] == "no incident is in this time"
 
 
 def test_metrics_of_a_healthy_server(capsys: pytest.CaptureFixture[str]) -> None:

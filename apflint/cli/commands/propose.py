@@ -106,6 +106,17 @@ def propose(
             parser=parse_integer,
         ),
     ] = None,
+    since: Annotated[
+        str | None,
+        option(
+            EVIDENCE,
+            "With logs: choose an incident that ends after this time, such as 2h before the end of the log, or a time of RFC 3339.",
+            metavar="TIME",
+        ),
+    ] = None,
+    until: Annotated[
+        str | None, option(EVIDENCE, "With logs: choose an incident that begins before this time.", metavar="TIME")
+    ] = None,
     goals: Annotated[
         str | None, option(PROPOSAL, "File with goals, which has the other options of goals as keys.", metavar="FILE")
     ] = None,
@@ -155,14 +166,20 @@ def propose(
         options.reject_combinations({"logs": logs}, {"--isolate": isolate, "--seats": seats is not None})
         options.reject_combinations({"--write": write}, {"--output-dir": output_dir})
         from apflint.cli.log_proposals import LogRequest, propose_change
+        from apflint.replay.filters import Filter, check_period, parse_moment
+
+        chosen = Filter((), parse_moment("--since", since), parse_moment("--until", until))
+        check_period(chosen.since, chosen.until)
 
         wanted = LogRequest(
             *(logs, metrics or [], objects or [], protect or [], may_suffer or [], max_objects, write, output_dir),
-            *(parsed, goals, color),
+            *(parsed, goals, color, chosen),
         )
         return propose_change(wanted, sources.select(), output_format, style(color), exit_zero=exit_zero)
     if parsed is not None and (parsed.protect or parsed.may_suffer or parsed.max_objects is not None):
         raise UserError(f"{goals}: protect, maySuffer and maxObjects require audit logs")
+    if since is not None or until is not None:
+        raise UserError("--since and --until require audit logs")
     if metrics or objects or protect or may_suffer or max_objects is not None:
         raise UserError("--metrics, --objects, --protect, --may-suffer and --max-objects require audit logs")
     if not isolate or seats is None:
