@@ -36,6 +36,7 @@ def start(loader: "Any", machine: str, parts: "dict[str, tuple[int, int]]") -> N
 def use_other_python(machine: str, suffixes: "list[str]") -> "NoReturn":
     """Run the file with another Python in the PATH that the file supports, or explain what the file needs."""
     import shutil
+    import subprocess
 
     versions = [suffix.split("-")[1].replace("3", "3.", 1) for suffix in suffixes]
     running = sys.version.split()[0]
@@ -44,7 +45,8 @@ def use_other_python(machine: str, suffixes: "list[str]") -> "NoReturn":
     ):  # so that the other Python does not come here
         for version in reversed(versions):
             program = shutil.which(f"python{version}")
-            if program:
+            # A program of pyenv for a version that is not selected only prints an error.
+            if program and subprocess.call([program, "-c", ""], stderr=subprocess.DEVNULL) == 0:
                 os.execv(program, [program, *sys.argv])
     system = "macOS" if "darwin" in suffixes[0] else "Linux with glibc"
     sys.stderr.write(

@@ -47,10 +47,11 @@ def test_other_platforms_and_pythons_learn_what_the_file_needs(
 
 
 def test_another_python_of_the_path_runs_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file for a single Python also runs where `python3` is another one."""
-    program = tmp_path / "python3.99"
-    program.write_text("#!/bin/sh\n")
-    program.chmod(0o755)
+    """A file for a single Python also runs where `python3` is another one. Programs that do not work are skipped."""
+    program = tmp_path / "python3.98"
+    for path, code in ((program, 0), (tmp_path / "python3.99", 127)):
+        path.write_text(f"#!/bin/sh\nexit {code}\n")
+        path.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(sys, "argv", ["/bin/kubectl-apflint", "check"])
 
@@ -62,7 +63,7 @@ def test_another_python_of_the_path_runs_the_file(tmp_path: Path, monkeypatch: p
 
     monkeypatch.setattr(os, "execv", replace)
     with pytest.raises(ReplacedError) as replaced:
-        start.start(None, MACHINE, {OTHER_SUFFIX: (0, 0)})
+        start.start(None, MACHINE, dict.fromkeys((OTHER_SUFFIX.replace("399", "398"), OTHER_SUFFIX), (0, 0)))
     assert replaced.value.args[0] == (str(program), [str(program), "/bin/kubectl-apflint", "check"])
 
 
