@@ -307,7 +307,7 @@ def single_seat_level(effective: Effective) -> Iterator[Problem]:
             grown = f", and up to {level.attainable} with seats that it borrows" if borrows else ""
             help_text = "add shares if the level serves more than one client"
             if borrows and limited.borrowing_limit_percent is None:
-                help_text += "; if it is to limit its clients, set borrowingLimitPercent: 0"
+                help_text += "; if the level should limit its clients, set borrowingLimitPercent: 0"
             yield Problem(
                 _shares_place(place.document),
                 f"priority level gets only {level.nominal} of {total} seats for {limited.shares} of {share_sum} shares",
