@@ -66,7 +66,7 @@ def spend_comparisons(word: str, known: Collection[str]) -> None:
 def _is_comparable(word: str) -> bool:
     """Return whether a word is short enough to compare, and the run has not exceeded its limit yet.
 
-    The limit is tested first, because thousands of unknown words may follow.
+    Callers test this before they prepare a comparison, because a run may have thousands of unknown words after the limit.
     """
     spent = _spent.get()
     return len(word) <= _MAX_WORD_LENGTH and (spent is None or spent[0] <= MAX_COMPARISON_WORK)
@@ -114,7 +114,7 @@ def is_within_distance(word: str, other: str, maximum: int) -> bool:
         return False
     at = next((index for index, (one, two) in enumerate(zip(word, other, strict=False)) if one != two), None)
     if at is None:
-        return True  # the remaining letters of the longer word are insertions or removals
+        return True  # one word is the start of the other, which has at most `maximum` more letters
     if maximum == 0:
         return False
     word, other, left = word[at:], other[at:], maximum - 1

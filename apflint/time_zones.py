@@ -1,4 +1,4 @@
-"""Time zones of `--timezone`: the zone of the times that a report shows, and of times without an offset in options."""
+"""Time zones for `--timezone`. A report shows times in this zone, and a time in an option without an offset is in this zone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def parse_zone(name: str) -> tzinfo:
     """Return a time zone: a name of the IANA database, such as `Europe/Berlin` or `UTC`.
 
-    Raises UserError for an unknown name, and for a computer without a database of time zones.
+    Raises UserError if the name is unknown, or if the computer has no database of time zones.
     """
     if name.upper() in ("UTC", "Z"):
         return UTC
@@ -25,7 +25,8 @@ def parse_zone(name: str) -> tzinfo:
 
     try:
         return ZoneInfo(name)
-    except (KeyError, ValueError, OSError):  # ValueError: a path. OSError: a directory such as `Europe`
+    # `ZoneInfo` raises ValueError for a path, and OSError for the name of a directory, such as `Europe`.
+    except (KeyError, ValueError, OSError):
         known = available_timezones()
     if not known:
         raise UserError(
@@ -39,11 +40,11 @@ def parse_zone(name: str) -> tzinfo:
 
 
 def convert(microseconds: int, zone: tzinfo) -> datetime:
-    """Return a time in a zone. `microseconds` are since 1970."""
+    """Return the time `microseconds` (since 1970) in a zone."""
     return (_EPOCH + timedelta(microseconds=microseconds)).astimezone(zone)
 
 
 def name_zone(microseconds: int, zone: tzinfo) -> str:
-    """Return the abbreviation of a zone at a time, such as `CET`, or the difference to UTC, such as `UTC+03`."""
+    """Return the abbreviation of a zone at a time, such as `CET`. If it has none, return the difference to UTC, such as `UTC+03`."""
     name = convert(microseconds, zone).tzname() or "UTC"
     return f"UTC{name}" if name[0] in "+-" else name

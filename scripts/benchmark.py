@@ -101,7 +101,7 @@ def read_commit() -> str:
 
 
 def check_record(root: Path = ROOT) -> int:
-    """Return 1 if the commit of the published run does not contain the last change of `STARTUP_PATHS`, or else 0."""
+    """Return 1 if the files in `STARTUP_PATHS` changed after the commit on which the published benchmark (`RECORD`) ran, else 0."""
     commit = json.loads((root / RECORD).read_text(encoding="utf-8"))["about"]["commit"]
     changed = _git("log", "--format=%h %s", f"{commit}..HEAD", "--", *STARTUP_PATHS, root=root)
     if changed:

@@ -307,7 +307,7 @@ def single_seat_level(effective: Effective) -> Iterator[Problem]:
             grown = f", and up to {level.attainable} with seats that it borrows" if borrows else ""
             help_text = "add shares if the level serves more than one client"
             if borrows and limited.borrowing_limit_percent is None:
-                help_text += "; if it is to limit its clients, set borrowingLimitPercent: 0"
+                help_text += "; if the level should limit its clients, set borrowingLimitPercent: 0"
             yield Problem(
                 _shares_place(place.document),
                 f"priority level gets only {level.nominal} of {total} seats for {limited.shares} of {share_sum} shares",
@@ -363,8 +363,9 @@ def queues_lowered(effective: Effective) -> Iterator[Problem]:
     """APF608: levels for which the manifest has fewer queues than the running server.
 
     The server removes a superfluous queue when a request in the queue ends. If two requests of the queue hold their seats
-    longer than their execution, the end of the second request removes a wrong queue (`removeQueueAndUpdateIndexes` in
-    queueset.go; recorded with the Go package of 1.36).
+    longer than their execution, the server removes this queue for the first request, and a different queue for the second
+    request. The requests that wait in the different queue are lost (`removeQueueAndUpdateIndexes` in queueset.go; recorded
+    with the Go package of 1.36).
     """
     built_in = {level.name: queuing_of(level) for level in builtin.load_objects(effective.release).priority_levels}
     live = {

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from apflint.model import FlowSchema, PolicyRulesWithSubjects, ResourcePolicyRule, Subject
 
 _ALL_NODES = "all nodes"
-_NO_LIMIT = "In an overload, the API server executes all of these requests at once."
+_NO_LIMIT = "In an overload, the API server executes all of these requests immediately."
 
 
 def broad_exemption(effective: Effective) -> Iterator[Problem]:

@@ -286,7 +286,8 @@ def _is_left_to_another(
 ) -> bool:
     """Return whether another FlowSchema of the manifests, the `destination` of the request `point`, captures it by intention.
 
-    This is assumed if both rules have the subject, and the other FlowSchema is only for requests with or without namespaces.
+    This is assumed if `rule` has the subject that matches there, and the matching resource rule is only for requests like
+    `point`: only for requests with a namespace, or only for requests without one.
     """
     matched_by, schema = destination.matched_by, destination.flow_schema
     if matched_by is None or effective.is_built_in(schema):

@@ -179,7 +179,7 @@ _KUBERNETES_HELP = f"Kubernetes release, {RELEASES[0].name} to {NEWEST.name}."
 _SEATS_HELP = (
     "Seats of one API server: the sum of its flags --max-requests-inflight and --max-mutating-requests-inflight."
 )
-_COLOR_HELP = "Color the output. auto: on a terminal, unless NO_COLOR is set, or if FORCE_COLOR is set."
+_COLOR_HELP = "Color the output. auto: on a terminal or with FORCE_COLOR, but never with NO_COLOR."
 
 Paths = Annotated[
     list[str] | None,

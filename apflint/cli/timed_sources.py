@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 _LOOKS_LIKE_TIME = re.compile(r"\d{4}-\d\d-\d\d[^=/]*=")
 _LONG_REQUEST_SECONDS = 3600
-"""Maximum age of a request at its end. A log has an event at the end of a request, and the configuration of its start counts.
-Watches end after at most an hour by default. Source: `--min-request-timeout` of kube-apiserver, 1,800 s, times up to 2."""
+"""Maximum duration of a request in seconds. A log has an event at the end of a request, but the configuration at its start applies.
+The first event of a log may thus belong to a request that started this long before. By default, watches end after at most an hour:
+`--min-request-timeout` of kube-apiserver is 1,800 s, multiplied by a factor of up to 2."""
 _MAX_COMMITS = 50
 """Maximum number of commits whose configurations are read. Reading each takes up to 0.1 s."""
 _FIRST_EVENTS_BYTES = 1
@@ -50,7 +51,7 @@ class ConfigurationHistory(NamedTuple):
 
     @property
     def changes(self) -> tuple[ConfigurationChange, ...]:
-        """Return the changes for a replay."""
+        """Return the configuration changes to pass to a replay."""
         return tuple(ConfigurationChange(time, found.effective) for time, found in self.later)
 
     @property
@@ -65,9 +66,10 @@ class ConfigurationHistory(NamedTuple):
 
 
 def split_words(words: Sequence[str], zone: tzinfo = UTC) -> TimedSources:
-    """Divide source arguments by their times. Raises UserError for an invalid time, and if nothing is in force at first.
+    """Return source arguments by the time at which they begin to apply (`TIME=SOURCE`).
 
-    A file name that begins with a time and `=` needs `./` in front.
+    A file name that begins with a time and `=` must be written with `./` before it. Raises UserError if a time is invalid, or if
+    all source arguments have a time, because the first configuration is then unknown.
     """
     first: list[str] = []
     later: dict[int, list[str]] = {}
@@ -89,9 +91,10 @@ def split_words(words: Sequence[str], zone: tzinfo = UTC) -> TimedSources:
 def read_history(
     request: InputRequest, timed: TimedSources, files: Sequence[AuditLogFile] | None
 ) -> ConfigurationHistory:
-    """Read the configurations. If `files` is not None, take those of the commits before and during this log (`--history`).
+    """Read the configurations of `timed`. If `files` (the log) is not None, read the configurations of git commits instead.
 
-    Raises UserError as `read_configuration` does, and for a history that does not reach back to the log.
+    These are the last commit before the log and the commits during the log (`--history`). Raises UserError as
+    `read_configuration` does, and if the git history does not contain a commit before the log.
     """
     if files is None:
         later = tuple((time, read(request._replace(words=words))) for time, words in timed.later.items())
@@ -111,7 +114,7 @@ def read_history(
 
 
 def _choose_commits(name: str, start: int) -> list[tuple[int, str]]:
-    """Return pairs of time in seconds and source argument: the commit in force at `start`, and all later ones."""
+    """Return (time in seconds, source argument) of the commit in force at `start`, and of all later commits."""
     from apflint.sources.git import list_history
 
     commits = list_history(name)
@@ -125,7 +128,7 @@ def _choose_commits(name: str, start: int) -> list[tuple[int, str]]:
             f"--history: {name} has {position} commits since the start of the log, and apflint reads at most {_MAX_COMMITS}."
             " Name a revision of the end of the log"
         )
-    # The order of commits is not always that of their times, because clocks differ. A later commit is in force later.
+    # A later commit may have an earlier time, because clocks differ. So use the latest time of a commit and all commits before it.
     chosen, last = [(commits[position].time, commits[position].name)], start
     for commit in reversed(commits[:position]):
         last = max(last, commit.time)
@@ -136,7 +139,7 @@ def _choose_commits(name: str, start: int) -> list[tuple[int, str]]:
 def _find_first_second(files: Sequence[AuditLogFile]) -> int:
     """Return a time in seconds since 1970 before which no request of the log arrived.
 
-    Raises UserError for a stream, which cannot be read twice, and for a log whose files do not begin with events.
+    Raises UserError if a file is a stream, which cannot be read twice, or if a file does not begin with events.
     """
     from apflint.replay.loaded_log import Wanted
     from apflint.replay.python_engine import EventReader

@@ -102,7 +102,10 @@ def default_level_traffic(evidence: Evidence) -> Iterator[Diagnosis]:
             Problem(
                 evidence.line(requests[0].line, "requests"),
                 f'{pluralize(len(requests), "request")} at "{name}" should be at "{level}" instead',
-                notes=(f"By {users}.", f'The FlowSchema "{schema}" matches them, but the server does not use it.'),
+                notes=(
+                    f"By {users}.",
+                    f'The FlowSchema "{schema}" matches these requests, but the server does not use this FlowSchema.',
+                ),
                 help=f"check that the FlowSchema {schema} exists and is not dangling: kubectl get flowschema {schema}",
             ),
         )

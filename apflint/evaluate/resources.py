@@ -46,7 +46,7 @@ def _read_table() -> tuple[Resource, ...]:
 
 
 RESOURCES = _read_table()
-"""Resources of Kubernetes 1.36, without alpha resources. If several resources have the same name, kubectl uses the first."""
+"""Resources of Kubernetes 1.37, without alpha resources. If several resources have the same name, kubectl uses the first."""
 
 
 AGGREGATED_GROUPS = frozenset(("metrics.k8s.io", "custom.metrics.k8s.io", "external.metrics.k8s.io"))

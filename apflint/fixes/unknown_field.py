@@ -38,7 +38,7 @@ def fix_unknown_field(document: Document, violation: Violation, release: Release
     if is_subject_field(document, path) and name in RBAC_SUBJECT_FIELDS:
         return remove_field(path, safe=True)
     if name in RBAC_ROLE_FIELDS:
-        return remove_field(path, safe=False)  # without this field, the FlowSchema matches more requests
+        return remove_field(path, safe=False)  # unsafe: the author wanted this field to restrict the requests
     intended = _find_intended_field(document, violation, release)
     if intended is None:
         return None if find_similar(name, violation.known) else _nest_fields(document, violation, release)
@@ -111,7 +111,8 @@ def _guess_field(document: Document, path: Path, known: tuple[str, ...]) -> str 
 def _find_intended_field(document: Document, violation: Violation, release: Release) -> str | None:
     """Return the new name of an unknown field, or None if it should not be renamed.
 
-    A name that is valid elsewhere is probably at the wrong place, unless only the plural is wrong.
+    If another place of the object has a field with exactly this name, the field is probably at the wrong place, and should not be
+    renamed. But if the intended name differs only in the plural `s`, rename it anyway.
     """
     name = str(violation.path[-1])
     intended = _guess_field(document, violation.path, violation.known)

@@ -202,7 +202,7 @@ class _JsonTreeBuilder:
         return Scalar(at, at + length, value if value.isascii() else _SURROGATE.sub("\ufffd", value))
 
     def _collection(self, node: Mapping | Sequence, depth: int) -> Node:
-        """Add the entries of the JSON object or array that starts at `node.start` to `node`, and return it."""
+        """Parse the JSON object or array that starts at `node.start`. Add its entries to `node`, and return `node`."""
         text, stop = self.text, self.stop
         closing = "}" if isinstance(node, Mapping) else "]"
         at = _skip_space(text, node.start + 1)

@@ -152,7 +152,7 @@ def insertion_point(text: str, offset: int, *, json: bool = False) -> InsertionP
     containers = (entry for entry in entries if entry.path == word.path[:-1] and entry.text is None)
     in_flow = any(typed[entry.value[0] : entry.value[0] + 1] in ("{", "[") for entry in containers)
     is_plain_text = is_key and not quote and re.search(r"\s", word.name) is not None
-    if is_plain_text or (json and not in_flow) or first in ("|", ">"):  # a block scalar, in the last case
+    if is_plain_text or (json and not in_flow) or first in ("|", ">"):  # `|` and `>` start a block scalar
         return None
     if is_key or in_flow or quote:
         end = offset + len(match_text(_WORD, text, offset))

@@ -62,7 +62,7 @@ def _take_streams() -> tuple[MessageReader, BinaryIO]:
 
 
 class MessageReader:
-    """A binary stream with the methods that pygls needs. The stream ends before a message that is too long."""
+    """A binary stream with the methods that pygls needs. If a message is too long, the stream ends before this message."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream

@@ -197,11 +197,10 @@ def find_vital_levels(effective: Effective) -> frozenset[str]:
 
 
 def find_contained_levels(effective: Effective) -> Iterator[str]:
-    """Yield the levels of the manifests that limit a single client.
+    """Yield the names of the levels in the manifests whose purpose is to limit a single client.
 
-    No other client uses such a level, and it cannot borrow.
-
-    Rejections and waits at such a level are its purpose, and do not harm other clients.
+    Only one client uses such a level, and the level cannot borrow seats. So rejections and waits at the level are intended, and do
+    not harm other clients.
     """
     for level in effective.own_priority_levels:
         subjects = {subject for schema in _list_schemas(effective, level.name) for subject in _list_subjects(schema)}
@@ -514,7 +513,8 @@ def _drift_of_level(name: str, nominal: int, source: Queries, texts: _Texts) -> 
         f"Server {texts.server} has other manifests or other inflight flags.",
         "APF806",
     )
-    # If Prometheus does not scrape a server, the left side has no result, and the alert does not fire.
+    # The left side of `unless` has a result for each server that Prometheus scrapes. So the alert does not fire for a server
+    # without any metrics.
     others = f"count by ({source.server}) ({source.select(metric_names.NOMINAL)})"
     yield Alert(
         "APFLevelMissing",

@@ -365,7 +365,10 @@ def _describe_seats(explanation: Explanation) -> str:
 
 
 def _describe_own_seats(explanation: Explanation) -> Iterator[str]:
-    """Yield sentences about the number of seats that the request takes. Yield nothing at an exempt level."""
+    """Yield sentences about the number of seats that a resource request takes at a limited level.
+
+    Yield nothing for non-resource requests, and at an exempt level.
+    """
     request, release = explanation.request, explanation.limits.release
     info = request.info
     if explanation.level.is_exempt or not info.is_resource_request:

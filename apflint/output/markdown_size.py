@@ -1,4 +1,4 @@
-"""Keeps Markdown within the size of a comment on GitHub: tables become shorter, and then the last blocks are left out."""
+"""Keeps Markdown within the maximum size of a comment on GitHub. First, tables get fewer rows. Then the last blocks are omitted."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from apflint.output.blocks import Block
 
 MAX_COMMENT_BYTES = 65_536
-"""Maximum size of a comment on GitHub in characters. Bytes are counted, so the limit holds for each way to count characters."""
+"""Maximum size of a comment on GitHub in characters. apflint counts bytes, because there are never more characters than bytes."""
 _ROWS = (100, 50, 20, 10, 5)
-"""Maximum numbers of rows of a table, from the first one that is tried to the last one."""
+"""Maximum numbers of rows of a table, in the order in which they are tried until the comment is small enough."""
 
 
 def render_comment(blocks: Iterable[Block]) -> str:
-    """Render blocks as Markdown of at most `MAX_COMMENT_BYTES`. The last paragraph says what was left out."""
+    """Render blocks as Markdown of at most `MAX_COMMENT_BYTES`. If something is omitted, the last paragraph says what."""
     listed = list(_materialize(blocks))
     text = markdown.render(listed)
     if _measure(text) <= MAX_COMMENT_BYTES:
@@ -38,7 +38,7 @@ def _measure(text: str) -> int:
 
 
 def _materialize(blocks: Iterable[Block]) -> Iterator[Block]:
-    """Yield the blocks that Markdown shows, without generators, so that they can be rendered repeatedly."""
+    """Yield the blocks that Markdown shows. Generators become lists, so that the blocks can be rendered repeatedly."""
     for block in blocks:
         match block:
             case Only():
@@ -64,7 +64,7 @@ def _shorten(block: Block, rows: int) -> Block:
 
 
 def _drop_blocks(blocks: Sequence[Block], complete: Sequence[Block], rows: int) -> str:
-    """Render as many of the first blocks as fit."""
+    """Render the longest sequence of first blocks that fits, and a sentence about what is omitted."""
     number = len(blocks)
     while number:
         number -= 1
@@ -76,7 +76,7 @@ def _drop_blocks(blocks: Sequence[Block], complete: Sequence[Block], rows: int) 
 
 
 def _describe_cut(blocks: Sequence[Block], rows: int, dropped: int) -> str:
-    """Return a sentence about the rows and blocks that are left out."""
+    """Return a sentence about the omitted rows and blocks."""
     tables = list(_find_tables(blocks))
     titles = [table.title or table.columns[0].title for table in tables if len(table.rows) > rows]
     parts = [f"rows after the first {rows} of the tables {', '.join(map(sanitize, titles))}"] if titles else []

@@ -1,4 +1,4 @@
-"""Log records whose fields are those of an audit event under other names: they become audit events.
+"""Converts log records that contain the fields of an audit event under different names to audit events.
 
 Google (GKE) records requests in its own format, without the groups of the user. Tables of Azure Log Analytics have a column for
 each field of an event.
@@ -97,7 +97,7 @@ def _get_object(fields: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def is_google_record(value: dict[str, Any]) -> bool:
-    """Return whether a log record is from Cloud Audit Logs. Exports to BigQuery and some sinks omit `@type`."""
+    """Return whether a log record is from Cloud Audit Logs. Records in BigQuery and in some sinks have no `@type`."""
     payload = _find_payload(value)
     return isinstance(payload, dict) and (
         str(payload.get("@type", "")).endswith(_GKE_TYPE)
@@ -107,7 +107,7 @@ def is_google_record(value: dict[str, Any]) -> bool:
 
 
 def _find_payload(record: dict[str, Any]) -> Any:
-    """Return the audit log entry of a record, or None. Tables of BigQuery have another name for it."""
+    """Return the audit log entry in a record, or None if there is none. In BigQuery tables, its key has a different name."""
     return record.get("protoPayload", record.get("protopayload_auditlog"))
 
 
@@ -117,9 +117,10 @@ def is_azure_row(value: dict[str, Any]) -> bool:
 
 
 def convert_azure_row(row: dict[str, Any]) -> dict[str, object]:
-    """Return a row of `AKSAudit` as an audit event. Raises UserError if a column for objects is not one.
+    """Return a row of the table `AKSAudit` as an audit event.
 
-    Exports contain columns for objects as objects, or as strings with JSON. Absent values are empty strings.
+    In exports, a column such as `User` contains a JSON object, or a string with the JSON of this object. An empty string means that
+    the value is absent. Raises UserError if such a column contains something else.
     """
     event: dict[str, object] = {}
     for column, field in _AZURE_COLUMNS.items():
@@ -148,5 +149,6 @@ _AZURE_COLUMNS = {
     "StageReceivedTime": "stageTimestamp",
     "Annotations": "annotations",
 }
-"""Field of an audit event by column. Source: https://learn.microsoft.com/azure/azure-monitor/reference/tables/AKSAudit."""
+"""Field of an audit event, by the column that contains it. Source:
+https://learn.microsoft.com/azure/azure-monitor/reference/tables/AKSAudit."""
 _AZURE_OBJECTS = frozenset(("user", "impersonatedUser", "objectRef", "responseStatus", "annotations"))

@@ -2,7 +2,7 @@
 
 `WRAPPERS` is the table of all formats. All engines use this table: Python as written here, DuckDB and Spark as SQL
 (`apflint.replay.wrapper_sql`). A wrapper is recognized by content: by the text before the event, or by the keys around it. A value
-with a field of an audit event is never unwrapped.
+that has one of the keys `EVENT_KEYS` is never unwrapped, because it is an audit event itself.
 """
 
 from __future__ import annotations
@@ -26,43 +26,44 @@ if TYPE_CHECKING:
 
 
 class Wrapper(NamedTuple):
-    """One format. It has either a prefix, or a path to the event, or a list of records, or a conversion.
+    """One format. Exactly one of `prefix`, `path`, `items` and `convert` is set, and determines how to get the audit event.
 
-    A format without any of them is the audit event itself.
+    Only `PLAIN` sets none of them: it is the audit event itself, without a wrapper.
     """
 
     name: str
     source: str
     """Page or specification that describes the format."""
     prefix: str = ""
-    """Pattern of the text before the event in a line, for Python, DuckDB and Java."""
+    """Regular expression for the text before the event in a line. Python, DuckDB and Java (Spark) must evaluate it equally."""
     suffix: str = ""
     """Text after the event in a line."""
     path: tuple[str, ...] = ()
-    """Keys of the event, which is an object, or a string with JSON."""
+    """Keys that lead to the event, which is an object, or a string that contains JSON."""
     server: tuple[str, ...] = ()
-    """Keys of the name of the API server, or of the stream or host that stands for it."""
+    """Keys that lead to the name of the API server, or to the name of the stream or host that identifies the server."""
     category: str = ""
-    """Key whose value must be in `AUDIT_CATEGORIES`, if it is present. Records of other categories are counted."""
+    """Key of the category of a record. If the key is present and its value is not in `AUDIT_CATEGORIES`, the record is only counted,
+    because it contains no audit event."""
     items: str = ""
-    """Key of the list of records."""
+    """Key of the list of records that the wrapper contains."""
     expand: Callable[[dict[str, Any]], list[Record]] | None = None
-    """Function that returns the records below `items`, if `items` is not the list itself."""
+    """Function that returns the records, if the value of `items` is not a list of records. None if it is such a list."""
     recognize: Callable[[dict[str, Any]], bool] | None = None
     convert: Callable[[dict[str, Any]], object] | None = None
-    """Conversion of a record that `recognize` recognizes into an audit event."""
+    """Function that converts a record for which `recognize` returns True into an audit event."""
 
 
 class Record(NamedTuple):
-    """What a wrapper contains: an event or another wrapper."""
+    """A value that a wrapper contains: an audit event, or a further wrapper around it."""
 
     value: object
     server: str = ""
-    """Name of the API server, or an empty string if the wrapper does not have it."""
+    """Name of the API server, or "" if the wrapper does not contain the name."""
 
 
 def _expand_hits(value: dict[str, Any]) -> list[Record]:
-    """Return the hits of a search in Elasticsearch or OpenSearch."""
+    """Return the documents in the result of a search in Elasticsearch or OpenSearch (`hits`)."""
     return [Record(hit) for hit in _list(value["hits"], "hits")]
 
 
@@ -86,7 +87,7 @@ def _find_otlp_server(resource: dict[str, Any]) -> str:
 
 
 def _expand_loki(value: dict[str, Any]) -> list[Record]:
-    """Return the lines of a query of Loki's HTTP API, which are pairs of a time and a line."""
+    """Return the log lines in the result of a query to Loki's HTTP API, in which each entry is [time, line]."""
     return [
         Record({"line": pair[1]}, _find_string(stream, ("stream", "pod")))
         for stream in _list(value["data"], "result")
@@ -96,7 +97,7 @@ def _expand_loki(value: dict[str, Any]) -> list[Record]:
 
 
 def _expand_tables(value: dict[str, Any]) -> list[Record]:
-    """Return the rows of a query of Azure Log Analytics as objects."""
+    """Return the rows in the result of a query to Azure Log Analytics as objects."""
     records = []
     for table in _list(value, "tables"):
         names = [column.get("name") for column in _list(table, "columns") if isinstance(column, dict)]
@@ -109,26 +110,26 @@ def _expand_tables(value: dict[str, Any]) -> list[Record]:
 
 
 def _object(value: object, key: str) -> dict[str, Any]:
-    """Return the object at a key, or an empty object."""
+    """Return the object at a key, or {} if there is no object at this key."""
     found = value.get(key) if isinstance(value, dict) else None
     return found if isinstance(found, dict) else {}
 
 
 def _list(value: object, key: str) -> list[Any]:
-    """Return the list at a key, or an empty list."""
+    """Return the list at a key, or [] if there is no list at this key."""
     found = value.get(key) if isinstance(value, dict) else None
     return found if isinstance(found, list) else []
 
 
 def _find(value: object, keys: Sequence[str]) -> object:
-    """Return the value at a path of keys, or None."""
+    """Return the value at a path of keys, or None if the path does not exist."""
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value
 
 
 def _find_string(value: object, keys: Sequence[str]) -> str:
-    """Return the string at a path of keys, or an empty string."""
+    """Return the string at a path of keys, or "" if there is no string at this path."""
     found = _find(value, keys) if keys else None
     return found if isinstance(found, str) else ""
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _MAX_RECORD_CHARACTERS = 4 * 1024 * 1024
-"""Maximum length of a line that is joined from records of Docker. Such a line is parsed after each part."""
+"""Maximum number of characters of a line that is joined from records of Docker. The joined text is parsed after each part, which
+would take too long for longer lines."""
 INCOMPLETE = "the line is incomplete: its other parts are missing"
 
 
@@ -30,18 +31,21 @@ class SplitLines:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no line is incomplete."""
+        """Whether there are no parts of an incomplete line."""
         return not self._parts
 
     def clear(self) -> int:
-        """Forget all parts. Return the number of incomplete lines."""
+        """Delete all parts. Return the number of incomplete lines that they belong to."""
         number = len(self._parts)
         self._parts.clear()
         self._size = 0
         return number
 
     def join_line(self, line: str) -> str | None:
-        """Return a complete line, or None if more parts must follow. Raises UserError if the line is too long."""
+        """Add a line, which may be a part of a longer line. Return the complete line, or None if more parts must follow.
+
+        Raises UserError if the complete line is too long.
+        """
         part = find_part(line) if line[:1].isdigit() else None
         if part is None or (part.is_last and part.stream not in self._parts):
             return line
@@ -49,9 +53,10 @@ class SplitLines:
         return self._take(part.stream, text) if part.is_last else None
 
     def join_record(self, value: object) -> Iterator[object]:
-        """Yield the log record of a complete line, or nothing if more records must follow.
+        """Add a log record, which may contain a part of a line. Yield the record with the complete line.
 
-        Raises UserError after the last record if an earlier line is incomplete, or if the line is too long.
+        Yield nothing if more records must follow. Raises UserError after the last record if an earlier line is incomplete, or if
+        the line is too long.
         """
         part = find_open_part(value)
         if part is None:
@@ -108,7 +113,7 @@ def _is_open(text: str) -> bool:
     try:
         json.loads(text)
     except json.JSONDecodeError as error:
-        # An unterminated string is reported at its beginning.
+        # For a string without its end, the position of the error is the start of the string, not the end of the text.
         return error.pos >= len(text) or error.msg.startswith("Unterminated string")
     except (ValueError, RecursionError):
         pass

@@ -43,7 +43,7 @@ _FILE_TYPES = (
 )
 _FAILURES = {
     errno.ENOENT: "No such file or directory.",
-    errno.ENOTDIR: "No such file: a part of the path before it is not a directory.",
+    errno.ENOTDIR: "No such file: a parent in the path is not a directory.",
     errno.EACCES: "Permission denied.",
     errno.EPERM: "Permission denied.",
     errno.ELOOP: "Symbolic link that refers back to itself.",

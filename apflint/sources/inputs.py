@@ -100,7 +100,7 @@ def _read_paths(request: InputRequest, context: tuple[str, ...], track: Track) -
 
 
 def _read_manifests(request: InputRequest, track: Track) -> Inputs:
-    """Read a project without clusters, or a cluster that a source argument names, for reports on manifests or for edits."""
+    """Read the manifests to check or edit, if the settings define no clusters, or if the arguments name the sources themselves."""
     words = request.parsed
     found = discover_files(request.context, request.settings.exclude)
     context = read_files(track([file for file in found if not _is_baseline(request, file)]))

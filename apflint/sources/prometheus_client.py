@@ -79,7 +79,7 @@ class Connection(NamedTuple):
 
     @property
     def has_credentials(self) -> bool:
-        """Whether requests have a login, a token, headers or a certificate."""
+        """Whether requests to Prometheus contain a login, a token or headers, or use a client certificate."""
         return bool(self.login or self.token or self.headers or self.certificate)
 
 
@@ -203,7 +203,7 @@ def _describe_file(path: str | None, error: Exception) -> str:
 class PrometheusClient:
     """Queries a Prometheus server. Use it as a context manager.
 
-    Its methods raise UserError if there is no answer, or if the answer is not one of Prometheus.
+    Its methods raise UserError if the server does not answer, or if the answer does not have the form of Prometheus' HTTP API.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -211,7 +211,7 @@ class PrometheusClient:
             import requests  # requests is an optional dependency
         except ImportError:
             raise UserError(
-                "--prometheus needs requests, which is not installed: pip install 'apflint[prometheus]'"
+                "--prometheus needs the Python package requests, which is not installed: pip install 'apflint[prometheus]'"
             ) from None
         self.connection = connection
         self.queries = 0

@@ -86,7 +86,7 @@ class Run:
         clear(find_caches())
         measured = Path(self.options.measured or f"{self.options.out}.tests")
         if not self.options.measured:
-            pid = os.fork()  # a fork, to keep the caches empty
+            pid = os.fork()  # measure in another process, so that the caches of this process stay empty
             if pid == 0:
                 self.measure(measured)
             if os.waitpid(pid, 0)[1]:

@@ -174,7 +174,7 @@ def test_redundancy_is_found_if_the_first_and_the_last_values_of_all_lists_are_c
     earlier = flow_schema("earlier", "workload-high", 1000, resources=[{**ALL, "verbs": ["get", "watch"]}])
     assert redundant(small, earlier, part, late) == ["part"]
     lists = flow_schema("earlier", "workload-high", 1000, resources=[{**ALL, "verbs": ["get", "list", "watch"]}])
-    assert redundant(small, lists, part, late) == []  # APF501 reports them
+    assert redundant(small, lists, part, late) == []  # `part` is now unreachable, so APF501 reports it
 
 
 def test_gap_that_few_requests_show_is_found() -> None:

@@ -228,7 +228,7 @@ def test_references_are_addresses_each_once(rule_id: str) -> None:
     assert all(re.fullmatch(r"https://[\w.-]+/\S+", reference) for reference in references)
 
 
-# Former directories of the rule pages and of the built-in objects, which must not exist.
+# Parts of URLs to pages and directories of Kubernetes that were moved. No rule page may link to them.
 MOVED = ("kubernetes-api/policy-resources/", "/blob/master/pkg/apis/flowcontrol/bootstrap/")
 
 

@@ -153,7 +153,7 @@ def test_interrupt_in_a_finalizer_ends_at_the_next_report(monkeypatch: pytest.Mo
     def reports() -> Iterator[Answer]:
         for number in range(5):
             if number == 2:
-                Finalizer()  # dies at once
+                Finalizer()  # no reference remains, so Python calls `__del__` immediately
             yield Answer(f"{number}\n")
 
     monkeypatch.setattr(sys, "unraisablehook", lambda _: None)

@@ -1,4 +1,4 @@
-"""Hands, entropy and probabilities, compared with recordings, the table in the documentation, and laws."""
+"""Hands, entropy and probabilities, compared with recordings of kube-apiserver, the table in the documentation, and properties."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ CASES = [
     schema("APF203", "type: ByUser", "type: 'By-User'  # ?", "type: 'ByUser'  # ?"),
     schema("APF203", "type: ByUser", 'type: "Namespace"', 'type: "ByNamespace"'),
     schema("APF204", "name: workload-low", "name: Workload_Low", "name: workload-low", safe=False),
-    # The user name of a service account in the fields of the account.
+    # The field `name` contains the whole user name of the service account.
     schema(
         "APF208",
         "  name: deployer\n      ",

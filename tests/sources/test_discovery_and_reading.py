@@ -124,7 +124,7 @@ def test_one_bad_path_does_not_hide_the_others(tree: Path) -> None:
     assert [answer.reason if isinstance(answer, UnreadableInput) else "" for answer in answers] == [
         "No such file or directory.",
         "",
-        "No such file: a part of the path before it is not a directory.",
+        "No such file: a parent in the path is not a directory.",
         "No file can have this name.",
         "No file can have this name.",
         "The name is longer than this system allows.",

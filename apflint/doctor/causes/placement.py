@@ -193,7 +193,7 @@ def find_starved_leases(server: ServerLoad, overload: Overload) -> OverloadCause
             describe_harm(server, overload),
             *describe_offered(server, level),
             *describe_service(level),
-            *([f"{len(users)} flows are in the dump, and each sends little."] if len(users) > 1 else []),
+            *([f"The dump has requests of {len(users)} flows at this level."] if len(users) > 1 else []),
         ),
         actions=(
             Action("give leader-election more shares, or let it borrow", enlarge(server, level)),

@@ -131,8 +131,8 @@ def _compare(server: ServerLoad, overload: Overload, other: ServerLoad, peer: Le
         return None
     return (
         (
-            f'Requests of "{level.name}": {rate:,.1f}/s here, and {peer_rate:,.1f}/s at {other.name}:'
-            f" {rate / (rate + peer_rate):.0%} and {peer_rate / (rate + peer_rate):.0%}."
+            f'Requests of "{level.name}": {rate:,.1f}/s here ({rate / (rate + peer_rate):.0%}), and'
+            f" {peer_rate:,.1f}/s at {other.name} ({peer_rate / (rate + peer_rate):.0%})."
         ),
         f"There, {used} of {limit} seats are in use, nothing waits, and the mean wait is {seconds_text(peer_delay)}.",
     )

@@ -52,7 +52,7 @@ MIN_ETCD_SHARE = 0.3
 LONG_EXECUTION_SECONDS = 0.5
 """Minimum execution time in seconds of a slow request in the dump."""
 REVIEWS = frozenset({"subjectaccessreviews", "localsubjectaccessreviews", "selfsubjectaccessreviews", "tokenreviews"})
-"""Resources that webhooks for policies and authorization create, to ask the server for a review."""
+"""Resources that webhooks create to ask the server whether a user may do something, or which user a token belongs to."""
 MAX_CALLBACK_SECONDS = 0.25
 """Maximum time in seconds between the start of a request and the arrival of the callback of its webhook."""
 MAX_ENDED = 0.3
@@ -133,7 +133,10 @@ def find_inversion(server: ServerLoad, overload: Overload) -> OverloadCause | No
 
 
 def _count_reviews(terminated: Mapping[tuple[str, str, str], float]) -> float:
-    """Return the number of reviews that the server rejected or that timed out. The keys are code, verb and resource."""
+    """Return the number of TokenReviews and SubjectAccessReviews that the server rejected, or that timed out.
+
+    The keys of `terminated` are (HTTP status code, verb, resource).
+    """
     return sum(
         count
         for (code, verb, resource), count in terminated.items()
