@@ -13,6 +13,8 @@ import os
 import secrets
 import tempfile
 from contextlib import contextmanager
+from functools import cached_property
+from io import BytesIO
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
@@ -39,12 +41,14 @@ from apflint.requests.log_wrappers import PLAIN
 from apflint.requests.split_lines import is_part
 from apflint.sources.audit_logs import find_compression, is_complete_zstandard, locate
 from apflint.sources.file_reading import open_without_waiting
+from apflint.sources.object_storage import read_object
 from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from apflint.replay.database_tables import Row
+    from apflint.replay.duckdb_objects import ObjectFileSystem
     from apflint.replay.events import AttributeTuple
     from apflint.replay.loaded_log import Wanted
     from apflint.replay.wrapper_sql import Fields
@@ -140,6 +144,15 @@ class DuckDatabase:
         # A log must not make DuckDB load extensions, change settings or use the network. DuckDB reads only the named files.
         self.query("SET autoinstall_known_extensions = false")
         self.query("SET autoload_known_extensions = false")
+
+    @cached_property
+    def objects(self) -> ObjectFileSystem:
+        """The file system through which DuckDB reads objects in object storage."""
+        from apflint.replay.duckdb_objects import ObjectFileSystem
+
+        files = ObjectFileSystem()
+        self.connection.register_filesystem(files)
+        return files
 
     def _limit_threads(self) -> None:
         """Limit the number of threads, so that their buffers fit into the memory.
@@ -354,7 +367,7 @@ def _read_files(database: DuckDatabase, reader: EventReader, files: Sequence[Aud
     Return False, with an unchanged database, if Python must read a file, or if the files have different compressions.
     """
     # A pipe cannot be opened twice. In a file of one byte, DuckDB does not detect a line.
-    if any(file.inode is None or file.size < _MIN_FILE_BYTES for file in files):
+    if any(file.is_stream or file.size < _MIN_FILE_BYTES for file in files):
         return False
     # DuckDB would read all files before it fails. It cannot know which file a line without a wrapper was in.
     formats = {find_format(file, wanted.event_field) for file in files}
@@ -362,12 +375,19 @@ def _read_files(database: DuckDatabase, reader: EventReader, files: Sequence[Aud
     if formats or wrapper is None or (wrapper != PLAIN and (len(files) > 1 or not can_unwrap(wrapper))):
         return False
     paths = [_locate(file) for file in files]
-    compressions = {None if path is None else _find_compression(path) for path in paths}
+    compressions = {
+        _find_object_compression(file) if file.is_object else None if path is None else _find_compression(path)
+        for file, path in zip(files, paths, strict=True)
+    }
     compression = compressions.pop()
     if compressions or compression is None:
         return False
     try:
-        links = [_link(database, path) for path in paths if path is not None]
+        links = [
+            database.objects.add(file) if file.is_object else _link(database, path)
+            for file, path in zip(files, paths, strict=True)
+            if path is not None
+        ]
     except OSError:  # the file system has no symbolic links
         return False
     server = reader.server_number(files[0].server)
@@ -469,6 +489,17 @@ def _locate(file: AuditLogFile) -> str | None:
         return locate(file)
     except UserError:
         return None
+
+
+def _find_object_compression(file: AuditLogFile) -> str | None:
+    """Return the compression of an object, or None if Python must read it."""
+    try:
+        start = next(read_object(file.path, file.size), b"")
+    except UserError:
+        return None
+    compression = find_compression(BytesIO(start))
+    # Only the headers of all blocks, which are in the whole object, show whether Zstandard data is complete.
+    return None if compression == "zstd" else compression
 
 
 def _find_compression(path: str) -> str | None:

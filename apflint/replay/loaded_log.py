@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from apflint.replay.database_tables import Database
     from apflint.replay.events import AttributeTuple
     from apflint.replay.filters import Filter
+    from apflint.sources.log_names import OmittedObjects
 
 
 class Wanted(NamedTuple):
@@ -61,6 +62,8 @@ class Coverage:
     """Number of log records of hosted control planes that are not about audit events."""
     damaged: list[UnreadableLine] = field(default_factory=list)
     """Damaged files. They were read up to the damage, or not at all."""
+    omitted: list[OmittedObjects] = field(default_factory=list)
+    """Objects in object storage that were not read because of their names."""
     interrupted: bool = False
     """Whether the user interrupted reading, so that the log is incomplete."""
     beginning_of: str = ""

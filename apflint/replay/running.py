@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from apflint.replay.loaded_log import Log
     from apflint.replay.object_counts import ObjectCounts
     from apflint.sources.audit_logs import AuditLogFile
+    from apflint.sources.log_names import OmittedObjects
 
 Engine = Literal["auto", "duckdb", "python", "spark"]
 _AGENT_PATTERN = "userAgentPattern"
@@ -69,6 +70,8 @@ class ReplayOptions(NamedTuple):
     """Whether the user agents of requests are needed."""
     details: bool = False
     """Whether the audit IDs, namespaces and user agents of requests are needed."""
+    omitted: tuple[OmittedObjects, ...] = ()
+    """Objects in object storage that are not read because of their names."""
     changes: tuple[ConfigurationChange, ...] = ()
     """Configurations that replaced the first one while the log was written, in the order of their times."""
 
@@ -162,6 +165,18 @@ def read_log(
         list_options=options.counts is not None,
         calls=options.calls,
     )
+    log = _read_with_engine(files, wanted, namespaces, options, report)
+    log.coverage.omitted += options.omitted
+    return log
+
+
+def _read_with_engine(
+    files: Sequence[AuditLogFile],
+    wanted: Wanted,
+    namespaces: Collection[str],
+    options: ReplayOptions,
+    report: Callable[[int], object],
+) -> Log:
     if options.engine == "spark":
         from apflint.replay import spark_engine
 
@@ -243,7 +258,7 @@ def _choose_engine(
     """Return the engine to use. Raises UserError if DuckDB is requested but not installed."""
     if engine == "python":
         return engine
-    is_small = sum(file.size for file in files) <= _SMALL_LOG_BYTES or any(file.inode is None for file in files)
+    is_small = sum(file.size for file in files) <= _SMALL_LOG_BYTES or any(file.is_stream for file in files)
     if engine == "auto" and is_small:
         return "python"
     try:

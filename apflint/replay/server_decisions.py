@@ -81,7 +81,7 @@ def is_server_log(file: AuditLogFile) -> bool:
 
     Only the beginning that `read_beginning` keeps is searched, because streams cannot be read twice.
     """
-    if is_url(file.path) or (file.inode is None and file.rest is None):
+    if (is_url(file.path) and not file.is_object) or (file.is_stream and file.rest is None):
         return False
     sample = file if file.rest is None else file._replace(rest=iter(()))
     lines = (line for block in read_blocks(sample) for line in block.data.split(b"\n"))

@@ -1,6 +1,6 @@
 """Finds the files of audit logs, and reads their lines.
 
-Files may be compressed with gzip or Zstandard, and may grow while they are read.
+Files may be compressed with gzip or Zstandard, and may grow while they are read. They may be objects in object storage.
 """
 
 from __future__ import annotations
@@ -18,14 +18,21 @@ from apflint.budgets import MAX_EXPANDED_BYTES, MAX_EXPANSION, MAX_FILE_BYTES
 from apflint.load.source_text import STDIN
 from apflint.named_tuple import NamedTuple
 from apflint.sources.file_reading import describe_failure, is_stream, read_pieces
+from apflint.sources.log_names import LOG_NAME, WHOLE_LOG, OmittedObjects, Period, remove_times, select_logs
+from apflint.sources.object_storage import (
+    find_prefix,
+    hide_secrets,
+    is_object_url,
+    is_web_url,
+    list_objects,
+    read_object,
+)
 from apflint.user_error import UserError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Any, BinaryIO
 
-_LOG_NAME = re.compile(r"\.(log|json|jsonl|ndjson|txt)([.-][0-9T:.-]+)?(\.gz|\.zst)?$|\.(gz|zst)$")
-"""Names of files to read in directories. A file that the user names may have any name."""
 _ROTATION = re.compile(
     r"(-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3})?\.(log|json|jsonl|ndjson|txt)([.-][0-9T:.-]+)?(\.gz|\.zst)?$"
 )
@@ -54,7 +61,7 @@ class AuditLogFile(NamedTuple):
     inode: tuple[int, int] | None = None
     """Device and inode, with which a file is found again if log rotation renames it before it is read.
 
-    None for streams.
+    None for streams and objects.
     """
     size: int = 0
     """Size in bytes, 0 for streams."""
@@ -66,7 +73,17 @@ class AuditLogFile(NamedTuple):
     @property
     def server(self) -> str:
         """Name of the API server that wrote the file: the path without the parts that change when a log is rotated."""
-        return _ROTATION.sub("", self.name)
+        return remove_times(self.name) if is_url(self.name) else _ROTATION.sub("", self.name)
+
+    @property
+    def is_object(self) -> bool:
+        """Return whether the file is an object in object storage."""
+        return self.inode is None and is_object_url(self.path)
+
+    @property
+    def is_stream(self) -> bool:
+        """Return whether the file can be read only once."""
+        return self.inode is None and not is_url(self.path)
 
 
 class Block(NamedTuple):
@@ -80,18 +97,32 @@ class Block(NamedTuple):
     """Whether the rest of the file cannot be read. If false, only one line is skipped."""
 
 
-def find_audit_logs(paths: Iterable[str], *, allow_urls: bool = False) -> list[AuditLogFile]:
+def find_audit_logs(
+    paths: Iterable[str],
+    *,
+    period: Period = WHOLE_LOG,
+    report_omitted: Callable[[OmittedObjects], object] = lambda _: None,
+    keeps_urls: bool = False,
+) -> list[AuditLogFile]:
     """Return the files of an audit log, each once. `paths` are files, directories, glob patterns, `-`, or URLs.
+
+    Objects below a prefix are left out if their names have times outside of `period`, or are not names of logs.
+    `report_omitted` is called with them. With `keeps_urls`, URLs of storage are returned as they are, for Spark, which lists
+    the objects itself.
 
     Raises UserError for a path that does not exist or cannot be read, and for a directory without files of logs.
     """
     files: dict[object, AuditLogFile] = {}
     for path in paths:
-        if is_url(path):
-            if not allow_urls:
-                raise UserError(f"{path}: only --engine spark reads URLs")
+        if keeps_urls and is_url(path) and not is_web_url(path):
             files[path] = AuditLogFile(path, path)
             continue
+        if is_object_url(path):
+            for file in _find_objects(path, period, report_omitted):
+                files.setdefault(file.path, file)
+            continue
+        if is_url(path):
+            raise UserError(f"{path}: only --engine spark reads {path.partition('://')[0]}:// URLs")
         if path == "-" or is_stream(path):
             if path == "-" and getattr(sys.stdin, "buffer", None) is None:
                 raise UserError("<stdin>: Standard input is closed. Connect it to a pipe or a file.")
@@ -113,6 +144,17 @@ def is_url(path: str) -> bool:
     return _URL.match(path) is not None
 
 
+def _find_objects(url: str, period: Period, report: Callable[[OmittedObjects], object]) -> list[AuditLogFile]:
+    """Return the objects that a URL names. Below a prefix, the names decide which of them are read."""
+    found = list_objects(url)
+    if not found:
+        raise UserError(f"{url}: no such object, and no objects below this prefix")
+    is_prefix = find_prefix(url) == url and [stored.url for stored in found] != [url]
+    if is_prefix:
+        found = select_logs(url, found, period, report)
+    return [AuditLogFile(hide_secrets(stored.url), stored.url, None, stored.size) for stored in found]
+
+
 def _list_files(path: str) -> Iterator[AuditLogFile]:
     try:
         status = os.stat(path)
@@ -126,7 +168,7 @@ def _list_files(path: str) -> Iterator[AuditLogFile]:
             subdirectories[:] = sorted(name for name in subdirectories if not name.startswith("."))
             for name in sorted(names):
                 full = os.path.join(directory, name)
-                if _LOG_NAME.search(name) and not name.startswith(".") and os.path.isfile(full):
+                if LOG_NAME.search(name) and not name.startswith(".") and os.path.isfile(full):
                     status = os.stat(full)
                     found = True
                     yield AuditLogFile(full, full, (status.st_dev, status.st_ino), status.st_size)
@@ -143,7 +185,7 @@ def _raise(error: OSError) -> None:
 
 def read_beginning(file: AuditLogFile) -> AuditLogFile:
     """Read the beginning of a stream, so that its format can be recognized. Other files are returned unchanged."""
-    if file.inode is not None or is_url(file.path):
+    if not file.is_stream:
         return file
     pieces = read_pieces(file.path)
     beginning = b""
@@ -167,6 +209,8 @@ def read_log_pieces(path: str) -> Iterator[bytes]:
 
 def _read_raw(file: AuditLogFile) -> Iterator[bytes]:
     """Yield the bytes of a file without decompressing them."""
+    if file.is_object:
+        return read_object(file.path, file.size)
     return read_pieces(locate(file)) if file.rest is None else _chain(file.beginning, file.rest)
 
 

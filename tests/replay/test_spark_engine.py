@@ -85,7 +85,7 @@ def test_missing_url(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["s3a://bucket/audit.log"], "s3a://bucket/audit.log: only --engine spark reads URLs"),
+        (["s3a://bucket/audit.log"], "s3a://bucket/audit.log: only --engine spark reads s3a:// URLs"),
         (["x.log", "--spark-remote", "sc://host"], "--spark-remote needs --engine spark"),
     ],
 )

@@ -42,6 +42,7 @@ from apflint.replay.statistics import compute_report, stream_requests
 from apflint.run import read
 from apflint.sources.audit_logs import find_audit_logs, read_beginning
 from apflint.sources.effective_configurations import read_configuration
+from apflint.sources.log_names import WHOLE_LOG, Period
 from apflint.sources.object_counts import read_object_counts
 from apflint.sources.source_arguments import BUILT_IN_PREFIX, LIVE
 from apflint.time_zones import parse_zone
@@ -62,12 +63,13 @@ if TYPE_CHECKING:
     from apflint.sources.audit_logs import AuditLogFile
     from apflint.sources.effective_configurations import EffectiveConfiguration
     from apflint.sources.input_types import InputRequest
+    from apflint.sources.log_names import OmittedObjects
 
 _ENGINE = "Engine"
 _MAX_NAMED_FILES = 3
 _MAX_TOP = 2**31 - 1
 """Maximum of --top. A LIMIT of SQL is a 64-bit integer, and no log has as many groups."""
-_LOG_HELP = "Audit logs: files, directories, patterns, or - for standard input; also .gz and .zst."
+_LOG_HELP = "Audit logs: files, directories, patterns, s3://, gs://, az:// and https:// URLs, or - for standard input; also .gz and .zst."
 _SINCE_HELP = "Only requests received at this time or later, or in the last part of the log of this length, such as 2h."
 _UNTIL_HELP = "Only requests received before this time, or before the last part of the log of this length."
 _WHERE_HELP = "Only requests with this value, such as user=alice, verb!=watch or user=system:node:*; repeatable."
@@ -92,6 +94,10 @@ _BY_HELP = "Group the requests by these, separated by commas: user, group, userP
         ("what is different from the day before", "apflint replay logs/ -f manifests/ --baseline 24h"),
         ("the configuration of the running cluster", "apflint replay audit.log --live"),
         ("what a branch would have changed", "apflint replay audit.log -f manifests/ --compare git:main:manifests"),
+        (
+            "an hour of a log in object storage",
+            "apflint replay s3://BUCKET/audit/ --since 2026-11-22T05:00 --until 2026-11-22T06:00",
+        ),
         (
             "a configuration that changed at 14:00",
             "apflint replay audit.log -f old.yaml -f 2026-03-01T14:00:00Z=new.yaml",
@@ -237,10 +243,21 @@ def replay(
         details=write_parquet is not None,
         spark_remote=spark_remote,
     )
+    omitted: list[OmittedObjects] = []
+    period = Period(chosen.since, chosen.until)
     files, earlier_files = (
-        list(map(read_beginning, find_audit_logs(paths, allow_urls=engine == "spark")))
-        for paths in (logs, [compared_time.log] if compared_time is not None and compared_time.log is not None else [])
+        list(
+            map(
+                read_beginning,
+                find_audit_logs(paths, period=limits, report_omitted=omitted.append, keeps_urls=engine == "spark"),
+            )
+        )
+        for paths, limits in (
+            (logs, WHOLE_LOG if compared_time is not None else period),
+            ([compared_time.log] if compared_time is not None and compared_time.log is not None else [], WHOLE_LOG),
+        )
     )
+    wanted = wanted._replace(omitted=tuple(omitted))
     every_file = (*files, *earlier_files)
     selected = selected._replace(ignored=frozenset(os.path.realpath(file.path) for file in every_file))
     is_log_of_server = _is_log_of_server(
@@ -502,6 +519,8 @@ def _report_problems(coverage: Coverage, *, is_shown: bool) -> ExitCode:
     if not is_shown:
         for place in coverage.damaged:
             print_note(f"{place.file}:{place.line}: {place.reason}")
+        for objects in coverage.omitted:
+            print_note(str(objects))
     if coverage.interrupted:
         print_note("interrupted: the result is partial")
         return ExitCode.INTERRUPTED

@@ -63,6 +63,15 @@ def replay_json(report: ReplayReport) -> dict[str, object]:
         "unreadable": coverage.unreadable,
         "firstUnreadable": None if coverage.first_unreadable is None else _place_json(coverage.first_unreadable),
         "damagedFiles": [_place_json(place) for place in coverage.damaged],
+        "omittedObjects": [
+            {
+                "url": omitted.url,
+                "objects": omitted.number,
+                "bytes": omitted.size,
+                "reason": "times" if omitted.is_outside_period else "names",
+            }
+            for omitted in coverage.omitted
+        ],
         "otherRecords": coverage.other_records,
         "requests": sum(report.outcomes.values()),
         "classified": report.outcomes.get("classified", 0),

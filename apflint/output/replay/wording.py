@@ -160,6 +160,7 @@ def describe_coverage(
         yield f"Unreadable: {pluralize(coverage.unreadable, 'line')}. First: {first.file}:{first.line}: {first.reason}"
     for place in coverage.damaged:
         yield f"Incomplete: {place.file}, from line {place.line}: {place.reason}"
+    yield from map(str, coverage.omitted)
     if coverage.other_records:
         yield f"Skipped: {count_noun(coverage.other_records, 'record')} of other logs."
     if report.unanswered:
