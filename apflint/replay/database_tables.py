@@ -61,6 +61,19 @@ _DROP_STARTED = """
         SELECT id FROM request WHERE started = 0 AND id IN (SELECT id FROM request WHERE started = 1))
 """
 
+# The same for databases that do not change rows. The statements replace a table by a query of the former table.
+_WITHOUT_COPIES = f"""
+    SELECT {_REQUEST_NAMES} FROM (SELECT *, CASE WHEN id IS NULL THEN 1 ELSE row_number() OVER (
+        PARTITION BY ended, id, started, received ORDER BY tuple, server) END AS copy FROM request) AS numbered WHERE copy = 1
+"""
+_ANSWERED = """
+    SELECT DISTINCT id AS answered_id FROM request WHERE started = 0 AND id IN (SELECT id FROM request WHERE started = 1)
+"""
+_WITHOUT_STARTED = f"""
+    SELECT {_REQUEST_NAMES.replace("ended", "CASE WHEN started = 0 THEN ended END AS ended")}
+    FROM request LEFT ANTI JOIN answered ON started = 1 AND id = answered_id
+"""
+
 DENIED = "decided = 0 AND coalesce(code, 0) IN (401, 403)"
 """SQL condition for requests that ended before API Priority and Fairness because authentication or impersonation failed."""
 _REQUEST_VIEW = """
@@ -114,6 +127,8 @@ class Database(Protocol):
 
     has_fast_windows: bool
     """Whether window functions are fast enough to be used."""
+    is_distributed: bool
+    """Whether several machines evaluate queries. Rows cannot be changed, and a sort of all rows would not fit on one machine."""
 
     def query(self, sql: str) -> list[tuple[object, ...]]:
         """Run a statement, and return its rows."""
@@ -146,6 +161,11 @@ def create_log_tables(database: Database) -> None:
 
 def count_unanswered(database: Database) -> int:
     """Return the number of requests that have only the event `RequestReceived`."""
+    if database.is_distributed:
+        ((number,),) = database.query(
+            "SELECT count(DISTINCT received.id) FROM received LEFT ANTI JOIN request ON received.id = request.id"
+        )
+        return int(str(number))
     # The condition on `received` avoids a set of the IDs of all requests in memory.
     answered = "SELECT id FROM request WHERE id IN (SELECT id FROM received)"
     ((number,),) = database.query(f"SELECT count(DISTINCT id) FROM received WHERE id NOT IN ({answered})")
@@ -159,11 +179,22 @@ def clean(database: Database) -> int:
     because clients may choose audit IDs (header `Audit-ID`).
     """
     ((copies,),) = database.query(_COUNT_COPIES)
+    if database.is_distributed:
+        _define_clean_requests(database, has_copies=bool(copies))
+        return int(str(copies))
     if copies:
         database.query(_DROP_COPIES)
     database.query(_DROP_STARTED)
     database.query("UPDATE request SET ended = NULL WHERE started = 1")
     return int(str(copies))
+
+
+def _define_clean_requests(database: Database, *, has_copies: bool) -> None:
+    """Replace the table `request` by one without copies, and without `ResponseStarted` events of requests with a later event."""
+    if has_copies:
+        database.query(f"CREATE TABLE request AS {_WITHOUT_COPIES}")
+    database.query(f"CREATE TABLE answered AS {_ANSWERED}")
+    database.query(f"CREATE TABLE request AS {_WITHOUT_STARTED}")
 
 
 def fold_agents(database: Database) -> None:
@@ -177,7 +208,10 @@ def forget_unreadable_waits(database: Database) -> int:
     """Set queue waits that are not durations to NULL. Return their number."""
     unreadable = f"wait = {UNREADABLE_WAIT}"
     ((number,),) = database.query(f"SELECT count(*) FROM request WHERE {unreadable}")
-    if number:
+    if number and database.is_distributed:
+        values = _REQUEST_NAMES.replace("wait", f"CASE WHEN NOT coalesce({unreadable}, FALSE) THEN wait END AS wait")
+        database.query(f"CREATE TABLE request AS SELECT {values} FROM request")
+    elif number:
         database.query(f"UPDATE request SET wait = NULL WHERE {unreadable}")
     return int(str(number))
 

@@ -118,6 +118,7 @@ class DuckDatabase:
     """A DuckDB database in memory, which spills to a temporary directory. Writing a database file would be slower."""
 
     has_fast_windows = True
+    is_distributed = False
 
     def __init__(self, memory: str) -> None:
         self._directory = tempfile.TemporaryDirectory(prefix="apflint-replay-")

@@ -77,6 +77,7 @@ class SqliteDatabase:
     """A temporary SQLite database. If the database exceeds the cache, SQLite writes it to a temporary file."""
 
     has_fast_windows = False
+    is_distributed = False
 
     def __init__(self) -> None:
         self._connection = sqlite3.connect("", isolation_level=None)

@@ -22,6 +22,7 @@ from apflint.replay.database_tables import (
 from apflint.replay.filters import Filter, build_condition, check_names
 from apflint.replay.loaded_log import Extent, Replay, Wanted
 from apflint.replay.statistics import compute_report
+from apflint.sources.log_names import WHOLE_LOG, ReadPeriod
 from apflint.user_error import UserError
 
 if TYPE_CHECKING:
@@ -72,6 +73,8 @@ class ReplayOptions(NamedTuple):
     """Whether the audit IDs, namespaces and user agents of requests are needed."""
     omitted: tuple[OmittedObjects, ...] = ()
     """Objects in object storage that are not read because of their names."""
+    period: ReadPeriod = WHOLE_LOG
+    """The period of which Spark reads objects whose names have times."""
     changes: tuple[ConfigurationChange, ...] = ()
     """Configurations that replaced the first one while the log was written, in the order of their times."""
 
@@ -180,7 +183,8 @@ def _read_with_engine(
     if options.engine == "spark":
         from apflint.replay import spark_engine
 
-        return spark_engine.read_log(files, wanted, namespaces, report, remote=options.spark_remote)
+        remote, period = options.spark_remote, options.period
+        return spark_engine.read_log(files, wanted, namespaces, report, remote=remote, period=period)
     if _choose_engine(files, options.engine) == "duckdb":
         from apflint.replay import duckdb_engine
 

@@ -1,7 +1,7 @@
-"""The engine for logs in object storage: Spark reduces the events to requests, and SQLite stores a row for each request.
+"""The engine for logs of any size: Spark lists and reads the files, and its executors keep and evaluate the requests.
 
-Executors execute only SQL, so they do not need apflint. Python reads the lines that are not audit events, or that
-contain an event in an unusual form.
+Executors execute only SQL, so they do not need apflint. This machine receives distinct attribute tuples, sums and histograms.
+Python reads the lines that are not audit events, or that contain an event in an unusual form.
 """
 
 from __future__ import annotations
@@ -10,20 +10,22 @@ import os
 import re
 import shutil
 import socket
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 from urllib.request import proxy_bypass
 
-from apflint.replay.database_tables import close_on_error, create_log_tables
+from apflint.replay.database_tables import create_log_tables, create_table
 from apflint.replay.events import DECISION, QUEUE_WAIT, RECEIVED, TOO_MANY_REQUESTS
 from apflint.replay.loaded_log import Log, Wanted
-from apflint.replay.python_engine import EventReader, SqliteDatabase, find_format
+from apflint.replay.python_engine import EventReader, find_format
 from apflint.replay.reduction_sql import IS_REQUEST, ODD, STAGES, is_ambiguous, read_key, reduce_events
+from apflint.replay.spark_database import SparkDatabase
 from apflint.requests.log_wrappers import PLAIN
 from apflint.sources.audit_logs import AuditLogFile, find_compression, is_url
 from apflint.sources.file_reading import open_without_waiting
+from apflint.sources.log_names import WHOLE_LOG, OmittedObjects, ReadPeriod, StoredObject, select_logs
 from apflint.user_error import UserError
 
 if TYPE_CHECKING:
@@ -42,11 +44,12 @@ _TEXTS = (
     *("objectRef.apiGroup", "objectRef.resource", "objectRef.subresource", "objectRef.namespace", "objectRef.name"),
 )
 _MAX_ODD_BYTES = 64 * 1024 * 1024
-_ROWS_PER_INSERT = 10_000
 _SERVER = re.compile(r"sc://(?:\[([0-9A-Fa-f:.]+)\]|([^\s/:;?#@\[\]]+))(?::([0-9]{1,5}))?(?:/(?:;.*)?)?")
 """URL of a Spark Connect server: an IPv6 address or a host, a port, and parameters such as a token."""
 _DEFAULT_PORT = 15002
 _CONNECT_SECONDS = 10.0
+_GLOB = re.compile(r"[][{}*?\\]")
+"""Characters of patterns in the paths that Spark reads."""
 _PROXIES = ("grpc_proxy", "https_proxy", "http_proxy")
 """Environment variables with proxies that gRPC uses."""
 
@@ -58,25 +61,31 @@ def read_log(
     report: Callable[[int], object] = lambda _: None,
     *,
     remote: str | None = None,
+    period: ReadPeriod = WHOLE_LOG,
 ) -> Log:
     """Read files and URLs with Spark: a Spark Connect server at `remote`, or a local Spark.
+
+    Objects below a URL are left out if their names have times outside of `period`.
 
     Raises UserError if Spark is not installed or not reachable, and if it cannot read a URL.
     """
     if remote and (local := next((file.name for file in files if not is_url(file.path)), None)):
         raise UserError(f"{local}: the Spark server cannot read your files; use a URL such as s3a://BUCKET/PATH")
-    distributed = [file for file in files if is_url(file.path) or _is_readable(file)]
-    database = SqliteDatabase()
-    with close_on_error(database), _open_session(remote) as spark:
+    with ExitStack() as stack:
+        spark = stack.enter_context(_open_session(remote))
+        files, omitted = _list_files(spark, files, period)
+        distributed = [file for file in files if file.is_remote or _is_readable(file)]
+        database = SparkDatabase(spark)
         create_log_tables(database)
-        reader = EventReader(wanted, namespaces, database.insert)
+        reader = EventReader(wanted, namespaces, database.insert, hash_id=str)
+        reader.coverage.omitted += omitted
         try:
             if distributed:
-                _read_files(spark, database, reader, distributed, wanted)
+                _read_files(database, reader, distributed, wanted)
         except UserError:
             raise
         except Exception as error:  # noqa: BLE001  # Spark Connect, Py4J and SQL have different errors
-            if any(is_url(file.path) for file in distributed):
+            if any(file.is_remote for file in distributed):
                 raise UserError(f"Spark cannot read the log: {_describe(error)}") from None
             distributed = []  # read by Spark; Python reads the others
         for file in files:
@@ -84,12 +93,47 @@ def read_log(
                 reader.read_file(file)
                 reader.flush()
             report(file.size)
+        database.flush()
+        database.end_session = stack.pop_all().close
     return Log(database, reader.tuples, reader.servers, reader.coverage, "spark")
+
+
+def _list_files(
+    spark: Any, files: Sequence[AuditLogFile], period: ReadPeriod
+) -> tuple[list[AuditLogFile], list[OmittedObjects]]:
+    """Replace URLs of prefixes by the objects below them, which Spark lists with its own credentials."""
+    listed: list[AuditLogFile] = []
+    omitted: list[OmittedObjects] = []
+    for file in files:
+        if not file.is_remote:
+            listed.append(file)
+            continue
+        try:
+            found = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(_url(file))
+            stored = [
+                StoredObject(path, size) for path, size in found.select("path", "length").orderBy("path").collect()
+            ]
+        except Exception as error:  # noqa: BLE001  # as in `read_log`
+            raise UserError(f"{file.path}: Spark cannot list it: {_describe(error)}") from None
+        if not stored:
+            raise UserError(f"{file.path}: no such object, and no objects below this prefix")
+        prefix = _normalize(_url(file))
+        if all(_normalize(item.url).startswith(f"{prefix.rstrip('/')}/") for item in stored):
+            named = {
+                f"{file.path.rstrip('/')}/{_normalize(item.url)[len(prefix.rstrip('/')) + 1 :]}": item
+                for item in stored
+            }
+            shown = [StoredObject(name, item.size) for name, item in named.items()]
+            kept = select_logs(f"{file.path.rstrip('/')}/", shown, period, omitted.append)
+            listed += (AuditLogFile(item.url, named[item.url].url, None, item.size) for item in kept)
+        else:
+            listed += (AuditLogFile(item.url, item.url, None, item.size) for item in stored)
+    return listed, omitted
 
 
 @contextmanager
 def _open_session(remote: str | None) -> Iterator[Any]:
-    """Open a Spark session. Hide the terminal output of Spark and of its Java process."""
+    """Open a Spark session, and end it after the block. Hide the terminal output of Spark and of its Java process."""
     if remote:
         check_server(remote)
     try:
@@ -104,7 +148,7 @@ def _open_session(remote: str | None) -> Iterator[Any]:
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
             "spark.log.level": "OFF",
-            "spark.sql.shuffle.partitions": "2",
+            "spark.sql.shuffle.partitions": "4",
         }
         builder = builder.master(os.environ.get("SPARK_MASTER", "local[*]")).config(map=settings)
     saved, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
@@ -170,32 +214,19 @@ def _is_readable(file: AuditLogFile) -> bool:
     return compression == ("gzip" if file.path.endswith(".gz") else "none") and find_format(file) == PLAIN
 
 
-def _read_files(
-    spark: Any, database: SqliteDatabase, reader: EventReader, files: Sequence[AuditLogFile], wanted: Wanted
-) -> None:
-    paths = {_normalize(_url(file)): file for file in files}
-    lines = spark.read.text([_url(file) for file in files], lineSep="\n").selectExpr(
-        "value", "_metadata.file_path AS file"
-    )
-    lines.createOrReplaceTempView("apflint_line")
+def _read_files(database: SparkDatabase, reader: EventReader, files: Sequence[AuditLogFile], wanted: Wanted) -> None:
+    """Define the tables `request` and `received` from the events of files."""
+    spark = database.spark
+    lines = spark.read.text([_GLOB.sub(r"\\\g<0>", _url(file)) for file in files], lineSep="\n")
+    lines.selectExpr("value", "_metadata.file_path AS file").createOrReplaceTempView("apflint_line")
     named = [name for name in reader.namespaces if "\\" not in name and "'" not in name]
-    reduced = reduce_events(_EVENT, "unix_micros", wanted._replace(audit_id=True), named)
-    raw = spark.sql(reduced).persist()
-    raw.createOrReplaceTempView("apflint_raw")
-    try:
-        _store_rows(spark, database, reader, wanted, paths)
-    finally:
-        raw.unpersist()
-
-
-def _store_rows(
-    spark: Any, database: SqliteDatabase, reader: EventReader, wanted: Wanted, paths: dict[str, AuditLogFile]
-) -> None:
-    files: dict[str, AuditLogFile] = {}
+    database.define("raw", spark.sql(reduce_events(_EVENT, "unix_micros", wanted, named)).persist())
+    by_path = {_normalize(_url(file)): file for file in files}
+    found: dict[str, AuditLogFile] = {}
     for path, kind, count, size in _collect(
-        spark, "SELECT server, class, count(*), sum(length(line)) FROM apflint_raw GROUP BY server, class"
+        database, "SELECT server, class, count(*), sum(length(line)) FROM raw GROUP BY server, class"
     ):
-        file = files[path] = paths.get(_normalize(path)) or AuditLogFile(path, path)
+        file = found[path] = by_path.get(_normalize(path)) or AuditLogFile(path, path)
         if kind < len(STAGES):
             reader.coverage.stages[STAGES[kind]] += count
         elif size > _MAX_ODD_BYTES:
@@ -203,44 +234,57 @@ def _store_rows(
                 f"{file.name}: {count} lines are not audit events, or contain an event in an unusual form, such as in an"
                 f" envelope; Spark reads at most {_MAX_ODD_BYTES // 1024**2} MiB of such lines"
             )
-    keys = spark.sql(
-        "SELECT CAST(row_number() OVER (ORDER BY key) AS INTEGER) AS number, key"
-        f" FROM (SELECT DISTINCT key FROM apflint_raw WHERE {IS_REQUEST})"
-    ).persist()
-    keys.createOrReplaceTempView("apflint_key")
-    numbers = {number: reader.number_attributes(read_key(key)) for number, key in map(tuple, keys.collect())}
-    rows = spark.sql(
-        "SELECT number, server, audit_id, started, received, ended, code, decided, wait, real_namespace, agent"
-        f" FROM apflint_raw AS raw JOIN apflint_key AS key ON raw.key = key.key WHERE {IS_REQUEST}"
-    )
-    servers = {path: reader.server_number(file.server) for path, file in files.items()}
-    batch: list[Sequence[object]] = []
-    for number, server, audit_id, *fields in map(tuple, rows.toLocalIterator()):
-        identity = hash(audit_id) if audit_id else None
-        batch.append((numbers[number], servers[server], identity, *fields, audit_id if wanted.audit_id else None))
-        if len(batch) >= _ROWS_PER_INSERT:
-            database.insert("request", batch)
-            batch = []
-    database.insert("request", batch)
-    unanswered = spark.sql(
-        f"SELECT audit_id FROM apflint_raw WHERE class = {STAGES.index(RECEIVED)} AND audit_id <> ''"
-        f" EXCEPT SELECT audit_id FROM apflint_raw WHERE {IS_REQUEST}"
-    )
-    database.insert("received", ((hash(audit_id),) for (audit_id,) in map(tuple, unanswered.toLocalIterator())))
-    keys.unpersist()
-    odd: dict[str, list[str]] = {path: [] for path in sorted(files)}
-    for path, line in _collect(spark, f"SELECT server, line FROM apflint_raw WHERE class = {ODD}"):
-        odd[path].append(line)
+    reader.coverage.files += len(files)
+    _define_requests(database, reader, found, wanted)
+    odd: dict[str, list[str]] = {}
+    for path, line in _collect(database, f"SELECT server, line FROM raw WHERE class = {ODD} ORDER BY server"):
+        odd.setdefault(path, []).append(line)
     for path, texts in odd.items():
-        reader.read_odd_lines(files[path], texts)
+        reader.coverage.files -= 1  # counted again
+        reader.read_odd_lines(found[path], texts)
 
 
-def _collect(spark: Any, sql: str) -> list[tuple[Any, ...]]:
-    return [tuple(row) for row in spark.sql(sql).collect()]
+def _define_requests(
+    database: SparkDatabase, reader: EventReader, files: dict[str, AuditLogFile], wanted: Wanted
+) -> None:
+    """Define the tables `request` and `received` from the table `raw`, with numbers for keys and paths."""
+    database.query(
+        "CREATE TABLE key AS SELECT CAST(row_number() OVER (ORDER BY key) AS INTEGER) AS number, key"
+        f" FROM (SELECT DISTINCT key FROM raw WHERE {IS_REQUEST})"
+    )
+    tuples = [
+        (number, reader.number_attributes(read_key(key)))
+        for number, key in _collect(database, "SELECT number, key FROM key")
+    ]
+    for table, columns, rows in (
+        ("key_tuple", "number INTEGER, tuple INTEGER", tuples),
+        (
+            "file",
+            "path TEXT, number INTEGER",
+            [(path, reader.server_number(files[path].server)) for path in sorted(files)],
+        ),
+    ):
+        create_table(database, table, columns, rows)
+    audit_id = "audit_id" if wanted.audit_id else "CAST(NULL AS STRING)"
+    database.query(
+        "CREATE TABLE request AS SELECT key_tuple.tuple, file.number AS server, id, started, received, ended,"
+        " CAST(code AS SMALLINT) AS code, decided, wait, real_namespace AS namespace, agent,"
+        f" {audit_id} AS audit_id, uri_hash AS uri, timeout FROM raw JOIN file ON raw.server = file.path"
+        f" JOIN key ON raw.key = key.key JOIN key_tuple ON key.number = key_tuple.number WHERE {IS_REQUEST}"
+    )
+    database.query(
+        f"CREATE TABLE received AS SELECT id FROM raw WHERE class = {STAGES.index(RECEIVED)} AND id IS NOT NULL"
+    )
+
+
+def _collect(database: SparkDatabase, sql: str) -> list[Any]:
+    return list(database.query(sql))
 
 
 def _url(file: AuditLogFile) -> str:
-    """Return the URL of a file."""
+    """Return the URL of a file for Spark."""
+    if file.path.startswith("s3://"):  # the name of the file system in Hadoop
+        return f"s3a{file.path.removeprefix('s3')}"
     return file.path if is_url(file.path) else Path(file.path).resolve().as_uri()
 
 
@@ -272,10 +316,12 @@ def _escape(sql: str) -> str:
     return sql.replace("\\", "\\\\")
 
 
+_EVENT_TEXT = "value"
+"""SQL expression for the text of the event in a line `value`. Expressions that unwrap log records belong here."""
 _AMBIGUOUS = _escape(is_ambiguous(f"e.{text}" for text in _TEXTS))
 # Spark ignores text after a JSON value, but not inside a list. So the line is also parsed as an item of a list.
 _EVENT = f"""
-    SELECT value AS line, file AS server, CAST(0 AS BIGINT) AS id,
+    SELECT value AS line, file AS server, xxhash64(e.auditID) AS id,
         e.corrupt IS NULL AND coalesce(size(items) = 1, FALSE) AND NOT {_AMBIGUOUS}
             AND NOT {_has_other_groups("user")} AND NOT {_has_other_groups("impersonatedUser")}
             AND coalesce(substr(e.requestURI, 1, 1) = '/', TRUE) AND value NOT LIKE '%\\ufffd%' AND value NOT LIKE '%\\\\\\\\u0001%'
@@ -286,8 +332,9 @@ _EVENT = f"""
             AS decision, e.annotations.`{QUEUE_WAIT}` AS queue_wait,
         {_time("requestReceivedTimestamp")} AS received, {_time("stageTimestamp")} AS ended, e.userAgent AS agent
     FROM (
-        SELECT value, file, from_json(concat('[', value, ']'), 'ARRAY<STRING>') AS items,
-            from_json(value, '{" ".join(_SCHEMA.split())}', map('mode', 'PERMISSIVE', 'columnNameOfCorruptRecord', 'corrupt',
+        SELECT value, file, from_json(concat('[', text, ']'), 'ARRAY<STRING>') AS items,
+            from_json(text, '{" ".join(_SCHEMA.split())}', map('mode', 'PERMISSIVE', 'columnNameOfCorruptRecord', 'corrupt',
                 'allowSingleQuotes', 'false')) AS e
-        FROM apflint_line WHERE trim(translate(value, concat(chr(9), chr(13)), '')) <> '')
+        FROM (SELECT value, file, {_EVENT_TEXT} AS text FROM apflint_line)
+        WHERE trim(translate(value, concat(chr(9), chr(13)), '')) <> '')
 """

@@ -33,6 +33,10 @@ _SERIES_LENGTH = 240
 """Maximum number of intervals in a time series. The number is a multiple of the cells of a sparkline."""
 
 
+_BIN_BITS = 11
+"""Number of bits that the values in a bin of a histogram share: values differ by less than 0.1%."""
+
+
 class DurationPercentiles(NamedTuple):
     """Percentiles of durations in microseconds."""
 
@@ -413,11 +417,23 @@ _PEAKS = f"""
         ) AS sums GROUP BY level, server, part, taken
     ) AS numbers GROUP BY level, server, part ORDER BY level, server, part
 """
+# The same rows, with the seats in use relative to the start of each interval, so that each interval is sorted on its own.
+_RELATIVE_PEAKS = f"""
+    SELECT level, server, part, max(taken), max_by(time, taken), sum(net) FROM (
+        SELECT level, server, part, taken, min(time) AS time, sum(change) AS net FROM (
+            SELECT *, sum(change) OVER (PARTITION BY level, server, part ORDER BY time, change
+                ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS taken
+            FROM (SELECT *, {{interval}} AS part FROM ({_CHANGES}) AS changes) AS placed
+        ) AS sums GROUP BY level, server, part, taken
+    ) AS numbers GROUP BY level, server, part ORDER BY level, server, part
+"""
 _STARTS = "SELECT level, server, ended - busy AS start, ended, seats FROM apf WHERE busy IS NOT NULL ORDER BY start"
 
 
 def _find_peaks(database: Database, intervals: Intervals) -> Iterable[Sequence[Any]]:
     """Return the rows of `_PEAKS`. For SQLite, they are computed in Python, because its window functions are slower."""
+    if database.is_distributed:
+        return _add_seats_at_start(_query(database, _RELATIVE_PEAKS.format(interval=_interval("time", intervals))))
     if database.has_fast_windows:
         return _query(database, _PEAKS.format(interval=_interval("time", intervals)))
     sweeps: dict[tuple[int, int], _Sweep] = {}
@@ -428,6 +444,14 @@ def _find_peaks(database: Database, intervals: Intervals) -> Iterable[Sequence[A
             sweep = sweeps[level, server] = _Sweep(intervals)
         sweep.add(start, end, seats)
     return [(*key, *row) for key, sweep in sweeps.items() for row in sweep.finish()]
+
+
+def _add_seats_at_start(rows: Iterable[Sequence[Any]]) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of `_PEAKS` for those of `_RELATIVE_PEAKS`, which are in the order of the intervals."""
+    in_use: Counter[tuple[int, int]] = Counter()
+    for level, server, part, taken, time, net in rows:
+        yield level, server, part, in_use[level, server] + taken, time, net
+        in_use[level, server] += net
 
 
 class _Sweep:
@@ -523,6 +547,8 @@ def _distributions(database: Database, value: str, condition: str) -> dict[int, 
     Without fast window functions, the function needs 8 bytes of memory for each value, and 40 bytes for each value of
     the largest level.
     """
+    if database.is_distributed:
+        return _query_histograms(database, value, condition)
     if database.has_fast_windows:
         return _query_distributions(database, value, condition)
     values: defaultdict[int, array[int]] = defaultdict(lambda: array("q"))
@@ -530,6 +556,65 @@ def _distributions(database: Database, value: str, condition: str) -> dict[int, 
     for level, number in stream:
         values[level].append(number)
     return {level: _describe(numbers) for level, numbers in values.items()}
+
+
+def _query_histograms(database: Database, value: str, condition: str) -> dict[int, DurationPercentiles]:
+    """Return the percentiles, from histograms: first of all values, then of the exact values in the bins of the percentiles.
+
+    A bin has the values with the same length and the same first `_BIN_BITS` bits, so a histogram has a bounded number of bins.
+    """
+    binned = (
+        f"SELECT level, value, shift, value >> shift AS bin FROM (SELECT level, value,"
+        f" CAST(greatest(length(bin(value)) - {_BIN_BITS}, 0) AS INTEGER) AS shift"
+        f" FROM (SELECT level, {value} AS value FROM apf WHERE {condition}) AS selected) AS measured"
+    )
+    levels: dict[int, list[tuple[int, int, int, int]]] = {}
+    for level, shift, number, count, largest in _query(
+        database,
+        f"SELECT level, shift, bin, count(*), max(value) FROM ({binned}) AS binned GROUP BY level, shift, bin"
+        " ORDER BY level, shift, bin",
+    ):
+        levels.setdefault(level, []).append((int(shift), int(number), int(count), int(largest)))
+    wanted: dict[tuple[int, int], tuple[int, int, int]] = {}
+    """Shift, bin, and rank within the bin, by level and number of the percentile."""
+    for level, bins in levels.items():
+        ranks = _rank_percentiles(sum(count for _, _, count, _ in bins))
+        for at, rank in enumerate(ranks[:2]):
+            wanted[level, at] = _find_bin(bins, rank)
+    places = " OR ".join(
+        f"(level = {level} AND shift = {shift} AND bin = {number})"
+        for level, shift, number in sorted({(level, *place[:2]) for (level, _), place in wanted.items()})
+    )
+    exact: dict[tuple[int, int, int], list[tuple[int, int]]] = {}
+    for level, shift, number, exact_value, count in _query(
+        database,
+        f"SELECT level, shift, bin, value, count(*) FROM ({binned}) AS binned WHERE {places or '1 = 0'}"
+        " GROUP BY level, shift, bin, value ORDER BY value",
+    ):
+        exact.setdefault((level, shift, number), []).append((int(exact_value), int(count)))
+    found: dict[int, DurationPercentiles] = {}
+    for level, bins in levels.items():
+        p50, p99 = (_pick(exact[level, *wanted[level, at][:2]], wanted[level, at][2]) for at in (0, 1))
+        found[level] = DurationPercentiles(sum(count for _, _, count, _ in bins), p50, p99, bins[-1][3])
+    return found
+
+
+def _find_bin(bins: Iterable[tuple[int, int, int, int]], rank: int) -> tuple[int, int, int]:
+    """Return shift and number of the bin that contains a rank, and the rank within the bin."""
+    for shift, number, count, _ in bins:
+        if rank < count:
+            return shift, number, rank
+        rank -= count
+    raise ValueError(rank)
+
+
+def _pick(values: Iterable[tuple[int, int]], rank: int) -> int:
+    """Return the value of a rank, from pairs of value and count."""
+    for value, count in values:
+        if rank < count:
+            return value
+        rank -= count
+    raise ValueError(rank)
 
 
 def _describe(values: Iterable[int]) -> DurationPercentiles:

@@ -18,7 +18,7 @@ from apflint.budgets import MAX_EXPANDED_BYTES, MAX_EXPANSION, MAX_FILE_BYTES
 from apflint.load.source_text import STDIN
 from apflint.named_tuple import NamedTuple
 from apflint.sources.file_reading import describe_failure, is_stream, read_pieces
-from apflint.sources.log_names import LOG_NAME, WHOLE_LOG, OmittedObjects, Period, remove_times, select_logs
+from apflint.sources.log_names import LOG_NAME, WHOLE_LOG, OmittedObjects, ReadPeriod, remove_times, select_logs
 from apflint.sources.object_storage import (
     find_prefix,
     hide_secrets,
@@ -81,6 +81,11 @@ class AuditLogFile(NamedTuple):
         return self.inode is None and is_object_url(self.path)
 
     @property
+    def is_remote(self) -> bool:
+        """Return whether the path is a URL of storage, which Spark reads itself."""
+        return self.inode is None and is_url(self.path) and not is_web_url(self.path)
+
+    @property
     def is_stream(self) -> bool:
         """Return whether the file can be read only once."""
         return self.inode is None and not is_url(self.path)
@@ -100,7 +105,7 @@ class Block(NamedTuple):
 def find_audit_logs(
     paths: Iterable[str],
     *,
-    period: Period = WHOLE_LOG,
+    period: ReadPeriod = WHOLE_LOG,
     report_omitted: Callable[[OmittedObjects], object] = lambda _: None,
     keeps_urls: bool = False,
 ) -> list[AuditLogFile]:
@@ -144,7 +149,7 @@ def is_url(path: str) -> bool:
     return _URL.match(path) is not None
 
 
-def _find_objects(url: str, period: Period, report: Callable[[OmittedObjects], object]) -> list[AuditLogFile]:
+def _find_objects(url: str, period: ReadPeriod, report: Callable[[OmittedObjects], object]) -> list[AuditLogFile]:
     """Return the objects that a URL names. Below a prefix, the names decide which of them are read."""
     found = list_objects(url)
     if not found:

@@ -66,14 +66,14 @@ class TimeLimit(Protocol):
         """Whether the limit counts back from the last request of the log."""
 
 
-class Period(NamedTuple):
+class ReadPeriod(NamedTuple):
     """The period to read. None is no limit."""
 
     since: TimeLimit | None = None
     until: TimeLimit | None = None
 
 
-WHOLE_LOG = Period()
+WHOLE_LOG = ReadPeriod()
 
 
 class StoredObject(NamedTuple):
@@ -164,7 +164,7 @@ def _read_time(match: re.Match[str]) -> NamedTimes | None:
 
 
 def select_logs(
-    url: str, found: Sequence[StoredObject], period: Period, report_omitted: Callable[[OmittedObjects], object]
+    url: str, found: Sequence[StoredObject], period: ReadPeriod, report_omitted: Callable[[OmittedObjects], object]
 ) -> list[StoredObject]:
     """Return the objects below a prefix that may have requests of a period. Call `report_omitted` with all others.
 
@@ -197,7 +197,7 @@ def _is_log(name: str) -> bool:
     return not name.startswith(".") and bool(LOG_NAME.search(name) or _DELIVERED_NAME.search(name))
 
 
-def find_names_in_period(names: Sequence[str], period: Period) -> list[bool]:
+def find_names_in_period(names: Sequence[str], period: ReadPeriod) -> list[bool]:
     """Return for each name whether its object may have requests of a period. Names without times may.
 
     If a limit counts back from the last request of the log, the objects with the latest times are needed, too.

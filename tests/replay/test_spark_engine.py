@@ -78,7 +78,7 @@ def test_spark_agrees_with_other_engines(tmp_path: Path) -> None:
 def test_missing_url(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["replay", "file:///no/such/audit.log", "--engine", "spark"]) == 2
     output = capsys.readouterr().err
-    assert "Spark cannot read the log: [PATH_NOT_FOUND]" in output
+    assert "file:///no/such/audit.log: Spark cannot list it: [PATH_NOT_FOUND]" in output
     assert "Traceback" not in output
 
 

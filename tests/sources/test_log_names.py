@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apflint.replay.filters import Moment
-from apflint.sources.log_names import Period, StoredObject, find_names_in_period, find_times, remove_times, select_logs
+from apflint.sources.log_names import (
+    ReadPeriod,
+    StoredObject,
+    find_names_in_period,
+    find_times,
+    remove_times,
+    select_logs,
+)
 from apflint.user_error import UserError
 
 UUID = "5dc02010-61be-4a86-8d18-5a1c6a3c4d1f"
@@ -18,7 +25,7 @@ DAY = datetime(2026, 11, 22, tzinfo=UTC)
 
 
 def show(microseconds: int | None) -> str | None:
-    return microseconds and f"{datetime.fromtimestamp(microseconds / 1e6, UTC):%m-%d %H:%M}"
+    return None if microseconds is None else f"{datetime.fromtimestamp(microseconds / 1e6, UTC):%m-%d %H:%M}"
 
 
 @pytest.mark.parametrize(
@@ -99,7 +106,7 @@ def test_no_request_of_the_period_is_left_out(
         else Moment(round((DAY.timestamp() + seconds) * 1e6))
         for seconds, counts_back in (since, until)
     ]
-    is_kept = dict(zip(objects, find_names_in_period(list(objects), Period(*limits)), strict=True))
+    is_kept = dict(zip(objects, find_names_in_period(list(objects), ReadPeriod(*limits)), strict=True))
     begin, stop = (limit.resolve(last).microseconds for limit in limits)
     assert all(is_kept[key] for key, times in objects.items() if any(begin <= time < stop for time in times))
     if since[1] or until[1]:  # the last request of the log is read
@@ -108,7 +115,7 @@ def test_no_request_of_the_period_is_left_out(
 
 def test_times_in_the_prefix_do_not_count() -> None:
     """The prefix may be the date of an export."""
-    period = Period(Moment(round(datetime(2026, 11, 25, tzinfo=UTC).timestamp() * 1e6)))
+    period = ReadPeriod(Moment(round(datetime(2026, 11, 25, tzinfo=UTC).timestamp() * 1e6)))
     stored = StoredObject("s3://b/2026-11-22/a.log", 1)
     assert select_logs("s3://b/2026-11-22/", [stored], period, lambda _: None) == [stored]
     with pytest.raises(UserError, match="the names of all 1 object have times outside"):

@@ -42,7 +42,7 @@ from apflint.replay.statistics import compute_report, stream_requests
 from apflint.run import read
 from apflint.sources.audit_logs import find_audit_logs, read_beginning
 from apflint.sources.effective_configurations import read_configuration
-from apflint.sources.log_names import WHOLE_LOG, Period
+from apflint.sources.log_names import WHOLE_LOG, ReadPeriod
 from apflint.sources.object_counts import read_object_counts
 from apflint.sources.source_arguments import BUILT_IN_PREFIX, LIVE
 from apflint.time_zones import parse_zone
@@ -244,7 +244,7 @@ def replay(
         spark_remote=spark_remote,
     )
     omitted: list[OmittedObjects] = []
-    period = Period(chosen.since, chosen.until)
+    period = WHOLE_LOG if compared_time is not None else ReadPeriod(chosen.since, chosen.until)
     files, earlier_files = (
         list(
             map(
@@ -253,11 +253,11 @@ def replay(
             )
         )
         for paths, limits in (
-            (logs, WHOLE_LOG if compared_time is not None else period),
+            (logs, period),
             ([compared_time.log] if compared_time is not None and compared_time.log is not None else [], WHOLE_LOG),
         )
     )
-    wanted = wanted._replace(omitted=tuple(omitted))
+    wanted = wanted._replace(omitted=tuple(omitted), period=period)
     every_file = (*files, *earlier_files)
     selected = selected._replace(ignored=frozenset(os.path.realpath(file.path) for file in every_file))
     is_log_of_server = _is_log_of_server(
