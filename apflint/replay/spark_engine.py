@@ -110,11 +110,11 @@ def _list_files(
             continue
         try:
             found = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(_url(file))
-            stored = [
-                StoredObject(path, size) for path, size in found.select("path", "length").orderBy("path").collect()
-            ]
+            listing = found.select("path", "length").orderBy("path").collect()
         except Exception as error:  # noqa: BLE001  # as in `read_log`
             raise UserError(f"{file.path}: Spark cannot list it: {_describe(error)}") from None
+        # Spark reports `file:/path` for `file:///path`.
+        stored = [StoredObject(re.sub("^file:/(?!/)", "file:///", path), size) for path, size in listing]
         if not stored:
             raise UserError(f"{file.path}: no such object, and no objects below this prefix")
         prefix = _normalize(_url(file))

@@ -75,6 +75,31 @@ def test_spark_agrees_with_other_engines(tmp_path: Path) -> None:
 
 @needs_spark
 @pytest.mark.slow
+def test_spark_keeps_the_requests(tmp_path: Path) -> None:
+    """What this machine receives does not grow with the number of requests."""
+    recorded = gzip.decompress((FIXTURES / "live" / "audit.log.gz").read_bytes())
+    known = read_effective([str(FIXTURES / "live" / "objects-begin.json")], server_concurrency=30, isolated=True)
+    received, requests = [], []
+    for copies in (1, 4):
+        directory = tmp_path / str(copies)
+        directory.mkdir()
+        for copy in range(copies):
+            log = recorded.replace(b'"auditID":"', b'"auditID":"%d' % copy)
+            (directory / f"audit-2026-11-22T05-49-2{copy}.098.log.gz").write_bytes(gzip.compress(log))
+        result = replay(find_audit_logs([directory.as_uri()], keeps_urls=True), known, ReplayOptions("spark"))
+        try:
+            report = compute_report(result)
+            received.append(result.log.database.rows_received)  # type: ignore[attr-defined]  # of Spark only
+            requests.append(report.extent.requests)
+            assert len(report.servers) == 1
+        finally:
+            result.log.database.close()
+    assert requests[1] == 4 * requests[0]
+    assert received[1] <= received[0] + 20  # the stages of events, for each file
+
+
+@needs_spark
+@pytest.mark.slow
 def test_missing_url(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["replay", "file:///no/such/audit.log", "--engine", "spark"]) == 2
     output = capsys.readouterr().err

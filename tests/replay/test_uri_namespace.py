@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.audit_logs import ENGINES, event, needs_duckdb, replay_each, write_log
+from support.audit_logs import ENGINES, event, needs_duckdb, replay_each, replay_json, write_log
 
 from apflint.evaluate.requestinfo import parse_request_info
 from apflint.replay.events import find_problem, read_attributes
@@ -147,6 +147,18 @@ def test_namespace_of_a_body_is_ignored(engine: str, tmp_path: Path, capsys: pyt
     answers = replay_each(capsys, log, "-f", tmp_path / "apf.yaml", "--isolated", "--engine", engine)
     found = {answer["auditID"]: (answer["flowSchema"], answer["distinguisher"]) for answer in answers}
     assert found == {f"{number:036}": (schema, flow) for number, (*_, schema, flow) in enumerate(cases)}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_escaped_namespace_among_plain_events(engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    reference = {"resource": "pods", "namespace": "dev"}
+    uris = ("/api/v1/namespaces/dev%2Fpods", "/api/v1/namespaces/%64ev/pods", "/api/v1/namespaces/dev/pods")
+    log = write_log(
+        tmp_path / "audit.log",
+        [event(auditID=f"{number:036}", requestURI=uri, objectRef=reference) for number, uri in enumerate(uris)],
+    )
+    report = replay_json(capsys, log, "--by", "namespace", "--engine", engine)
+    assert [group["namespace"] for group in report["by"]["groups"]] == ["dev"]
 
 
 @pytest.mark.parametrize(("key", "value"), [("namespace", 1), ("namespace", ["a"])])

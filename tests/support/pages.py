@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 import shutil
 import textwrap
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, NamedTuple
 
+import pytest
+
+from support.object_store import BUCKET, MISSING, run_object_store
 from support.shell import ROOT, bash, prepare, prepare_checkout
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from support.object_store import ObjectStore
 
 DOCS = ROOT / "docs"
 PAGES = tuple(str(path.relative_to(DOCS).with_suffix("")) for path in sorted(DOCS.rglob("*.md")))
@@ -108,7 +115,16 @@ def run_page(name: str, directory: Path) -> None:
     Raises:
         AssertionError: A command prints something else, or fails without an output that explains the failure.
     """
+    with ExitStack() as stack:
+        _follow_page(name, directory, stack)
+
+
+def _follow_page(name: str, directory: Path, stack: ExitStack) -> None:
     variables = (prepare_checkout if name.startswith(IN_CHECKOUT) else prepare)(directory)
+    if f"s3://{BUCKET}/" in read_page(name):
+        if MISSING:
+            pytest.skip(f"not installed: {', '.join(MISSING)}")
+        variables |= _prepare_objects(stack.enter_context(run_object_store()))
     for example in _EXAMPLE.findall(read_page(name)):
         shutil.copy(ROOT / "docs" / "examples" / example, directory / "work")
     for block in read_blocks(name):
@@ -129,6 +145,15 @@ def run_page(name: str, directory: Path) -> None:
         add_examples(directory / "work")
     for script in (SETUPS.get(name, ""), *(block.text for block in read_blocks(name, *SCRIPTS))):
         run_script(script, directory, variables)
+
+
+def _prepare_objects(store: ObjectStore) -> dict[str, str]:
+    """Store the logs that pages read from object storage. Return the variables with the credentials."""
+    log = (ROOT / "fixtures" / "replay" / "live" / "audit.log.gz").read_bytes()
+    store.put("production/audit.log.gz", log)
+    for hour in range(24):
+        store.put(f"hourly/2026/11/22/{hour:02}/audit.log.gz", log if hour == 5 else gzip.compress(b"\n"))
+    return store.environment
 
 
 def run_script(text: str, directory: Path, variables: dict[str, str]) -> None:
