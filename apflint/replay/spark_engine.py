@@ -324,7 +324,7 @@ _EVENT = f"""
     SELECT value AS line, file AS server, xxhash64(e.auditID) AS id,
         e.corrupt IS NULL AND coalesce(size(items) = 1, FALSE) AND NOT {_AMBIGUOUS}
             AND NOT {_has_other_groups("user")} AND NOT {_has_other_groups("impersonatedUser")}
-            AND coalesce(substr(e.requestURI, 1, 1) = '/', TRUE) AND value NOT LIKE '%\\ufffd%' AND value NOT LIKE '%\\\\\\\\u0001%'
+            AND coalesce(substr(e.requestURI, 1, 1) = '/', TRUE) AND value NOT LIKE '%\\ufffd%' AND instr(value, '\\\\u0001') = 0
             AND coalesce(e.responseStatus.code BETWEEN 0 AND 9999, TRUE) AS is_plain,
         e.kind, e.apiVersion AS version, e.stage, e.auditID AS audit_id, e.verb, e.requestURI AS uri, {_user("user")} AS requester,
         {_user("impersonatedUser")} AS impersonated, e.objectRef AS reference, CAST(e.responseStatus.code AS INTEGER) AS code,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import re
 import shutil
 import textwrap
@@ -56,6 +57,10 @@ SETUPS = {
     "../fixtures/openapi/README": "mkdir ../documents",
 }
 """Commands that a reader of a page has run before the `sh` blocks of the page."""
+
+SPARK_SERVER = "sc://spark.example:15002"
+"""Spark Connect server on pages. Commands for it run only if `APFLINT_SPARK_REMOTE` has the URL of a server, because Spark and
+the connector for S3 are too large for development."""
 
 _FENCE = re.compile(r'^( *)```(\w*)(?: title="([^"]+)")?\n(.*?)^\1```$', re.MULTILINE | re.DOTALL)
 _COMMAND = re.compile(r"\$ ((?:.*\\\n)*.*)\n((?:(?!\$ ).*\n)*)")
@@ -143,8 +148,10 @@ def _follow_page(name: str, directory: Path, stack: ExitStack) -> None:
                     assert not shown or printed == shown, line
     if name == "contributing/index":
         add_examples(directory / "work")
+    remote = os.environ.get("APFLINT_SPARK_REMOTE", "")
     for script in (SETUPS.get(name, ""), *(block.text for block in read_blocks(name, *SCRIPTS))):
-        run_script(script, directory, variables)
+        if remote or SPARK_SERVER not in script:
+            run_script(script.replace(SPARK_SERVER, remote), directory, variables)
 
 
 def _prepare_objects(store: ObjectStore) -> dict[str, str]:
