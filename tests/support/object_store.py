@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MISSING = [name for name in ("s3fs", "moto", "flask") if find_spec(name) is None]
 needs_object_store = pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)} (apflint[test])")
 BUCKET = "audit-logs"
-_START_SECONDS = 30.0
+_START_SECONDS = 60.0
 
 
 class ObjectStore(NamedTuple):
