@@ -8,10 +8,12 @@ is a new relation instead of a changed one.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+
+    from pyspark.sql import DataFrame, SparkSession
 
     from apflint.replay.database_tables import Row
 
@@ -35,7 +37,7 @@ class SparkDatabase:
     has_fast_windows = True
     is_distributed = True
 
-    def __init__(self, spark: Any) -> None:
+    def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
         self.rows_received = 0
         """Number of rows that this machine has received from Spark."""
@@ -107,7 +109,7 @@ class SparkDatabase:
         # All tables but those of requests are small enough to be sent to every executor.
         self.define(table, relation if table in _LARGE else relation.hint("broadcast"))
 
-    def define(self, name: str, relation: Any) -> None:
+    def define(self, name: str, relation: DataFrame) -> None:
         """Make a relation the content of a table."""
         relation.createOrReplaceTempView(name)
 
