@@ -95,9 +95,10 @@ def test_objects_give_the_answers_of_files(
 def test_duckdb_reads_objects_itself(
     name: str, store: ObjectStore, prefix: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    url = store.put(f"{prefix}/{name}", compress(RECORDED, name))
+    plain = b"".join(line for line in RECORDED.splitlines(keepends=True) if b"/namespaces/dev%2F" not in line)
+    url = store.put(f"{prefix}/{name}", compress(plain, name))
     monkeypatch.setattr(EventReader, "read_file", lambda *_: pytest.fail("Python reads the object"))
-    assert replay_json(capsys, url, "--engine", "duckdb")["events"] == 883
+    assert replay_json(capsys, url, "--engine", "duckdb")["events"] == 881
 
 
 @needs_object_store
@@ -274,7 +275,7 @@ HOURS = [
 @pytest.mark.parametrize("name", HOURS)
 def test_names_with_times(name: str, store: ObjectStore, prefix: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Objects whose names have other times are not read, and the report says so."""
-    for hour in range(24):
+    for hour in range(0, 24, 2):
         times = {
             field: f"2026-11-22T{hour:02}:15:0{at}.000000Z"
             for at, field in enumerate(("requestReceivedTimestamp", "stageTimestamp"))
@@ -283,18 +284,18 @@ def test_names_with_times(name: str, store: ObjectStore, prefix: str, capsys: py
         store.put(key, compress(lines(hour, **times), key))
     url = f"s3://{BUCKET}/{prefix}/"
     whole = replay_json(capsys, url)
-    assert (whole["files"], whole["requests"], whole["omittedObjects"]) == (24, 24, [])
+    assert (whole["files"], whole["requests"], whole["omittedObjects"]) == (12, 12, [])
     for maximum, *period in (
-        (8, "--since", "2026-11-22T10:00", "--until", "2026-11-22T12:00"),
-        (14, "--since", "13h30m", "--until", "11h30m"),  # the end of the log is known only after reading
+        (4, "--since", "2026-11-22T10:00", "--until", "2026-11-22T12:00"),
+        (8, "--since", "13h30m", "--until", "11h30m"),  # the end of the log is known only after reading
     ):
         report = replay_json(capsys, url, *period)
         (omitted,) = report["omittedObjects"]
-        assert (report["requests"], omitted["reason"]) == (2, "times")
-        assert report["files"] == 24 - omitted["objects"] <= maximum
+        assert (report["requests"], omitted["reason"]) == (1, "times")
+        assert report["files"] == 12 - omitted["objects"] <= maximum
     assert run(["replay", url, "--since", "2026-11-25"]) == 2
-    assert "the names of all 24 objects have times outside of --since and --until" in capsys.readouterr().err
-    assert replay_json(capsys, f"{url}**", "--since", "2026-11-25")["files"] == 24
+    assert "the names of all 12 objects have times outside of --since and --until" in capsys.readouterr().err
+    assert replay_json(capsys, f"{url}**", "--since", "2026-11-25")["files"] == 12
     assert run(["replay", url, "--since", "2026-11-22T20:00", "--each"]) == 0
     assert "Not read: " in capsys.readouterr().err
 
