@@ -208,10 +208,7 @@ def forget_unreadable_waits(database: Database) -> int:
     """Set queue waits that are not durations to NULL. Return their number."""
     unreadable = f"wait = {UNREADABLE_WAIT}"
     ((number,),) = database.query(f"SELECT count(*) FROM request WHERE {unreadable}")
-    if number and database.is_distributed:
-        values = _REQUEST_NAMES.replace("wait", f"CASE WHEN NOT coalesce({unreadable}, FALSE) THEN wait END AS wait")
-        database.query(f"CREATE TABLE request AS SELECT {values} FROM request")
-    elif number:
+    if number:
         database.query(f"UPDATE request SET wait = NULL WHERE {unreadable}")
     return int(str(number))
 

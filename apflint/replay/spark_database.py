@@ -1,8 +1,7 @@
 """The tables of a replay in Spark: relations that the executors compute and keep.
 
 This machine receives only results of queries: distinct attribute tuples, sums and histograms, but no requests. Statements are
-those for SQLite and DuckDB, with these differences: tables are temporary views, rows are never changed, and a table of requests
-is a new relation instead of a changed one.
+those for SQLite and DuckDB. Tables are temporary views, and UPDATE defines a new relation, because rows are never changed.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 
 _STATEMENT = re.compile(
     r"\s*(?:CREATE (?:TABLE|VIEW) (?P<created>\w+) AS (?P<query>.*)|CREATE TABLE (?P<empty>\w+) \((?P<columns>.*)\)"
+    r"|UPDATE (?P<updated>\w+) SET (?P<column>\w+) = (?P<value>.*?) WHERE (?P<condition>.*)"
     r"|DROP (?:TABLE|VIEW) (?P<dropped>\w+)|ALTER TABLE (?P<old>\w+) RENAME TO (?P<new>\w+))\s*",
     re.DOTALL,
 )
@@ -63,6 +63,13 @@ class SparkDatabase:
             columns = match["columns"].replace(" PRIMARY KEY", "").replace("TEXT", "STRING").replace('"', "`")
             self._schemas[match["empty"]] = " ".join(columns.split())
             self.define(match["empty"], self.spark.createDataFrame([], self._schemas[match["empty"]]))
+        elif match["updated"]:
+            relation = self.spark.table(match["updated"])
+            changed = (
+                f"CASE WHEN {match['condition']} THEN {match['value']} ELSE {match['column']} END AS {match['column']}"
+            )
+            columns = [_escape(changed) if name == match["column"] else f"`{name}`" for name in relation.columns]
+            self.define(match["updated"], relation.selectExpr(*columns))
         elif match["dropped"]:
             self.spark.catalog.dropTempView(match["dropped"])
         else:
