@@ -71,6 +71,7 @@ _LOG_HELP = "Audit logs: files, directories, patterns, or - for standard input; 
 _SINCE_HELP = "Only requests received at this time or later, or in the last part of the log of this length, such as 2h."
 _UNTIL_HELP = "Only requests received before this time, or before the last part of the log of this length."
 _WHERE_HELP = "Only requests with this value, such as user=alice, verb!=watch or user=system:node:*; repeatable."
+_EVENT_FIELD_HELP = "Field with the audit event in each log record, such as payload or record.body. Known formats are recognized without it."
 _COMPARE_HELP = "Show which requests another configuration assigns differently: manifests, cluster:NAME, git:REVISION[:PATH], live, or defaults:X.Y for the same manifests with another release."
 _BASELINE_HELP = "Show what is different from this earlier time: a duration such as 24h before the period, an interval FROM/TO, or another log."
 _TIMEZONE_HELP = (
@@ -108,6 +109,7 @@ def replay(
     where: Annotated[list[str] | None, option(INPUT, _WHERE_HELP, metavar="NAME=VALUE")] = None,
     baseline: Annotated[str | None, option(INPUT, _BASELINE_HELP, "--baseline", metavar="TIME|FROM/TO|LOG")] = None,
     history: Annotated[bool, option(CLUSTER, _HISTORY_HELP, "--history")] = False,
+    event_field: Annotated[str | None, option(INPUT, _EVENT_FIELD_HELP, metavar="NAME")] = None,
     sources: options.SourceOptions = options.SourceOptions(),  # noqa: B008  # a frozen value
     metrics: Annotated[
         str | None,
@@ -235,6 +237,7 @@ def replay(
         each=each,
         namespaces=write_load is not None,
         details=write_parquet is not None,
+        event_field=event_field,
         spark_remote=spark_remote,
     )
     files, earlier_files = (

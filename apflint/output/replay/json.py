@@ -63,6 +63,7 @@ def replay_json(report: ReplayReport) -> dict[str, object]:
         "unreadable": coverage.unreadable,
         "firstUnreadable": None if coverage.first_unreadable is None else _place_json(coverage.first_unreadable),
         "damagedFiles": [_place_json(place) for place in coverage.damaged],
+        "filesWithoutEvents": [_place_json(place) for place in coverage.without_events],
         "otherRecords": coverage.other_records,
         "requests": sum(report.outcomes.values()),
         "classified": report.outcomes.get("classified", 0),

@@ -25,6 +25,7 @@ _OUTCOMES = {
     "long-running": "long-running (exec, attach, log, port-forward, proxy, profiles)",
 }
 """Descriptions of outcomes, which follow a number of requests. `classified` has no description."""
+_MAX_FILES_WITHOUT_EVENTS = 3
 _MAX_NAMED_LEVELS = 4
 """Maximum number of levels that the summary names."""
 _MAX_NAMED_USERS = 3
@@ -158,6 +159,10 @@ def describe_coverage(
     if coverage.first_unreadable is not None:
         first = coverage.first_unreadable
         yield f"Unreadable: {pluralize(coverage.unreadable, 'line')}. First: {first.file}:{first.line}: {first.reason}"
+    for place in coverage.without_events[:_MAX_FILES_WITHOUT_EVENTS]:
+        yield f"No audit events: {place.file}: {place.reason}"
+    if len(coverage.without_events) > _MAX_FILES_WITHOUT_EVENTS:
+        yield f"No audit events in {len(coverage.without_events) - _MAX_FILES_WITHOUT_EVENTS:,} more files."
     for place in coverage.damaged:
         yield f"Incomplete: {place.file}, from line {place.line}: {place.reason}"
     if coverage.other_records:
