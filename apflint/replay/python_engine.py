@@ -213,6 +213,7 @@ class EventReader:
             self._read_line(0, line, server)
             if problem := coverage.take_first_unreadable():
                 reasons[line] = problem.reason
+        coverage.unreadable += self._split_lines.clear()
         coverage.first_unreadable = first or _find_first_unreadable(file, reasons)
         self.flush()
 

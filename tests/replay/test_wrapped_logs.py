@@ -13,6 +13,8 @@ from support.audit_logs import ENGINES, FIXTURES, needs_duckdb, replay_json
 from support.reading import read_effective
 from support.wrapped_logs import LINES, LOGS, SPLIT_LINES, wrap_log, write_json
 
+from apflint.replay.loaded_log import Wanted
+from apflint.replay.python_engine import EventReader
 from apflint.replay.running import ReplayOptions, replay
 from apflint.replay.statistics import compute_report, stream_requests
 from apflint.requests.log_wrappers import PLAIN, find_prefix, strip_prefix
@@ -227,3 +229,19 @@ def test_each_format_names_its_source_and_no_prefix_contains_a_brace() -> None:
     for name in prefixes:
         assert strip_prefix(LINES[name]('{"a":"{"}')).startswith("{")
     assert not any(find_prefix(f"{{{LINES[name]('')}") for name in LINES)
+
+
+def test_incomplete_lines_do_not_continue_in_another_file(tmp_path: Path) -> None:
+    line = recorded_lines()[1]
+    for name, text in (
+        ("a.log", f"2026-11-22T05:49:20Z stdout P {line[:50]}\n"),
+        ("b.log", f"2026-11-22T05:49:20Z stdout F {line}\n"),
+    ):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    (stages, unreadable, *_), *_ = read_log(tmp_path, "python")
+    assert (stages.total(), unreadable) == (1, 1)
+    reader = EventReader(Wanted(), (), lambda *_: None)
+    files = find_audit_logs([str(tmp_path)])
+    for file in files:
+        reader.read_odd_lines(file, (tmp_path / file.name).read_text(encoding="utf-8").splitlines())
+    assert (reader.coverage.stages.total(), reader.coverage.unreadable) == (1, 1)
