@@ -24,6 +24,7 @@ FORMATS = {
     "doctor/prometheus_text.py": "the comments of metrics",
     "graph/mermaid.py": "arrows of the flowchart that it has rendered",
     "load/syntax_errors.py": "messages of the YAML parser, which have no other form",
+    "requests/split_lines.py": "messages of the JSON parser, which have no other form",
     "output/findings/summary.py": "the reason of a skipped document, which names its kind",
 }
 """Modules that parse words of a format, and which."""

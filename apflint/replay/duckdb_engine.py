@@ -104,6 +104,7 @@ _MAX_LINE_BYTES = 8 * 1024 * 1024
 
 _MAX_WRAPPED_LINE_BYTES = 2 * 1024 * 1024
 """Maximum number of bytes in a line with a prefix that DuckDB reads. Each thread has a buffer for several lines."""
+_SAMPLE_ROWS = 1_000
 _NO_LINE = "0"
 """Stands for a line that DuckDB has already parsed, so that Python must read the whole file."""
 _MAX_OTHER_LINES = 50_000
@@ -391,7 +392,8 @@ def _read_files(database: DuckDatabase, reader: EventReader, files: Sequence[Aud
         ]
     except OSError:  # the file system has no symbolic links
         return False
-    server = reader.server_number(files[0].server)
+    server = usual = files[0].server
+    reader.server_number(server)
     database.query("BEGIN")
     try:
         if wrapper == PLAIN:
@@ -399,7 +401,7 @@ def _read_files(database: DuckDatabase, reader: EventReader, files: Sequence[Aud
             event = f"SELECT {_NO_TEXT} AS line, {_NO_TEXT} AS server, {_read_event(wanted)} FROM ({source})"
             _reduce(database, reader, event, wanted)
         else:
-            _read_wrapped(database, reader, links[0], compression, wrapper, wanted)
+            usual = _read_wrapped(database, reader, links[0], compression, wrapper, wanted) or files[0].server
         counts = dict(_query(database, "SELECT class, count(*) FROM raw GROUP BY class"))
         others = _list_other_lines(database, counts.pop(ODD, 0))
         attributes = None if others is None else _list_new_tuples(database)
@@ -413,8 +415,9 @@ def _read_files(database: DuckDatabase, reader: EventReader, files: Sequence[Aud
         database.query("ROLLBACK")
         return False
     with defer_interrupt():
-        _number_servers(database, reader)
-        _store_requests(database, list(map(reader.number_attributes, attributes)), server)
+        _number_servers(database, reader, server)
+        numbers = list(map(reader.number_attributes, attributes))
+        _store_requests(database, numbers, reader.server_number(usual))
         database.query("COMMIT")
         reader.coverage.stages.update({stage: counts[at] for at, stage in enumerate(STAGES) if at in counts})
         if others:
@@ -432,11 +435,11 @@ def _reduce(database: DuckDatabase, reader: EventReader, event: str, wanted: Wan
 
 def _read_wrapped(
     database: DuckDatabase, reader: EventReader, path: str, compression: str, wrapper: Wrapper, wanted: Wanted
-) -> None:
-    """Create the table `raw` from a file with wrapped events.
+) -> str:
+    """Create the table `raw` from a file with wrapped events. Return the name of the API server of most events, empty if unknown.
 
-    The events are written to a temporary file. In this file, an event also has the name of its API server, and a line that
-    Python must read is an object with the line. The keys of both are random, so that no log contains them.
+    The events are written to a temporary file. In this file, an event of another API server also has its name, and a line
+    that Python must read is an object with the line. The keys of both are random, so that no log contains them.
     """
     unwrapping = make_unwrapping(wrapper, _quote_name, "JSON")
     mark = secrets.token_hex(8)
@@ -445,10 +448,16 @@ def _read_wrapped(
         lines, other = _read_json([path], unwrapping.fields, compression), quote(_NO_LINE)
     else:
         lines, other = _read_lines(path, compression), "to_json(line)"
+    name = f"coalesce({unwrapping.server}, '\"\"')"
+    # Copying an event to add a name takes time, so the most frequent name of the first records is left out.
+    ((usual,),) = _query(
+        database, f"SELECT mode(name) FROM (SELECT {name} AS name FROM ({lines}) LIMIT {_SAMPLE_ROWS})"
+    )
+    usual = usual or '""'
     output = f"""
         SELECT CASE WHEN text IS NULL THEN concat('{{"{line}":', {other}, '}}')
-            WHEN server IS NULL THEN text ELSE concat('{{"{server}":', server, ',', substr(text, 2)) END
-        FROM (SELECT {"" if unwrapping.fields else "line, "}{unwrapping.text} AS text, {unwrapping.server} AS server FROM ({lines}))
+            WHEN name = {quote(usual)} THEN text ELSE concat('{{"{server}":', name, ',', substr(text, 2)) END
+        FROM (SELECT {"" if unwrapping.fields else "line, "}{unwrapping.text} AS text, {name} AS name FROM ({lines}))
     """
     target = os.path.join(database.directory, f"{mark}.json")
     try:
@@ -464,6 +473,7 @@ def _read_wrapped(
     finally:
         if os.path.exists(target):
             os.unlink(target)
+    return str(json.loads(usual))
 
 
 def _list_other_lines(database: DuckDatabase, number: int) -> list[str] | None:
@@ -477,11 +487,13 @@ def _list_other_lines(database: DuckDatabase, number: int) -> list[str] | None:
     return None if any(line is None or line == _NO_LINE or is_part(line) for line in lines) else lines
 
 
-def _number_servers(database: DuckDatabase, reader: EventReader) -> None:
-    """Create the table `named` with the numbers of the API servers that `raw` names."""
-    names = [name for (name,) in _query(database, "SELECT DISTINCT server FROM raw WHERE server <> '' ORDER BY 1")]
+def _number_servers(database: DuckDatabase, reader: EventReader, server: str) -> None:
+    """Create the table `named` with the numbers of the API servers that `raw` names. An empty name stands for `server`."""
+    names = [
+        name for (name,) in _query(database, "SELECT DISTINCT server FROM raw WHERE server IS NOT NULL ORDER BY 1")
+    ]
     database.query("CREATE TABLE named (name VARCHAR, number INTEGER)")
-    database.insert("named", [(name, reader.server_number(name)) for name in names])
+    database.insert("named", [(name, reader.server_number(name or server)) for name in names])
 
 
 def _locate(file: AuditLogFile) -> str | None:

@@ -60,6 +60,8 @@ class Coverage:
     first_unreadable: UnreadableLine | None = None
     other_records: int = 0
     """Number of log records of hosted control planes that are not about audit events."""
+    without_events: list[UnreadableLine] = field(default_factory=list)
+    """Files without any audit event, with what was found instead."""
     damaged: list[UnreadableLine] = field(default_factory=list)
     """Damaged files. They were read up to the damage, or not at all."""
     omitted: list[OmittedObjects] = field(default_factory=list)

@@ -30,6 +30,7 @@ from apflint.replay.events import (
     read_attributes,
 )
 from apflint.replay.fast_lines import CanonicalLines, scan
+from apflint.replay.found_instead import describe_found
 from apflint.replay.loaded_log import Coverage, Log, UnreadableLine
 from apflint.replay.request_timeouts import find_timeout
 from apflint.replay.uri_namespace import find_namespace
@@ -70,6 +71,7 @@ _MAX_REMEMBERED_SECONDS = 1_000_000
 _JSON_SPACES = " \t\r\n"
 _CACHE_KIBIBYTES = 65_536
 _SAMPLE_LINES = 100
+_MAX_DESCRIBED_CHARACTERS = 100_000
 _EVENT_START = b'{"kind":"Event"'
 
 
@@ -147,6 +149,8 @@ class EventReader:
         self._versions: set[tuple[object, object]] = set()
         """Pairs of `kind` and `apiVersion` that were validated."""
         self._file, self._line = "", 0
+        self._first_number, self._first_line = 0, ""
+        """The number and the beginning of the first line of the file that is not an event in a common form."""
         self._split_lines = SplitLines()
         self._unwrapper = LineUnwrapper(wanted.event_field)
 
@@ -164,6 +168,8 @@ class EventReader:
         server = self.server_number(file.server)
         blocks = self._join_value(read_blocks(file), server)
         number = 1
+        self._first_line = ""
+        records, rejected = self._count_records(), self.coverage.unreadable
         for block in blocks:
             before, unreadable, first = self._count_records(), self.coverage.unreadable, number
             if block.is_file_problem:
@@ -188,6 +194,10 @@ class EventReader:
                 break
         for _ in range(self._split_lines.clear()):
             self._reject(INCOMPLETE)
+        if self._count_records() == records and self.coverage.unreadable > rejected and self._first_line:
+            self.coverage.without_events.append(
+                UnreadableLine(file.name, self._first_number, describe_found(self._first_line))
+            )
 
     def _count_records(self) -> int:
         """Return the number of values read so far: audit events, and other log records."""
@@ -204,6 +214,7 @@ class EventReader:
             self._read_line(0, line, server)
             if problem := coverage.take_first_unreadable():
                 reasons[line] = problem.reason
+        coverage.unreadable += self._split_lines.clear()
         coverage.first_unreadable = first or _find_first_unreadable(file, reasons)
         self.flush()
 
@@ -329,7 +340,10 @@ class EventReader:
         """Read any line: a blank line, an event, an event in an envelope, a list, or text that is not an event."""
         self._line = number
         try:
-            text = self._split_lines.join_line(_decode(line))
+            decoded = _decode(line)
+            if not self._first_line:
+                self._first_number, self._first_line = number, decoded.strip()[:_MAX_DESCRIBED_CHARACTERS]
+            text = self._split_lines.join_line(decoded)
             for value in _parse_line(text) if text is not None else ():
                 for record in self._split_lines.join_record(value):
                     self._read_value(record, server)

@@ -54,7 +54,7 @@ _IS_PLAIN = """
 # An empty object means the same as an absent object. But in SQL, an empty object looks like an object with only unknown
 # fields. So Python must read the line.
 _IS_COMPLETE = f"""
-    verb <> '' AND received >= TIMESTAMP '1970-01-01 00:00:00' AND ended >= TIMESTAMP '1970-01-01 00:00:00'
+    verb IS NOT NULL AND received >= TIMESTAMP '1970-01-01 00:00:00' AND ended >= TIMESTAMP '1970-01-01 00:00:00'
     AND coalesce(code BETWEEN 0 AND 9999, TRUE) AND coalesce(namespace <> '{uri_namespace.UNCERTAIN}', TRUE) AND (impersonated IS NULL OR impersonated.username <> '')
     AND CASE WHEN reference IS NULL THEN uri <> '' ELSE coalesce(reference.resource, reference.apiVersion, reference.name,
         reference.namespace, reference.apiGroup, reference.subresource) IS NOT NULL END

@@ -65,6 +65,8 @@ class ReplayOptions(NamedTuple):
     """Whether single requests are printed. If so, their audit IDs are read."""
     namespaces: bool = False
     """Whether the namespaces of requests are needed."""
+    event_field: str | None = None
+    """Path of the field that contains the events in log records, as in `kubernetes.audit`. None to recognize the field."""
     spark_remote: str | None = None
     """URL of a Spark Connect server, or None to start a local Spark."""
     agents: bool = False
@@ -167,6 +169,7 @@ def read_log(
         audit_id=has_examples,
         list_options=options.counts is not None,
         calls=options.calls,
+        event_field=tuple(options.event_field.split(".")) if options.event_field else (),
     )
     log = _read_with_engine(files, wanted, namespaces, options, report)
     log.coverage.omitted += options.omitted

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from apflint.replay.loaded_log import Coverage, Extent, Log, Replay
     from apflint.replay.omissions import Omissions
     from apflint.replay.server_traffic import ServerTraffic
+    from apflint.replay.verification import Verification
 
 _SERIES_LENGTH = 240
 """Maximum number of intervals in a time series. The number is a multiple of the cells of a sparkline."""
@@ -188,6 +189,8 @@ class ReplayReport(NamedTuple):
     """Whether the configuration contains objects that are not built-in."""
     has_defaults: bool
     """Whether the built-in objects of the release were added to the configuration."""
+    verification: Verification | None = None
+    """Agreement with the logs of the servers, or None without `--verify`."""
     configuration: str = ""
     """Name of the configuration, such as `manifests/`, `live` or `defaults:1.37`. Empty if the caller did not name it."""
     later_configurations: tuple[tuple[int, str], ...] = ()

@@ -44,8 +44,9 @@ def make_unwrapping(wrapper: Wrapper, name: Callable[[str], str], json_type: str
     `name` writes the name of a column, and `json_type` is the type of a column that keeps a string as in JSON.
     """
     if wrapper.prefix:
-        text = "substr(line, instr(line, '{'))"  # no prefix contains a brace
-        conditions = [f"regexp_like(line, {quote(f'^({wrapper.prefix})[{{]')})", _is_plain("line")]
+        # No prefix contains a brace. A line without a prefix may be an event, too.
+        text = f"regexp_replace(line, {quote(f'^({wrapper.prefix})[{{]')}, '{{')"
+        conditions = [f"substr({text}, 1, 1) = '{{'", _is_plain("line")]
         return Unwrapping(f"CASE WHEN {' AND '.join(conditions)} THEN {text} END", _NULL, {})
     fields: Fields = dict.fromkeys(_list_absent(wrapper), "STRING")
     conditions = [f"{name(key)} IS NULL" for key in fields]

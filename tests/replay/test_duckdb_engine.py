@@ -154,13 +154,24 @@ def test_rotation_while_files_are_read(
     assert (found["files"], found["events"], found["duplicateEvents"]) == (3, 6, 0)
 
 
-def test_audit_id_of_digits_is_not_a_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a million random audit IDs, six consist of digits, `e` and `-`."""
+@pytest.mark.parametrize(
+    "changes",
+    [
+        # Of a million random audit IDs, six consist of digits, `e` and `-`.
+        {"auditID": "30950168-8420-4e57-9667-744728498901"},
+        # Recorded: the verb of methods that kube-apiserver does not know.
+        {"verb": "", "responseStatus": {"metadata": {}, "code": 405}},
+    ],
+    ids=["audit ID of digits", "empty verb"],
+)
+def test_usual_events_are_read_by_duckdb(
+    changes: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from apflint.replay import python_engine
     from apflint.replay.duckdb_engine import read_log
 
     monkeypatch.setattr(python_engine.EventReader, "read_file", lambda *_: pytest.fail("read by Python"))
-    path = write_log(tmp_path / "audit.log", [event(auditID="30950168-8420-4e57-9667-744728498901")])
+    path = write_log(tmp_path / "audit.log", [event(**changes)])
     log = read_log(find_audit_logs([str(path)]), Wanted(), (), memory="224MB")
     log.database.close()
     assert log.coverage.stages.total() == 1

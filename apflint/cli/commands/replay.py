@@ -39,6 +39,8 @@ from apflint.replay.running import ReplayOptions, compare
 from apflint.replay.running import replay as run_replay
 from apflint.replay.server_decisions import is_server_log, read_server_logs
 from apflint.replay.statistics import compute_report, stream_requests
+from apflint.replay.verification import read_decisions
+from apflint.replay.verification import verify as verify_replay
 from apflint.run import read
 from apflint.sources.audit_logs import find_audit_logs, read_beginning
 from apflint.sources.effective_configurations import read_configuration
@@ -73,6 +75,8 @@ _LOG_HELP = "Audit logs: files, directories, patterns, s3://, gs://, az:// and h
 _SINCE_HELP = "Only requests received at this time or later, or in the last part of the log of this length, such as 2h."
 _UNTIL_HELP = "Only requests received before this time, or before the last part of the log of this length."
 _WHERE_HELP = "Only requests with this value, such as user=alice, verb!=watch or user=system:node:*; repeatable."
+_EVENT_FIELD_HELP = "Field with the audit event in each log record, such as payload or record.body. Known formats are recognized without it."
+_VERIFY_HELP = "kube-apiserver's own log of the same requests, with -v=3 or higher: compare its FlowSchemas, priority levels and seats with this replay; repeatable."
 _COMPARE_HELP = "Show which requests another configuration assigns differently: manifests, cluster:NAME, git:REVISION[:PATH], live, or defaults:X.Y for the same manifests with another release."
 _BASELINE_HELP = "Show what is different from this earlier time: a duration such as 24h before the period, an interval FROM/TO, or another log."
 _TIMEZONE_HELP = (
@@ -114,6 +118,7 @@ def replay(
     where: Annotated[list[str] | None, option(INPUT, _WHERE_HELP, metavar="NAME=VALUE")] = None,
     baseline: Annotated[str | None, option(INPUT, _BASELINE_HELP, "--baseline", metavar="TIME|FROM/TO|LOG")] = None,
     history: Annotated[bool, option(CLUSTER, _HISTORY_HELP, "--history")] = False,
+    event_field: Annotated[str | None, option(INPUT, _EVENT_FIELD_HELP, metavar="NAME")] = None,
     sources: options.SourceOptions = options.SourceOptions(),  # noqa: B008  # a frozen value
     metrics: Annotated[
         str | None,
@@ -162,6 +167,7 @@ def replay(
             parser=options.parse_integer,
         ),
     ] = None,
+    verify: Annotated[list[str] | None, option(INPUT, _VERIFY_HELP, metavar="FILE")] = None,
     write_load: Annotated[
         str | None,
         option(
@@ -204,6 +210,7 @@ def replay(
             "--history": history,
             "--write-load": write_load,
             "--write-parquet": write_parquet,
+            "--verify": verify,
             f"--format {output_format}": output_format in ("markdown", "html"),
         }
     )
@@ -238,9 +245,10 @@ def replay(
         dimensions,
         chosen,
         counts,
-        each=each,
+        each=each or verify is not None,
         namespaces=write_load is not None,
         details=write_parquet is not None,
+        event_field=event_field,
         spark_remote=spark_remote,
     )
     omitted: list[OmittedObjects] = []
@@ -276,9 +284,10 @@ def replay(
             "--format html": output_format == "html",
             "--write-load": write_load is not None,
             "--write-parquet": write_parquet is not None,
+            "--verify": verify is not None,
         },
     )
-    shown = _Shown(output_format, style(color), top, zone)
+    shown = _Shown(output_format, style(color), top, zone, tuple(verify or ()))
     if compared is not None:
         return _run_comparison(files, compared, selected, wanted, shown, exit_zero=exit_zero)
     versions = read_history(selected, timed, files if history else None)
@@ -299,6 +308,7 @@ _EXCLUSIVE = {
     "--write-load": ("--compare", "--each"),
     "--write-parquet": ("--compare", "--each"),
     "--baseline": ("--compare", "--each", "--by", "--write-load", "--write-parquet"),
+    "--verify": ("--compare", "--each", "--baseline"),
 }
 """Options that cannot be combined with the option of the key."""
 
@@ -346,6 +356,8 @@ class _Shown(NamedTuple):
     top: int | None
     """Value of --top, or None."""
     zone: tzinfo
+    verified: tuple[str, ...] = ()
+    """Paths of kube-apiserver's own logs to compare with."""
 
 
 def _render(report: ReplayReport, shown: _Shown) -> str:
@@ -474,8 +486,11 @@ def _run(
         result = run_replay(files, versions.first.effective, wanted, show)
         with closing(result.log.database):
             progress.label = "Computing the report"
-            if not wanted.each:
+            if not wanted.each or shown.verified:
                 report = compute_report(result, wanted.by, shown.top or 3, shown.top or 10)
+                if shown.verified:
+                    decisions = read_decisions(find_audit_logs(shown.verified))
+                    report = report._replace(verification=verify_replay(decisions, stream_requests(result.log)))
                 if load is not None:
                     _write_load(load, result, files, wanted.counts)
                 if parquet is not None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         RequestAnswer,
         UserTraffic,
     )
+    from apflint.replay.verification import Verification
 
 
 def replay_json(report: ReplayReport) -> dict[str, object]:
@@ -72,6 +73,8 @@ def replay_json(report: ReplayReport) -> dict[str, object]:
             }
             for omitted in coverage.omitted
         ],
+        "verification": None if report.verification is None else _verification_json(report.verification),
+        "filesWithoutEvents": [_place_json(place) for place in coverage.without_events],
         "otherRecords": coverage.other_records,
         "requests": sum(report.outcomes.values()),
         "classified": report.outcomes.get("classified", 0),
@@ -187,3 +190,21 @@ def _place_json(place: UnreadableLine) -> dict[str, object]:
 
 def _seconds(microseconds: int | None) -> float | None:
     return None if microseconds is None else microseconds / 1e6
+
+
+def _verification_json(found: Verification) -> dict[str, object]:
+    return {
+        "logged": found.logged,
+        "compared": found.compared,
+        "agreeing": found.agreeing,
+        "sameSeats": found.same_seats,
+        "differences": [
+            {
+                "logged": {"flowSchema": logged.flow_schema, "priorityLevel": logged.priority_level},
+                "replayed": {"flowSchema": replayed.flow_schema, "priorityLevel": replayed.priority_level},
+                "requests": number,
+                "auditID": audit_id,
+            }
+            for logged, replayed, number, audit_id in found.differences
+        ],
+    }

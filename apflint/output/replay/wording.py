@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from apflint.replay.statistics import Breakdown, LevelTraffic, ReplayReport, UserTraffic
+    from apflint.replay.verification import Decision, Verification
 
 _OUTCOMES = {
     "no user": "without a user (such as 401)",
@@ -25,6 +26,8 @@ _OUTCOMES = {
     "long-running": "long-running (exec, attach, log, port-forward, proxy, profiles)",
 }
 """Descriptions of outcomes, which follow a number of requests. `classified` has no description."""
+_MAX_FILES_WITHOUT_EVENTS = 3
+_MAX_DIFFERENCES = 5
 _MAX_NAMED_LEVELS = 4
 """Maximum number of levels that the summary names."""
 _MAX_NAMED_USERS = 3
@@ -158,6 +161,12 @@ def describe_coverage(
     if coverage.first_unreadable is not None:
         first = coverage.first_unreadable
         yield f"Unreadable: {pluralize(coverage.unreadable, 'line')}. First: {first.file}:{first.line}: {first.reason}"
+    if report.verification is not None:
+        yield from describe_verification(report.verification, has_counts=report.has_counts)
+    for place in coverage.without_events[:_MAX_FILES_WITHOUT_EVENTS]:
+        yield f"No audit events: {place.file}: {place.reason}"
+    if len(coverage.without_events) > _MAX_FILES_WITHOUT_EVENTS:
+        yield f"No audit events in {len(coverage.without_events) - _MAX_FILES_WITHOUT_EVENTS:,} more files."
     for place in coverage.damaged:
         yield f"Incomplete: {place.file}, from line {place.line}: {place.reason}"
     yield from map(str, coverage.omitted)
@@ -180,6 +189,31 @@ def describe_coverage(
             f"The clock was changed: {count_noun(report.backwards, 'request')} with an end before the start, and an"
             " unknown duration."
         )
+
+
+def describe_verification(found: Verification, *, has_counts: bool) -> Iterator[str]:
+    """Yield sentences about the agreement with the logs of the servers."""
+    if not found.compared:
+        yield f"Verified: none of {count_noun(found.logged, 'request')} in the logs of the servers is in the audit log."
+        return
+    hint = "" if has_counts else " Without --metrics or --objects, each list counts as 1 seat."
+    yield (
+        f"Verified with the logs of the servers: {found.agreeing:,} of {count_noun(found.compared, 'request')} have the same"
+        f" FlowSchema and priority level, and {found.same_seats:,} of them the same seats.{hint}"
+    )
+    for logged, replayed, number, audit_id in found.differences[:_MAX_DIFFERENCES]:
+        yield (
+            f"Different: {count_noun(number, 'request')}: {_describe_decision(logged)} on the server,"
+            f" {_describe_decision(replayed)} in this replay, such as {quote(audit_id)}"
+        )
+    if len(found.differences) > _MAX_DIFFERENCES:
+        yield f"And {len(found.differences) - _MAX_DIFFERENCES:,} more kinds of differences; see --format json."
+
+
+def _describe_decision(decision: Decision) -> str:
+    if decision.flow_schema is None:
+        return "not classified"
+    return f"{decision.flow_schema} ({decision.priority_level})"
 
 
 def _describe_configuration(report: ReplayReport) -> str:
