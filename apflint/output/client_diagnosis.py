@@ -193,7 +193,7 @@ def _describe_role(diagnosis: ClientDiagnosis) -> str:
     assert cause is not None
     if not cause.is_client:
         if not cause.is_apf:
-            return f"Not a matter of API Priority and Fairness: {_OTHER_CAUSES[cause.name]}. No client is the cause."
+            return f"Not caused by API Priority and Fairness: {_OTHER_CAUSES[cause.name]}. No client is the cause."
         return f"{_describe_harm(diagnosis, user)}: {_OTHER_CAUSES[cause.name]}. No client is the cause."
     return f"{_describe_harm(diagnosis, user)}: the cause {_is(cause)} {_quote(cause.clients[0])}."
 

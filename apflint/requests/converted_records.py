@@ -37,7 +37,7 @@ _STATUS_OF_GRPC = {
 """HTTP status for each gRPC code. Source: comments in google/rpc/code.proto."""
 
 
-def convert_google_record(record: dict[str, Any]) -> dict[str, object]:
+def convert_google_record(record: dict[str, object]) -> dict[str, object]:
     """Return a record of Cloud Audit Logs as an audit event without groups, duration and URI.
 
     `resourceName` is GROUP/VERSION/[namespaces/NAMESPACE/]RESOURCE[/NAME][/SUBRESOURCE], and the core group is `core`. The
@@ -96,7 +96,7 @@ def _get_object(fields: dict[str, Any], key: str) -> dict[str, Any]:
     return value or {}
 
 
-def is_google_record(value: dict[str, Any]) -> bool:
+def is_google_record(value: dict[str, object]) -> bool:
     """Return whether a log record is from Cloud Audit Logs. Records in BigQuery and in some sinks have no `@type`."""
     payload = _find_payload(value)
     return isinstance(payload, dict) and (
@@ -111,12 +111,12 @@ def _find_payload(record: dict[str, Any]) -> Any:
     return record.get("protoPayload", record.get("protopayload_auditlog"))
 
 
-def is_azure_row(value: dict[str, Any]) -> bool:
+def is_azure_row(value: dict[str, object]) -> bool:
     """Return whether a value is a row of the tables `AKSAudit`, `AKSAuditAdmin` or `ArcK8sAudit`."""
     return "AuditId" in value and "Stage" in value
 
 
-def convert_azure_row(row: dict[str, Any]) -> dict[str, object]:
+def convert_azure_row(row: dict[str, object]) -> dict[str, object]:
     """Return a row of the table `AKSAudit` as an audit event.
 
     In exports, a column such as `User` contains a JSON object, or a string with the JSON of this object. An empty string means that

@@ -47,10 +47,10 @@ class Wrapper(NamedTuple):
     because it contains no audit event."""
     items: str = ""
     """Key of the list of records that the wrapper contains."""
-    expand: Callable[[dict[str, Any]], list[Record]] | None = None
+    expand: Callable[[dict[str, object]], list[Record]] | None = None
     """Function that returns the records, if the value of `items` is not a list of records. None if it is such a list."""
-    recognize: Callable[[dict[str, Any]], bool] | None = None
-    convert: Callable[[dict[str, Any]], object] | None = None
+    recognize: Callable[[dict[str, object]], bool] | None = None
+    convert: Callable[[dict[str, object]], object] | None = None
     """Function that converts a record for which `recognize` returns True into an audit event."""
 
 
@@ -409,7 +409,7 @@ def find_open_part(value: object) -> PartOfLine | None:
     return PartOfLine(str(value.get("stream", "")), log, log.endswith("\n"))  # type: ignore[attr-defined]
 
 
-def is_event(value: dict[str, Any]) -> bool:
+def is_event(value: dict[str, object]) -> bool:
     """Return whether an object has a field of an audit event, so that it is not a wrapper."""
     return any(value.get(key) is not None for key in EVENT_KEYS)
 
