@@ -177,7 +177,7 @@ def test_single_file_runs_as_a_program(single_file: Path, tmp_path: Path) -> Non
     # Standard input is closed, so that its descriptor is free.
     command = f"{sys.executable} -S {single_file} check - <&-"
     run("sh", "-c", command, cwd=tmp_path, status=2)
-    assert run(sys.executable, "-S", single_file, "check", "-", cwd=tmp_path, text=GOOD) == ""
+    assert run(sys.executable, "-S", single_file, "check", "-", cwd=tmp_path, text=GOOD).startswith("info[APF403]")
 
 
 def test_single_file_has_all_modules(programs: Path, single_file: Path, tmp_path: Path) -> None:
@@ -193,12 +193,12 @@ except SystemExit:
     pass
 from importlib import import_module
 (importer,) = (finder for finder in sys.meta_path if hasattr(finder, "_index"))
-optional = ("duckdb", "grafana_foundation_sdk", "pyspark", "requests", "zstandard")
+optional = ("duckdb", "fsspec", "grafana_foundation_sdk", "pyspark", "requests", "zstandard")
 for name in sorted(name for name in importer._index if name.partition(".")[0] in ("apflint", "pygls", "prompt_toolkit")):
     try:
         import_module(name)
-    except ImportError as error:
-        assert str(error.name).startswith(optional) or name.startswith(("prompt_toolkit.", "pygls.")), (name, error)
+    except (ImportError, AssertionError) as error:  # modules of prompt_toolkit for Windows assert the platform
+        assert str(getattr(error, "name", "")).startswith(optional) or name.startswith(("prompt_toolkit.", "pygls.")), (name, error)
 assert "apflint.lsp.server" in sys.modules and "pygls.lsp.server" in sys.modules
 """
     run(programs / "python", "-S", "-c", code, single_file, cwd=tmp_path)

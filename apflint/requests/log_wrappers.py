@@ -355,6 +355,8 @@ _PREFIXED = tuple(wrapper for wrapper in WRAPPERS if wrapper.prefix)
 WRAPPED_IN_FIELD = tuple(wrapper for wrapper in WRAPPERS if wrapper.path)
 _LISTS = tuple(wrapper for wrapper in WRAPPERS if wrapper.items)
 _CONVERTED = tuple(wrapper for wrapper in WRAPPERS if wrapper.convert)
+_FIRST_KEYS = frozenset(wrapper.path[0] for wrapper in WRAPPED_IN_FIELD)
+_LIST_KEYS = frozenset(wrapper.items for wrapper in _LISTS)
 _MATCHES = tuple((re.compile(wrapper.prefix, re.ASCII).fullmatch, wrapper) for wrapper in _PREFIXED)
 _CRI_PART = re.compile(rf"{_TIME} (stdout|stderr) ([FP])(?::[0-9A-Za-z]+)* (.*)", re.ASCII | re.DOTALL)
 _DECODER = json.JSONDecoder()
@@ -418,7 +420,7 @@ def unwrap_list(value: object) -> list[Record] | None:
     """Return the records in a list or in a batch of records, or None for any other value."""
     if isinstance(value, list):
         return None if _is_row(value) else [Record(item) for item in value]
-    if not isinstance(value, dict) or value.get("stage") is not None:
+    if not isinstance(value, dict) or value.keys().isdisjoint(_LIST_KEYS) or value.get("stage") is not None:
         return None
     for wrapper in _LISTS:
         found = value.get(wrapper.items)
@@ -474,7 +476,7 @@ def find_field(value: object, event_field: Sequence[str] = ()) -> Wrapper | None
         return None
     if event_field and _find(value, event_field) is not None:
         return Wrapper("--event-field", "", path=tuple(event_field))
-    if is_event(value):
+    if value.keys().isdisjoint(_FIRST_KEYS) or is_event(value):
         return None
     return next((wrapper for wrapper in WRAPPED_IN_FIELD if isinstance(_find(value, wrapper.path), str | dict)), None)
 
@@ -494,7 +496,7 @@ def unwrap(value: object, event_field: Sequence[str] = ()) -> Record | None:
     if isinstance(value, list):  # a row of CloudWatch Logs Insights, which is a list of fields
         fields = {field["field"]: field["value"] for field in value} if _is_row(value) else {}
         return unwrap(fields) if "@message" in fields else None
-    if not isinstance(value, dict):
+    if not isinstance(value, dict) or (not event_field and is_event(value)):
         return None
     field = find_field(value, event_field)
     if field is not None:

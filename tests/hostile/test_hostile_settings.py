@@ -254,17 +254,17 @@ def test_a_suite_names_no_streams(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("output", ["text", "json"])
-def test_a_list_of_100_000_events_on_one_line(output: str, tmp_path: Path) -> None:
+def test_a_list_of_50_000_events_on_one_line(output: str, tmp_path: Path) -> None:
     event = (
         '{"kind":"Event","apiVersion":"audit.k8s.io/v1","verb":"list","requestURI":"/api/v1/namespaces/N/pods","user":'
         '{"username":"aliceN"},"objectRef":{"resource":"pods","namespace":"N","apiVersion":"v1"}}'
     )
-    events = ",".join(event.replace("N", f"n{number % 50}") for number in range(100_000))
+    events = ",".join(event.replace("N", f"n{number % 50}") for number in range(50_000))
     (tmp_path / "good.yaml").write_text(HEAD)
     (tmp_path / "log.json").write_text(f'{{"kind":"EventList","apiVersion":"audit.k8s.io/v1","items":[{events}]}}')
     run = apflint(tmp_path, "explain", "-f", "good.yaml", "--event", "log.json", "--format", output)
     assert run.status == 0
-    assert output == "text" or run.out.count("\n") == 100_000
+    assert output == "text" or run.out.count("\n") == 50_000
 
 
 def test_patterns_are_compared_with_few_of_thousands_of_files(tmp_path: Path) -> None:
