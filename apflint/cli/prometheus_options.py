@@ -21,7 +21,7 @@ _URL_HELP = "Read the metrics of the API servers from this Prometheus, Thanos or
 _SELECTOR_HELP = 'Matchers that select the metrics of kube-apiserver, such as cluster="prod". [default: the usual jobs]'
 _SINCE_HELP = "Diagnose the worst interval after this time, or in the last part of this length, such as 2h."
 _UNTIL_HELP = "Diagnose the worst interval before this time, or before the last part of this length."
-_BASELINE_HELP = "Compare with this time before --since, such as 1d, or with START/END."
+_BASELINE_HELP = "Compare with the period of this length that ends at --since, such as 1d, or with START/END."
 
 
 class PrometheusOptions(NamedTuple):

@@ -117,9 +117,9 @@ def _reduce(
     reject: Callable[[Candidate], tuple[str, ...]],
     keep: Callable[[Candidate], tuple[str, ...]],
 ) -> tuple[Candidate, tuple[Need, ...]]:
-    """Remove the numbers that no goal needs from a candidate.
+    """Remove each changed value that no goal needs from the candidate, or halve it.
 
-    Return the candidate, and the reasons for the remaining numbers.
+    Return the smaller candidate, and for each remaining value the goals that a variant without it, or with half of it, misses.
     """
     needs: dict[str, Need] = {}
     pending = True

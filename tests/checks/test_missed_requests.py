@@ -258,7 +258,8 @@ def test_only_listing_and_creating_namespaces_has_no_namespace() -> None:
         (["pods/status", "nodes/status"], ["list", "patch"], "list nodes/status example"),
         (["pods", "namespaces/status"], ["create", "patch"], None),
         (["pods", "namespaces"], ["create"], "create namespaces"),
-        (["pods", "namespaces"], ["patch", "create"], "create namespaces"),  # only creates have no namespace
+        # A patch of a namespace has the name of the namespace as its namespace.
+        (["pods", "namespaces"], ["patch", "create"], "create namespaces"),
         (["pods/status"], ["list", "patch"], None),
         (["pods/log"], ["*"], None),
     ],

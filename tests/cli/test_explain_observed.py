@@ -142,7 +142,8 @@ def test_waiting_requests_that_the_metrics_do_not_show(tmp_path: Path, capsys: p
 
 
 @pytest.mark.parametrize(("release", "rows", "words", "seats", "shown"), [
-    # 154 objects of 10 kB: at most 1 MB from the watch cache, and the level `tenant` allows 1 seat of 3.
+    # 154 objects of 10 kB are 1.5 MB. A list from the watch cache counts as at most 1 MB. A request at the level
+    # `tenant`, which has 3 seats, takes at most 1 seat.
     ("1.36", 'apiserver_resource_size_estimate_bytes{group="",resource="configmaps"} 1540000', [], (1, 1), "1.5 MB"),
     ("1.36", "", [], (None, None), "the seats of a list depend on their size"),
     ("1.33", "", [], (1, 1), "this list takes 1 seat."),

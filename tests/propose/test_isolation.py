@@ -101,7 +101,7 @@ def test_laws(objects: list[dict[str, Any]], subject: str, seats: int, random: R
     for move in ConfigurationComparison(found.before.configuration, found.after.configuration).find_moves():
         assert matches_policy_rule(move.witness.digest, rule)
         assert after(move.witness.digest).priority_level.name == found.isolation.level
-    # All requests that the FlowSchemas after the new one captured are there.
+    # The level receives all requests of the rule that FlowSchemas after the new FlowSchema captured before the change.
     remaining = [schema for schema in found.after.configuration.order if schema in found.isolation.sources]
     assert Analysis(found.after.configuration, more_rules=[rule]).find_request_in(rule, remaining) is None
     for captor in found.isolation.captors:
