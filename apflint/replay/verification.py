@@ -29,7 +29,7 @@ class Decision(NamedTuple):
     priority_level: str | None
 
 
-class Difference(NamedTuple):
+class ClassificationDifference(NamedTuple):
     """Requests that a server classified in another way than this replay."""
 
     logged: Decision
@@ -50,7 +50,7 @@ class Verification(NamedTuple):
     """Number of compared requests with the same FlowSchema and priority level."""
     same_seats: int
     """Number of compared requests with the same FlowSchema, level and seats."""
-    differences: tuple[Difference, ...]
+    differences: tuple[ClassificationDifference, ...]
     """Differences in FlowSchemas and levels, in descending order of the number of requests."""
 
 
@@ -90,5 +90,5 @@ def verify(decisions: Mapping[str, LoggedRequest], answers: Iterable[RequestAnsw
         compared,
         compared - differences.total(),
         same_seats,
-        tuple(Difference(*pair, number, examples[pair]) for pair, number in differences.most_common()),
+        tuple(ClassificationDifference(*pair, number, examples[pair]) for pair, number in differences.most_common()),
     )

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 import shutil
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import typer
+from support.object_store import BUCKET, MISSING, run_object_store
+from support.pages import prepare_objects
 from support.shell import ROOT, bash, prepare
 
 from apflint.cli.app import COMMANDS, app, run
@@ -135,6 +138,11 @@ def test_example_runs(line: str, tmp_path: Path) -> None:
     shutil.copy(ROOT / "fixtures/simulate/load.yaml", tmp_path / "work")
     if "--from-audit" in line:
         keep_calm_requests(tmp_path / "work/audit.log")
-    done = bash(line, tmp_path, variables)
+    with ExitStack() as stack:
+        if f"s3://{BUCKET}/" in line:
+            if MISSING:
+                pytest.skip(f"not installed: {', '.join(MISSING)}")
+            variables |= prepare_objects(stack.enter_context(run_object_store()))
+        done = bash(line, tmp_path, variables)
     assert done.returncode in (0, 1), f"{line}\n{done.stdout}\n{done.stderr}"
     assert "Traceback" not in done.stderr

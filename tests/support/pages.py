@@ -129,7 +129,7 @@ def _follow_page(name: str, directory: Path, stack: ExitStack) -> None:
     if f"s3://{BUCKET}/" in read_page(name):
         if MISSING:
             pytest.skip(f"not installed: {', '.join(MISSING)}")
-        variables |= _prepare_objects(stack.enter_context(run_object_store()))
+        variables |= prepare_objects(stack.enter_context(run_object_store()))
     for example in _EXAMPLE.findall(read_page(name)):
         shutil.copy(ROOT / "docs" / "examples" / example, directory / "work")
     for block in read_blocks(name):
@@ -154,7 +154,7 @@ def _follow_page(name: str, directory: Path, stack: ExitStack) -> None:
             run_script(script.replace(SPARK_SERVER, remote), directory, variables)
 
 
-def _prepare_objects(store: ObjectStore) -> dict[str, str]:
+def prepare_objects(store: ObjectStore) -> dict[str, str]:
     """Store the logs that pages read from object storage. Return the variables with the credentials."""
     log = (ROOT / "fixtures" / "replay" / "live" / "audit.log.gz").read_bytes()
     store.put("production/audit.log.gz", log)

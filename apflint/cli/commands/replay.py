@@ -100,7 +100,7 @@ _BY_HELP = "Group the requests by these, separated by commas: user, group, userP
         ("what a branch would have changed", "apflint replay audit.log -f manifests/ --compare git:main:manifests"),
         (
             "an hour of a log in object storage",
-            "apflint replay s3://BUCKET/audit/ --since 2026-11-22T05:00 --until 2026-11-22T06:00",
+            "apflint replay s3://audit-logs/hourly/ --since 2026-11-22T05:00 --until 2026-11-22T06:00",
         ),
         (
             "a configuration that changed at 14:00",
