@@ -100,8 +100,6 @@ BEGINNING_BYTES = 50_000_000
 _MIN_FILE_BYTES = 2
 _MAX_LINE_BYTES = 8 * 1024 * 1024
 """Maximum number of bytes in a line that DuckDB reads. Python reads files with longer lines."""
-
-
 _MAX_WRAPPED_LINE_BYTES = 2 * 1024 * 1024
 """Maximum number of bytes in a line with a prefix that DuckDB reads. Each thread has a buffer for several lines."""
 _SAMPLE_ROWS = 1_000
