@@ -46,7 +46,7 @@ _MAX_SINGLE_SEATS = 2
 _MIN_GROWTH = 2
 """Minimum ratio of attainable seats to nominal seats for reporting unlimited borrowing."""
 _MIN_FLOWS = 3
-"""Minimum number of flows for which isolation matters: two busy flows and a third one."""
+"""Minimum number of flows for which isolation matters: two busy flows, and a flow that they can block."""
 
 
 def _limited_levels(effective: Effective) -> Iterator[tuple[Place, LimitedPriorityLevelConfiguration]]:
@@ -132,8 +132,8 @@ def seats_taken(effective: Effective) -> Iterator[Problem]:
 def _new_levels(effective: Effective) -> Iterator[Problem]:
     """Yield at most one problem for all new priority levels, if they together take seats from the existing levels.
 
-    Existing levels are the levels of the server and of `context`. A single new level may take only few seats, but many
-    new levels may take many seats. So the comparison is with the configuration without all of the new levels.
+    Existing levels are the levels of the server and of `context`. Many new levels may together take many seats, even if
+    each takes only few. So the configuration is compared with the same configuration without any of the new levels.
     """
     total, default = effective.assumptions.server_concurrency, _default_shares(effective)
     known = default.keys() | {manifest.document.name for manifest in effective.workspace.context}
@@ -178,8 +178,7 @@ def _new_levels(effective: Effective) -> Iterator[Problem]:
 def _redefined_levels(effective: Effective) -> Iterator[Problem]:
     """Yield at most one problem for all built-in levels whose shares the manifests change.
 
-    There is no problem if the changed shares change the seats of no level by more than `_NOTABLE`.
-    """
+    Yield nothing if no level gains or loses more than the fraction `_NOTABLE` of its seats."""
     default = _default_shares(effective)
     shares = {level.name: level.shares for level in effective.limits.levels}
     redefined = {
@@ -212,8 +211,9 @@ def _redefined_levels(effective: Effective) -> Iterator[Problem]:
 def _compare_seats(effective: Effective, shares: Mapping[str, int]) -> list[SeatChange]:
     """Return the change of the seats of each level from `shares` (by level name) to the shares in the configuration.
 
-    If a server has more seats than the default, somebody probably raised its limits to have seats for new levels. So for a
-    built-in level of such a server, only seats below those of a default server count as lost.
+    If a server has more seats than the default, somebody probably raised its limits to have seats for new levels. So
+    for a built-in level of such a server, a seat counts as lost only if the level then has fewer seats than on a
+    default server.
     """
     total, share_sum = effective.assumptions.server_concurrency, sum(shares.values())
     default, changes = _default_shares(effective), list[SeatChange]()
@@ -362,10 +362,10 @@ def oversized_queues(effective: Effective) -> Iterator[Problem]:
 def queues_lowered(effective: Effective) -> Iterator[Problem]:
     """APF608: levels for which the manifest has fewer queues than the running server.
 
-    The server removes a superfluous queue when a request in the queue ends. If two requests of the queue hold their seats
-    longer than their execution, the server removes this queue for the first request, and a different queue for the second
-    request. The requests that wait in the different queue are lost (`removeQueueAndUpdateIndexes` in queueset.go; recorded
-    with the Go package of 1.36).
+    The server removes a superfluous queue when a request in the queue ends. If two requests of the queue keep their
+    seats after their execution, the server removes this queue when the first request ends, and wrongly another queue
+    when the second request ends. The requests that wait in the other queue are lost (`removeQueueAndUpdateIndexes` in
+    queueset.go; recorded with the Go package of 1.36).
     """
     built_in = {level.name: queuing_of(level) for level in builtin.load_objects(effective.release).priority_levels}
     live = {

@@ -113,7 +113,7 @@ def duplicate_key(workspace: Workspace) -> Iterator[Problem]:
 
 
 def _unless_lenient(problem: Problem, release: Release) -> Problem:
-    """Return the problem. If the release is before 1.25, make the problem a warning: these servers silently accept the object."""
+    """Return the problem. For releases before 1.25, which silently accept the object, return it as a warning."""
     return problem if release.strict_decoding else problem._replace(apiserver=None, severity="warning")
 
 
@@ -159,8 +159,8 @@ def renamed_field(workspace: Workspace) -> Iterator[Problem]:
 def _unknown_fields(workspace: Workspace, *, renamed: bool) -> Iterator[tuple[Document, Violation]]:
     """Yield unknown fields.
 
-    If `renamed` is true, yield only fields that another API version has under a different name. If it is false, yield only
-    the unknown fields for which this is not true.
+    If `renamed` is true, yield only fields that have a different name in this API version. If `renamed` is false, yield
+    only all other unknown fields.
     """
     for manifest in workspace.manifests:
         for violation in manifest.violations:

@@ -61,7 +61,9 @@ def _broad_subjects(schema: FlowSchema, outsiders: Outsiders) -> Iterator[Proble
 
 
 def _is_rejected(rule: PolicyRulesWithSubjects) -> bool:
-    """Return whether the API server rejects a rule because of a resource rule without a scope."""
+    """Return whether the API server rejects a rule because one of its resource rules has neither namespaces nor
+    clusterScope.
+    """
     return any(not (entry.namespaces or entry.cluster_scope) for entry in rule.resource_rules)
 
 

@@ -45,7 +45,7 @@ _ALL = (ALL,)
 _WELL_KNOWN = (("", "pods"), ("apps", "deployments"), ("", "configmaps"))
 """API groups and resources to try first if a list of the rule is `*`. A resource that no FlowSchema names is tried after them."""
 _COLLECTION = ("list", "watch", "deletecollection")
-"""`COLLECTION_VERBS` in the order in which to choose them for examples."""
+"""`COLLECTION_VERBS`, in order of preference for examples."""
 _PATHS = ("/apis", "/openapi/v3", "/version", "/metrics")
 
 
@@ -257,7 +257,7 @@ def _find_example(effective: Effective, schema: FlowSchema, candidate: _Candidat
 
 
 def _requesters(subjects: tuple[Subject, ...]) -> tuple[Subject, ...]:
-    """Return some of the subjects. If one of them matches all users, also return the group of all service accounts."""
+    """Return the first subjects. If one of them matches all users, also return the group of all service accounts."""
     some = subjects[:MAX_MISSED_SUBJECTS]
     if any(ALL in (subject.user, subject.group) or subject.group == "system:authenticated" for subject in some):
         accounts = some[0]._replace(kind="Group", user=None, group="system:serviceaccounts", service_account=None)
@@ -284,10 +284,11 @@ def _is_limited_to_namespaces(schema: FlowSchema, point: Point) -> bool:
 def _is_left_to_another(
     effective: Effective, destination: Resolution, rule: PolicyRulesWithSubjects, point: Point
 ) -> bool:
-    """Return whether another FlowSchema of the manifests, the `destination` of the request `point`, captures it by intention.
+    """Return whether the manifests probably send the request `point` to its `destination`, another FlowSchema, on
+    purpose.
 
-    This is assumed if `rule` has the subject that matches there, and the matching resource rule is only for requests like
-    `point`: only for requests with a namespace, or only for requests without one.
+    This is assumed if the subject of the other FlowSchema that matches the request is also in `rule`, and if the other
+    FlowSchema's matching resource rule is only for requests with a namespace, or only for requests without a namespace.
     """
     matched_by, schema = destination.matched_by, destination.flow_schema
     if matched_by is None or effective.is_built_in(schema):

@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 
 _BROAD_GROUPS = (AUTHENTICATED, UNAUTHENTICATED, SERVICE_ACCOUNTS)
 _MAX_TYPICAL_SUBJECTS = 3
-"""Maximum number of subjects of a rule for which typical requests are tried. Candidates and the solver cover all subjects."""
+"""Maximum number of subjects of a rule for which typical requests are tried. The slower search with the solver covers
+all subjects.
+"""
 _TYPICAL_RESOURCES = (
     ("list", "", "pods"),
     ("watch", "", "pods"),
@@ -171,8 +173,8 @@ def _searches(effective: Effective, schema: FlowSchema) -> Iterator[_OutsiderSea
 def _find_requesters(effective: Effective, schema: FlowSchema) -> tuple[Requesters, ...]:
     """Return the requesters whose requests count as requests of outsiders.
 
-    Users of the platform are excluded. They are included only if the FlowSchema redefines a protected FlowSchema and
-    references a different level.
+    Users of the platform are included only if the FlowSchema redefines a protected FlowSchema and references a
+    different level.
     """
     from apflint.proofs.request_space import ORDINARY, SYSTEM
 
@@ -190,7 +192,7 @@ def _is_platform_user(subject: Subject, among: tuple[Requesters, ...]) -> bool:
 
 
 def _has_only_exceptions(requests: PolicyRulesWithSubjects, exceptions: tuple[PolicyRulesWithSubjects, ...]) -> bool:
-    """Return True if the rule matches only requests for leases and health checks, and `exceptions` contains their rules.
+    """Return True if the rule matches only requests for leases and health checks, and `exceptions` permits all of them.
 
     This is a quick test: False proves nothing.
     """

@@ -165,7 +165,7 @@ def _problem(
     captors: Sequence[FlowSchema] | None = (),
     assumed: Iterable[FlowSchema] = (),
     notes: tuple[str, ...] = (),
-    help: str,  # noqa: A002  # as the field is called
+    help: str,  # noqa: A002  # the name of the field
 ) -> Problem:
     """Return the problem of an unreachable part. `captors` is None if the FlowSchemas that capture its requests are unknown."""
     own = [captor for captor in captors or () if not builtin.is_built_in(captor.document)]

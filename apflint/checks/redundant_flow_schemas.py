@@ -180,7 +180,7 @@ def _has_peers(effective: Effective, schema: FlowSchema) -> bool:
     if level not in effective.configuration.levels or name in builtin.list_names(effective.release, "FlowSchema"):
         return False
     if builtin.is_retired(effective.release, "FlowSchema", name):
-        return False  # APF705 suggests to remove retired FlowSchemas
+        return False  # APF705 reports FlowSchemas that are no longer built in
     # Flows belong to one FlowSchema. Without ByUser, requests that move to the other FlowSchema would share a flow with
     # requests that it matches already, so the removal would have an effect.
     if _separates_flows(effective, level) and schema.spec.distinguisher_method != "ByUser":

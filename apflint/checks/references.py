@@ -149,16 +149,16 @@ def unused_priority_level(effective: Effective) -> Iterator[Problem]:
 
 
 def _find_misspelled_levels(effective: Effective) -> frozenset[object]:
-    """Return the names of priority levels that fixes of APF401 write instead of a misspelled reference."""
+    """Return the names of priority levels with which fixes of APF401 replace misspelled references."""
     fixes = (problem.fix for problem in dangling_priority_level(effective) if problem.fix is not None)
     return frozenset(operation.value for fix in fixes for operation in fix.operations if isinstance(operation, Set))
 
 
 def _find_largest(effective: Effective, unused: Collection[Document]) -> dict[Document | None, Problem]:
-    """Return the problems of APF603 that are only about unused levels: at most one problem of new levels.
+    """Return the problems of APF603 that are only about unused levels, by the document of the level that takes the most
+    seats.
 
-    The key is the document of the level that takes the most seats.
-    """
+    There is at most one such problem about new levels."""
     return {
         problem.place.document: problem
         for problem in seats_taken(effective)
@@ -264,7 +264,9 @@ class _BrokenReference(NamedTuple):
 
 
 def _find_broken_references(effective: Effective) -> Iterator[_BrokenReference]:
-    """Yield the FlowSchemas whose priority level a kustomization renames together with the FlowSchema, but not the reference."""
+    """Yield the FlowSchemas that a kustomization renames together with their priority level, but without updating the
+    reference.
+    """
     renamings: dict[str, list[Renaming]] = {}
     for renaming in effective.assumptions.renamings:
         renamings.setdefault(renaming.file, []).append(renaming)

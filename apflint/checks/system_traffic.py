@@ -1,9 +1,9 @@
 """APF507, APF515, APF517: requests of the system and API discovery that go elsewhere because of FlowSchemas in the manifests.
 
-APF507: a FlowSchema in the manifests captures requests of the system that otherwise go to a protected built-in FlowSchema.
-All pairs of such FlowSchemas are found. Typical requests and candidates prove most pairs. For the other pairs, the solver
-finds a request or proves that there is no request. APF515: a FlowSchema captures API discovery of nearly all clients into a
-small level without queues. APF517: a redefined built-in FlowSchema loses requests.
+APF507: a FlowSchema in the manifests captures requests of the system that otherwise go to a protected built-in
+FlowSchema. The rule finds all pairs of such FlowSchemas. Most pairs are proven by trying typical requests. For the
+other pairs, the solver finds a request or proves that there is none. APF515: a FlowSchema captures API discovery of
+nearly all clients into a small level without queues. APF517: a redefined built-in FlowSchema loses requests.
 """
 
 from __future__ import annotations
@@ -60,7 +60,9 @@ _OPENAPI = ("/openapi/v2", "/openapi/v3")
 _KUBE_SYSTEM = f"{SERVICE_ACCOUNT_PREFIX}kube-system:"
 _CONTROL_PLANE = ("system:kube-controller-manager", "system:kube-scheduler")
 _ACCOUNTS = ("default", "builder", "runner")
-"""Names of service accounts to try, to find an account that no FlowSchema names. It represents all accounts that are not named."""
+"""Names of service accounts. The first account that no FlowSchema names represents all accounts that no FlowSchema
+names.
+"""
 _BROAD_GROUPS = (AUTHENTICATED, UNAUTHENTICATED, SERVICE_ACCOUNTS, ALL)
 """Groups of ordinary users that also contain system users."""
 _SYSTEM_GROUPS = (NODES, f"{SERVICE_ACCOUNTS}:kube-system", *_BROAD_GROUPS)
@@ -109,8 +111,8 @@ class _SystemUsers(NamedTuple):
     def users_of(self, schema: FlowSchema, source: FlowSchema) -> tuple[str, ...]:
         """Return the users whose requests can prove that `schema` captures requests from `source`.
 
-        Users that only other FlowSchemas name are not needed. If `schema` captures a request of such a user, it also
-        captures the same request of an unnamed user, because fewer FlowSchemas match unnamed users.
+        Users that only other FlowSchemas name are not needed. If `schema` captures a request of such a user, `schema`
+        also captures the same request of an unnamed user, because fewer FlowSchemas match unnamed users.
         """
         named = (*self.named.get(schema.document, ()), *self.named.get(source.document, ()))
         return tuple(user for user in dict.fromkeys((*self.common, *named)) if _is_subject(user, schema))
@@ -177,7 +179,7 @@ def _find_candidates(effective: Effective) -> list[FlowSchema]:
 
     Only the precedence and the subjects are tested.
     """
-    # The context may move a protected FlowSchema to another precedence.
+    # Objects of the context may give a protected FlowSchema another precedence.
     is_moved = effective.workspace.context
     protected = _find_protected(effective) if is_moved else _load_protected(effective)
     last = max(map(matching_order, protected), default=(0, ""))
@@ -458,7 +460,7 @@ def _find_typical_request(
 
 
 def _find_places_to_widen(schema: FlowSchema, request: RequestDigest) -> list[Place]:
-    """Return the places of the resource rules that lack clusterScope, if adding it makes the FlowSchema match the request.
+    """Return the resource rules that lack clusterScope, if adding clusterScope makes the FlowSchema match the request.
 
     Return [] if the FlowSchema would still not match the request.
     """
@@ -539,8 +541,7 @@ def _user_info(user: str) -> UserInfo:
 def _typical_requests(user: str, *, watches: bool = True) -> Iterator[Point]:
     """Yield typical requests of a system user, the most critical request first.
 
-    `watches` is whether the server classifies watches. If not, no watches are included.
-    """
+    Watches are included only if `watches` is true, because some releases do not classify watches."""
     from apflint.proofs.request_space import Point
 
     groups = _user_info(user).groups

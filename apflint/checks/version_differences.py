@@ -29,8 +29,8 @@ def removed_api_version(effective: Effective) -> Iterator[Problem]:
     reported: set[str] = set()
     for document in effective.workspace.documents():
         version = document.version
-        # If the release serves no version of the API by default, users of the API must have enabled this version with
-        # --runtime-config. Then only the first object of the version gets a finding, with severity info.
+        # If the release serves no version of this API by default, users of such objects must have enabled the version
+        # with --runtime-config. Then only the first object of the version gets a finding, with severity info.
         is_only_version = not release.served and version in release.on_request
         if version in release.served or (is_only_version and document in untouched):
             continue  # the release serves this version, or a server of the release returned the object
@@ -74,7 +74,7 @@ def _describe_unserved(version: str, release: Release) -> tuple[str, str]:
 
 
 def _suggest_migration(version: str, releases: str) -> str:
-    # A file can belong to several clusters with different releases, which need different advice. So name the releases.
+    # The releases are named because a file can belong to several clusters, whose releases need different advice.
     return f"use {GROUP}/{version} for Kubernetes {releases}: apflint migrate --to {version}"
 
 
