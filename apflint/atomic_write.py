@@ -16,7 +16,7 @@ def write_atomically(path: str, data: bytes, verify: Callable[[], None] = lambda
     """Replace the content of a file, or create the file. If writing fails, the file is unchanged.
 
     If `path` is a symbolic link, the target of the link is replaced. The permissions of the file are kept. Its owner is kept if
-    the system permits this. Data for devices and pipes is written to them directly.
+    the system permits this. If `path` is a device or a pipe, `data` is written to it directly.
 
     `verify` is called just before the replacement, and may raise an exception to prevent the replacement. Raises
     OSError if the file cannot be written, and ValueError if the path contains a NUL character.
@@ -61,8 +61,8 @@ def _copy_owner_and_mode(status: os.stat_result, descriptor: int) -> None:
 def _delay_termination() -> Iterator[None]:
     """Delay SIGTERM and SIGHUP until the body of the `with` statement ends, so that no temporary file is left behind.
 
-    Signals that are ignored or have a handler are not delayed. Only the main thread receives signals, so in other threads, this
-    does nothing.
+    Signals that are ignored or have a handler are not delayed. Only the main thread receives signals, so in other threads,
+    nothing is delayed.
     """
     received: list[int] = []
     numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 _SCHEMA = 1
 _MAX_VALUE_CHARACTERS = 200
-"""Maximum number of characters of `BaselineEntry.value`. Longer values are long lists on one line. Their start is sufficient to
-identify a finding."""
+"""Maximum number of characters of `BaselineEntry.value`. Longer values, such as a list on one line, are cut, because the start
+is sufficient to identify a finding."""
 
 
 class BaselineEntry(NamedTuple):
@@ -55,7 +55,7 @@ def _make_entry(finding: Finding, report: Report) -> BaselineEntry:
 
 
 def render_baseline(report: Report, kept: Counter[BaselineEntry]) -> str:
-    """Return a baseline in JSON with the findings of a report and the `kept` entries, sorted, with one entry on each line."""
+    """Return a baseline in JSON: the findings of a report and the entries in `kept`, sorted, one entry per line."""
     counts = Counter(_make_entry(finding, report) for finding in report.findings) + kept
     lines = [json.dumps({**entry._asdict(), "count": count}) for entry, count in sorted(counts.items())]
     inner = ",".join(f"\n  {line}" for line in lines)

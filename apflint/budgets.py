@@ -25,7 +25,7 @@ class Bound(int):
 MAX_FILE_BYTES = Bound(32 * 1024 * 1024, "an error, unless the file contains no sign of an APF object")
 """Maximum number of bytes in a file that apflint parses. For comparison: etcd stores objects of up to 1.5 MiB."""
 MAX_SEARCHED_BYTES = Bound(1024 * 1024 * 1024, "an error, and the file is not checked")
-"""Maximum number of bytes in a file that apflint only searches for signs of APF objects, because it is too large to parse. Sparse files may be larger."""
+"""Maximum number of bytes in a file that apflint only searches for signs of APF objects, because it is too large to parse. The empty parts of a sparse file count, too."""
 MAX_LINES = Bound(3_000_000, "APF004, and the file is not checked")
 """Maximum number of lines in a file. Storing the start of a line takes 40 bytes of memory."""
 MAX_DOCUMENTS = Bound(1_100_000, "APF004, and the rest of the file is not checked")
@@ -51,21 +51,21 @@ MAX_PROJECT_FILES = Bound(20_000, "nothing: findings that other files could refu
 MAX_KUSTOMIZATION_DEPTH = Bound(16, "nothing: the file is checked as a manifest")
 """Maximum number of parent directories of a file in which apflint searches for a kustomization that lists the file as a patch."""
 MAX_KUSTOMIZATIONS = Bound(1_000, "an error, unless --render builds it anyway")
-"""Maximum number of directories that a kustomization includes, if apflint searches them for references out of the project. Files of further directories are not searched for the origin of an object."""
+"""Maximum number of directories of a kustomization, with the kustomizations that it includes, in which apflint searches for references to files outside of the project and for the file that defines an object."""
 
 
 # Other programs
 
 MAX_KUBECTL_SECONDS = Bound(30, "an error")
-"""Maximum number of seconds that one request of kubectl takes, with the login of the user."""
+"""Maximum number of seconds that one request of kubectl takes, including the user's login."""
 MAX_RENDER_SECONDS = Bound(60, "an error")
 """Maximum number of seconds that the program of `render` in a table [[cluster]] takes."""
 MAX_GIT_SECONDS = Bound(30, "an error")
 """Maximum number of seconds that one git command takes."""
 MAX_REVISION_FILES = Bound(20_000, "an error")
-"""Maximum number of files of a git revision in which apflint renders a cluster, with at most `MAX_FILE_BYTES` together."""
+"""Maximum number of files in a git revision from which apflint renders a cluster. Together, the files have at most `MAX_FILE_BYTES`."""
 MAX_KUSTOMIZE_SECONDS = Bound(60, "an error")
-"""Maximum number of seconds that kustomize takes to build a kustomization, with the remote bases that it downloads."""
+"""Maximum number of seconds that kustomize takes to build a kustomization, including downloads of remote bases."""
 
 
 # Running servers
@@ -85,9 +85,9 @@ MAX_PROMETHEUS_POINTS = Bound(
 )
 """Maximum number of steps of a query of Prometheus. Prometheus itself rejects more than 11,000."""
 MAX_PROMETHEUS_SERVERS = Bound(100, "an error")
-"""Maximum number of API servers that one run reads from Prometheus. Each takes about four queries."""
+"""Maximum number of API servers whose metrics one run reads from Prometheus. An API server takes about four queries."""
 MAX_PROMETHEUS_INTERVALS = Bound(5, "nothing: other intervals are not diagnosed")
-"""Maximum number of intervals of a cluster that are diagnosed, the worst first. Diagnosis ends when an interval has a cause."""
+"""Maximum number of time intervals that are diagnosed for a cluster, the worst first. The diagnosis ends at the first interval with a cause."""
 MAX_CREDENTIAL_BYTES = Bound(64 * 1024, "an error")
 """Maximum number of bytes in the file with the bearer token for Prometheus."""
 MAX_SERVER_LEVELS = Bound(10_000, "an error")
@@ -97,15 +97,15 @@ MAX_SHOWN_CAUSES = Bound(20, "the report states how many more causes there are, 
 MAX_LABEL_CHARACTERS = Bound(1_024, "an error with the line")
 """Maximum number of characters in a label of metrics, and in a name in a dump. Names of objects have at most 253 characters."""
 MAX_AMBIGUOUS_ROW_CHARACTERS = Bound(8_192, "an error with the line")
-"""Maximum number of characters in a row of a dump that has more commas than cells. Finding its cells may take cubic time."""
+"""Maximum number of characters in a row of a dump that has more commas than cells. Splitting such a row into cells may take cubic time."""
 MAX_LIVE_SERVERS = Bound(16, "the report states how many API servers were not asked")
 """Maximum number of API servers that `apflint doctor --live` asks at their own addresses. Clusters usually have three or five."""
-MAX_LIVE_PROCESSES = Bound(8, "nothing: further requests wait for these")
+MAX_LIVE_PROCESSES = Bound(8, "nothing: further requests wait")
 """Maximum number of processes of kubectl that read the API servers at the same time."""
 MAX_CONNECT_SECONDS = Bound(4, "the report names the API server and the reason")
-"""Maximum number of seconds until an API server answers at its own address, after the login of the user. Often, only the load balancer can be reached."""
+"""Maximum number of seconds until an API server answers at its own address, after the login of the user. Often, the load balancer is reachable, but the individual API servers are not."""
 MAX_REPEATED_REQUESTS = Bound(4, "the report states that there may be further API servers")
-"""Maximum number of further requests to a load balancer, which may pass them to other API servers."""
+"""Maximum number of repeated requests to a load balancer, which may pass each request to another API server."""
 MAX_LIVE_PAGES = Bound(100, "an error")
 """Maximum number of pages in which an API server returns the objects of a kind. apflint requests all objects in a single page."""
 
@@ -117,7 +117,7 @@ MAX_SETTINGS_BYTES = Bound(256 * 1024, "an error, and nothing is checked")
 MAX_CLUSTERS = Bound(1_000, "an error, and nothing is checked")
 """Maximum number of clusters in a settings file. Each of them is analyzed on its own."""
 MAX_RELATED_OF_CLUSTERS = Bound(20, "counted in a note")
-"""Maximum number of related places of a finding that several clusters have. Each cluster may have other places."""
+"""Maximum number of related places of a finding that several clusters have. The places may differ between clusters."""
 MAX_PYPROJECT_BYTES = Bound(64 * 1024 * 1024, "an error, and nothing is checked")
 """Maximum number of bytes in a pyproject.toml that apflint searches for its own table. Settings of other tools can make the file large."""
 MAX_SETTINGS_KEY_PARTS = Bound(100, "an error, and nothing is checked")
@@ -125,7 +125,7 @@ MAX_SETTINGS_KEY_PARTS = Bound(100, "an error, and nothing is checked")
 MAX_PATTERNS = Bound(1_000, "an error, and nothing is checked")
 """Maximum number of path patterns of one key in a settings file. Every pattern is matched against every path."""
 MAX_PATTERN_WORK = Bound(100_000_000, "an error, and nothing is checked")
-"""Maximum number of characters of path patterns and paths in all comparisons of a run. A comparison is counted only if the path contains the longest text without wildcards of the pattern. The maximum takes a few seconds."""
+"""Maximum number of characters of path patterns and paths in all comparisons of a run. A comparison counts only if the path contains the longest part of the pattern without wildcards. The maximum takes a few seconds."""
 MAX_PATTERN_LENGTH = Bound(4_096, "an error, and nothing is checked")
 """Maximum number of characters in a path pattern. A path has at most this length (PATH_MAX of Linux)."""
 MAX_BASELINE_BYTES = Bound(32 * 1024 * 1024, "an error, and nothing is checked")
@@ -139,11 +139,11 @@ MAX_SUPPRESSIONS = Bound(50_000, "APF902, and further suppressions have no effec
 MAX_FINDINGS_PER_RULE = Bound(1_000, "the last of them states how many more findings of the rule there are")
 """Maximum number of findings with the same rule, file and severity in a report. More findings usually repeat one mistake."""
 MAX_EXAMPLE_CHARACTERS = Bound(4_000, "nothing: the finding has no example")
-"""Maximum number of characters in the example of a finding, a command. Names and paths of requests may have megabytes."""
+"""Maximum number of characters in the example command of a finding. Names and paths of requests may be megabytes long."""
 MAX_DIRECTORY_PAIRS = Bound(10, "the last of them states how many more pairs of directories there are")
 """Maximum number of findings of APF402 about two directories that define the same objects. 200 clusters have 199 pairs with the first cluster."""
 MAX_VIOLATIONS = Bound(2_000, "the last finding of the rule states that further ones are left out")
-"""Maximum number of unknown fields in an object. The same maximum applies to its schema violations of all remaining kinds. A report shows fewer findings than this."""
+"""Maximum number of unknown fields in an object. The same maximum applies to all other schema violations of the object together. A report shows fewer findings than this."""
 MAX_COMPARED_PAIRS = Bound(100_000, "APF503 states how many pairs were not compared")
 """Maximum number of pairs of FlowSchemas with the same precedence that APF503 compares in a run. A pair takes microseconds."""
 MAX_TIE_PROOFS = Bound(30_000, "APF503 states how many pairs were not compared")
@@ -160,11 +160,11 @@ MAX_EXPLAINED_SHADOWS = Bound(100, "the finding does not name the earlier FlowSc
 MAX_EXPLAINING_WORK = Bound(400_000, "the finding does not name the earlier FlowSchemas that capture the requests")
 """Maximum estimated cost of finding the earlier FlowSchemas for APF501. The same maximum applies to APF502. The unit is that of MAX_REACHABILITY_WORK."""
 MAX_MINIMAL_BLOCKERS = Bound(24, "the finding names all FlowSchemas that the proof used")
-"""Maximum number of shadowing FlowSchemas from which a finding omits the unnecessary FlowSchemas. Each shadowing FlowSchema takes a proof."""
+"""Maximum number of shadowing FlowSchemas of a finding for which apflint proves which of them are necessary. Each FlowSchema takes a proof."""
 MAX_MINIMIZING_PROOFS = Bound(1_000_000, "the finding names all FlowSchemas that the proof used")
 """Maximum number of proofs that show whether a shadowing FlowSchema is necessary, multiplied by the number of FlowSchemas. A proof takes longer if there are more FlowSchemas."""
 MAX_ORDINARY_WITNESSES = Bound(100, "further findings show the first request that was found, which may be less common")
-"""Maximum number of findings of APF518 and APF601 whose example is replaced by a more ordinary request. It takes some 100 classifications."""
+"""Maximum number of findings of APF518 and APF601 whose example is replaced by a more ordinary request. Finding an ordinary request takes about 100 classifications."""
 MAX_MISSED_RULES = Bound(64, "nothing: further resource rules are not analyzed")
 """Maximum number of resource rules of a FlowSchema that APF505, APF508 and APF513 analyze."""
 MAX_MISSED_TRIALS = Bound(32, "nothing: a missed request may not be found")
@@ -205,9 +205,9 @@ MAX_MOVES = Bound(2_000, "diff states that more requests may move")
 """Maximum number of pairs of FlowSchemas between which `apflint diff` finds moved requests. A search for more pairs takes seconds."""
 MAX_MOVE_PROOFS = Bound(500_000, "diff states that more requests may move")
 """Maximum number of solver calls with which `apflint diff` finds moved requests, multiplied by the number of FlowSchemas. A call takes longer if there are more FlowSchemas."""
-MAX_AUDIT_VALUE_BYTES = Bound(64 * 1024 * 1024, "every line of the file is unreadable")
+MAX_AUDIT_VALUE_BYTES = Bound(64 * 1024 * 1024, "every line of the file counts as unreadable")
 """Maximum number of bytes in an audit log that is one JSON value over several lines, such as the result of `gcloud logging read`. Logs with one value per line may be larger."""
-MAX_AUDIT_VALUE_PARTS = Bound(3_000_000, "the line, or every line of the value, is unreadable")
+MAX_AUDIT_VALUE_PARTS = Bound(3_000_000, "the line, or every line of the value, counts as unreadable")
 """Maximum number of commas, colons and opening brackets in a JSON value of an audit log. Each takes up to 80 bytes of memory."""
 MAX_LINES_WITHOUT_EVENTS = Bound(100_000, "the rest of the file is not read, and the report says so")
 """Maximum number of consecutive lines, and items of lists, in an audit log that are not log records. Such a file is probably not an audit log."""
@@ -218,11 +218,11 @@ MAX_EXPANDED_BYTES = Bound(256 * 1024 * 1024, "MAX_EXPANSION applies")
 MAX_SIMULATED_REQUESTS = Bound(100_000_000, "an error with the number")
 """Maximum number of requests in a load of `apflint simulate`, without retries. The maximum takes about 20 minutes."""
 MAX_REQUESTS_IN_FLIGHT = Bound(2_000_000, "an error with the number")
-"""Maximum number of requests of a simulation that can wait, execute or await their next attempt at once. Each takes about 700 bytes of memory."""
+"""Maximum number of requests of a simulation that wait, execute or await their next attempt at the same time. Each takes about 700 bytes of memory."""
 MAX_FURTHER_REQUESTS = Bound(100_000_000, "an error with the time that the simulation reached")
-"""Maximum number of retries and of later requests of closed-loop clients in a simulation. How many there are depends on the rejections."""
+"""Maximum number of retries and of later requests of closed-loop clients in a simulation. Their number depends on the rejections, so it is not known before the simulation."""
 MAX_DIFFERENT_CLIENTS = Bound(100_000, "an error with the number")
-"""Maximum number of clients of a simulation with their own user or request (`{n}`). Each is classified before the simulation, and takes about 1 kB of memory."""
+"""Maximum number of clients of a simulation that differ in their user or request, because it contains `{n}`. Each client is classified before the simulation, and takes about 1 kB of memory."""
 MAX_SIMULATED_QUEUES = Bound(500_000, "an error with the number")
 """Maximum number of queues and priority levels of all API servers of a simulation. Each queue takes about 850 bytes of memory."""
 MAX_ADJUSTMENTS = Bound(1_000_000, "an error with the number")
@@ -232,13 +232,13 @@ MAX_TRIALS = Bound(120, "the report says that the search ended early, and what w
 MAX_TRIED_REQUESTS = Bound(6_000_000, "the report says that the search ended early, and what was tried")
 """Maximum number of requests in all simulations with which `apflint propose` searches. The maximum takes about 5 minutes."""
 MAX_EVIDENCE_REQUESTS = Bound(
-    200_000, "the shorter time with the most rejections and waits counts, and the report says so"
+    200_000, "the part of the incident with the most rejections and waits is simulated, and the report says so"
 )
 """Maximum number of requests around an incident that `apflint propose` simulates."""
 MAX_ELEPHANTS = Bound(10_000, "an error")
-"""Maximum number of elephants for which `apflint shards` computes exact probabilities. An elephant is a flow that fills all queues of its hand."""
+"""Maximum number of elephants for which `apflint shards` computes exact probabilities. An elephant is a busy flow that fills its hand: all queues that shuffle sharding assigns to the flow."""
 MAX_SHARDS_WORK = Bound(100_000_000, "an error")
-"""Maximum number of bits that the arithmetic for one probability handles. The maximum takes about a second. Valid hands (60 bits) need a tenth of it."""
+"""Maximum number of bits that the arithmetic for one probability handles. The maximum takes about a second. Hands that Kubernetes allows (at most 60 bits) need a tenth of the maximum."""
 
 
 # Language server

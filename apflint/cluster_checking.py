@@ -46,7 +46,7 @@ def check_clusters(
     reported: Collection[str],
     elsewhere: Collection[str] = (),
 ) -> Report:
-    """Check each cluster, and return one report about the inputs `reported`.
+    """Check each cluster, and return one report about the inputs in `reported`.
 
     The release and the assumptions of each cluster replace the values in `options`. If clusters differ only in their names, they
     are analyzed only once. `elsewhere` are inputs that also belong to clusters which are not in `clusters`. Suppressions in these
@@ -74,7 +74,7 @@ def check_clusters(
         (rule, problem._replace(clusters=tuple(sorted(problem.clusters, key=position.__getitem__))))
         for rule, problem in merge_problems(found)
     ]
-    # The report names only releases that are used. If all objects belong to clusters, this excludes the release of the project.
+    # Name only releases that are used: if all objects belong to clusters, the project's own release is not used.
     used = {
         cluster.kubernetes
         for cluster in clusters

@@ -245,7 +245,7 @@ def _cover(files: Collection[str], layout: RepositoryLayout, below: Collection[s
 def _is_divided(part: _ClusterDirectory, parts: Iterable[_ClusterDirectory], layout: RepositoryLayout) -> bool:
     """Return whether a directory consists of several clusters.
 
-    This is true if it contains or references several cluster directories, and they define an object twice.
+    This is true if it contains or references several cluster directories, and two of them define the same object.
     """
     inner = [other for other in parts if other is not part and _includes(part, other)]
     return len(inner) > 1 and _has_duplicates(part.files, layout)
@@ -289,7 +289,10 @@ def _is_separate(directory: str) -> bool:
 
 
 def _number_names(clusters: Iterable[SuggestedCluster]) -> Iterator[SuggestedCluster]:
-    """Yield the clusters. If names are equal after characters that are not allowed were replaced, append numbers to them."""
+    """Yield the clusters with valid, unique names.
+
+    Names that are equal after invalid characters were replaced get numbers.
+    """
     used: set[str] = set()
     for cluster in clusters:
         numbered = (f"{cluster.name[: _MAX_NAME_LENGTH - 5]}-{number}" for number in count(2))

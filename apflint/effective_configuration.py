@@ -222,7 +222,7 @@ class Effective:
 
     @cached_property
     def passages(self) -> ConfigurationComparison:
-        """The comparison of `without_own` with `assumed`. It finds the requests whose FlowSchema changes from the former to the latter."""
+        """The comparison of `without_own` (before) with `assumed` (after). It finds the requests that `own_flow_schemas` move."""
         from apflint.proofs.request_space import REALISTIC
         from apflint.proofs.two_configurations import ConfigurationComparison
 

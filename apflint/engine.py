@@ -66,7 +66,7 @@ def check(
 def check_loaded(loaded: Sequence[Loaded], context: Iterable[Loaded], options: Options) -> Report:
     """Check loaded files as one configuration. Report no findings in the files of `context`."""
 
-    def find() -> Found:  # at its end, the configuration is freed, before positions need memory
+    def find() -> Found:  # a function, so that the configuration is freed before positions need memory
         workspace = build_workspace(loaded, options.kubernetes, context)
         return find_problems(Effective(workspace, options.assumptions), options)
 
@@ -108,9 +108,9 @@ class Found(NamedTuple):
 def find_problems(
     effective: Effective, options: Options, validate: Callable[[str], list[Problem]] | None = None
 ) -> Found:
-    """Return the problems that a report on the configuration contains, except those of suppressions.
+    """Return the problems that a report on the configuration contains, except problems with suppressions.
 
-    If the caller already has the problems of the phase `validation`, `validate` returns those of a rule, by rule ID.
+    If the caller has already computed the problems of validation rules, `validate` returns the problems of a rule ID.
     """
     with limit_comparisons():
         run = _CheckRun(effective, validate or (lambda rule: list(CHECKS[rule].find(effective))))
@@ -176,7 +176,7 @@ class _CheckRun:
         """Paths of mappings with a schema violation, such as an unknown field, by document."""
 
     def find(self, rules: Collection[str], *, covered: bool) -> Iterator[tuple[str, Problem]]:
-        """Yield the problems of `rules` that must be reported, with their rule ids. Omit covered problems unless `covered` is true."""
+        """Yield the problems of `rules` to report, with their rule IDs. Omit covered problems unless `covered` is true."""
         for rule in rules:
             for problem in self._find(rule):
                 if (
@@ -281,7 +281,7 @@ def limit_findings(report: Report) -> Report:
 
 
 def _skipped(loaded: Iterable[Loaded]) -> Iterator[SkippedDocuments]:
-    """Yield what was not checked: for each file, the number of documents that are not APF objects by reason, and then templates."""
+    """Yield the documents of each file that were not checked: other objects, counted by reason, and then templates."""
     for part in loaded:
         for reason, count in part.skipped.items():
             yield SkippedDocuments(part.source.name, reason, count)

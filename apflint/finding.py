@@ -1,4 +1,4 @@
-"""The results of a run: problems that checks yield, findings that the engine makes of problems, and the report."""
+"""The results of a run: problems that checks yield, findings that the engine makes from problems, and the report."""
 
 from __future__ import annotations
 

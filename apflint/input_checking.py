@@ -23,7 +23,7 @@ _NO_EDITS: Mapping[str, bytes] = {}
 def check_inputs(inputs: Inputs, get_options: Callable[[], Options]) -> Report:
     """Check all configurations of a run. Return one report about the files in `Inputs.reported`.
 
-    The checks take a third of a short run to import. They are imported only if a file may contain APF objects.
+    Importing the checks takes a third of a short run, so they are imported only if a file may contain APF objects.
     """
     request, words = inputs.request, inputs.request.parsed
     is_cluster = any(configuration.name or configuration.live for configuration in inputs.configurations)

@@ -40,7 +40,7 @@ def defer_interrupt() -> Iterator[None]:
 
 @contextmanager
 def note_interrupt() -> Iterator[Callable[[], bool]]:
-    """Yield a function that returns whether the user pressed Ctrl-C in the block, which then ends early and gives a partial result.
+    """Yield a function that returns whether the user pressed Ctrl-C in the block. The block can then end early with a partial result.
 
     A second Ctrl-C raises KeyboardInterrupt.
     """

@@ -226,7 +226,7 @@ def _strings(value: list[Any] | None) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1024)
 def _intern(strings: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the same tuple object for equal lists. Thousands of rules may have equal verbs, groups or resources."""
+    """Return the same tuple object for equal lists. Thousands of rules may have equal lists, so sharing them saves memory."""
     return strings
 
 

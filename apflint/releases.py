@@ -46,7 +46,7 @@ class ApiVersion(NamedTuple):
     """Whether servers serve the version without `--runtime-config`."""
 
 
-# Source: the prerelease-lifecycle marks in staging/src/k8s.io/api/flowcontrol/*/types.go, from which servers create deprecation
+# Source: the prerelease-lifecycle tags in staging/src/k8s.io/api/flowcontrol/*/types.go, from which servers create deprecation
 # warnings. Recorded: the warnings and the lists of served versions. v1alpha1 is disabled by DefaultAPIResourceConfigSource in
 # pkg/controlplane/instance.go (1.18 and 1.19: pkg/master/master.go).
 API_VERSIONS = (

@@ -41,7 +41,7 @@ class Answer(NamedTuple):
 def run(request: InputRequest, find_answer: Callable[[Inputs], Answer]) -> int:
     """Run a command, and return its exit status."""
     # 1. Sources. The source arguments name files, directories, git revisions, kustomizations, clusters in the settings, or
-    #    a running cluster. A source consists of names and bytes. Unreadable sources become errors in the result.
+    #    a running cluster. A source yields names and contents of files. Unreadable sources become errors in the result.
     # 2. Configurations. A configuration is a release, the objects of its sources, and a name: one for each cluster, or one
     #    without a name if the project has no clusters.
     with show_progress("Reading") as progress:
@@ -86,7 +86,7 @@ def analyze(request: InputRequest, find_answer: Callable[[EffectiveConfiguration
 
 
 def read(request: InputRequest) -> EffectiveConfiguration:
-    """Return the configuration that an input request names, and print its notes.
+    """Return the configuration that an input request names, and print the notes about it.
 
     For commands that also read other inputs.
 

@@ -133,7 +133,7 @@ class _Reducer:
         return None
 
     def reject(self, stand_in: object) -> object:
-        """Count a violation that is not an unknown field. Return `stand_in`, or None if there are more than MAX_VIOLATIONS of them."""
+        """Count a violation that is not an unknown field. Return `stand_in`, or None after MAX_VIOLATIONS such violations."""
         self.other_violations += 1
         return stand_in if self.other_violations <= MAX_VIOLATIONS else None
 

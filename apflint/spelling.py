@@ -150,7 +150,7 @@ def suggest(word: str, known: Iterable[str], maximum: int = 1) -> str:
 def find_intended(word: str, known: Iterable[str]) -> str | None:
     """Return the known word that `word` equals or clearly misspells, or None if no known word is clearly intended.
 
-    `find_similar` returns more words than this function. If this function returns a word, it is the first word of `find_similar`.
+    This function is stricter than `find_similar`: the result is None, or the first word that `find_similar` returns.
     """
     try:
         return _find_intended(word, tuple(known)) if _is_comparable(word) else None

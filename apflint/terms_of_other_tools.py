@@ -1,6 +1,6 @@
 """Translates words of kubectl, ruff, kubeconform, promtool and load generators to words of apflint.
 
-The module is imported only if the user writes an unknown word.
+This module is imported only if the user writes an unknown word.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Time zones for `--timezone`. A report shows times in this zone, and a time in an option without an offset is in this zone."""
+"""Time zones for `--timezone`: the zone of the times in reports, and of times in options that have no UTC offset."""
 
 from __future__ import annotations
 
@@ -40,11 +40,14 @@ def parse_zone(name: str) -> tzinfo:
 
 
 def convert(microseconds: int, zone: tzinfo) -> datetime:
-    """Return the time `microseconds` (since 1970) in a zone."""
+    """Return a time, in microseconds since 1970, as a datetime in a zone."""
     return (_EPOCH + timedelta(microseconds=microseconds)).astimezone(zone)
 
 
 def name_zone(microseconds: int, zone: tzinfo) -> str:
-    """Return the abbreviation of a zone at a time, such as `CET`. If it has none, return the difference to UTC, such as `UTC+03`."""
+    """Return the abbreviation of a zone at a time, such as `CET`, or else its UTC offset, such as `UTC+03`.
+
+    `microseconds` is the time since 1970.
+    """
     name = convert(microseconds, zone).tzname() or "UTC"
     return f"UTC{name}" if name[0] in "+-" else name
