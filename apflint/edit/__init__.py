@@ -1,4 +1,4 @@
-"""Edits manifests at exact places. The rest of a file, including comments, stays byte for byte.
+"""Edits manifests at exact places. The rest of a file, including comments, stays unchanged byte for byte.
 
 - `text_edits` applies edits to a text. `line_diff` shows the difference, and `file_content` replaces a file.
 - `object_edits` turns the operations of a fix into edits, and proves the edited text by parsing it. Its helpers are

@@ -29,7 +29,7 @@ K = TypeVar("K", bound="Hashable")
 
 
 class Conflict(NamedTuple):
-    """The reason why a batch of fixes (fixes that are applied at once) fails, and the fixes that may be the cause."""
+    """The reason why a batch (fixes that are applied together) fails, and the fixes that may be the cause."""
 
     suspects: tuple[Finding, ...]
     """Findings whose fixes may cause the conflict. Possibly, only some of these fixes cause it."""
@@ -51,7 +51,7 @@ def is_unrecognized(finding: Finding) -> bool:
 def edits_of(finding: Finding) -> tuple[Edit, ...]:
     """Return the edits that apply the fix of one finding. Raises CannotEditError if the text does not permit the fix."""
     document, edits = finding.document, _edits([finding])
-    if edits and document is not None and "&" in document.source.text:  # aliases may repeat the value
+    if edits and document is not None and "&" in document.source.text:  # an alias may repeat the edited value elsewhere
         prove(document.source, apply_edits(document.source.text, edits), {document.start: _operations([finding])})
     return tuple(edits)
 
@@ -96,7 +96,7 @@ def _find_suspects(findings: list[Finding], error: Exception) -> list[tuple[list
     """Return the groups of fixes that cannot be applied to a file, each group with its error.
 
     A group is one fix that fails alone. If no fix fails alone, a group is the fixes of one YAML document, or else all of
-    `findings`. `error` is the error that occurred when all fixes were applied at once.
+    `findings`. `error` is the error that occurred when all fixes were applied together.
     """
     suspects: list[tuple[list[Finding], Exception]] = []
     for start, group in _group(findings, _document_start).items():

@@ -1,6 +1,6 @@
-"""Applies the fixes of findings: as many fixes at once as possible, and only fixes that do not cause new findings.
+"""Applies the fixes of findings: as many fixes together as possible, and only fixes that do not cause new findings.
 
-The module edits texts in memory and writes no files. Fixes that are applied at once form a batch. A batch is accepted if
+The module edits texts in memory and writes no files. Fixes that are applied together form a batch. A batch is accepted if
 the edited text contains what the fixes intend, and nothing else has changed. In addition, a second check must not report
 the fixed findings or any new findings, except masked findings. A finding is masked if it can be found only after
 another error is fixed.
@@ -110,8 +110,8 @@ class _FixRun:
     def next_batch(self) -> list[Finding]:
         """Return the findings to fix next, or an empty list if no fix is left.
 
-        Findings that mask other findings are fixed first, and no others in the same batch. Otherwise, the other
-        fixes would seem to cause the findings that were masked.
+        Findings that mask other findings are fixed first, in a separate batch. Otherwise, other fixes in the batch would
+        seem to cause the masked findings.
         """
         wanted = self.list_wanted()
         wanted = list(filter(_masks_others, wanted)) or wanted
@@ -229,7 +229,7 @@ class _Comparison:
     def find_conflicts(self, regressions: list[Finding]) -> list[Conflict]:
         """Return a conflict for each set of fixes that may have caused `regressions`. The sets are as small as possible."""
         for is_relevant in (
-            lambda finding: finding.rule in _VALIDATION,  # a rejected object changes findings of other rules
+            lambda finding: finding.rule in _VALIDATION,  # a rejected object changes other findings, too
             self.is_new,
         ):
             regressions = list(filter(is_relevant, regressions)) or regressions
@@ -299,7 +299,8 @@ def _and_above(field: str) -> Iterator[str]:
 def _count(findings: Iterable[Finding]) -> Counter[tuple[str, str]]:
     """Return the number of findings by rule and file. Findings that the report counts but does not list are included.
 
-    A finding that several clusters have counts once for each cluster, so that a fix must not add it to another cluster.
+    A finding of several clusters counts once for each cluster, so that a fix that adds the finding to another cluster is
+    refused.
     """
     counts: Counter[tuple[str, str]] = Counter()
     for finding in findings:

@@ -1,6 +1,7 @@
 """Replaces keys and scalars in block or flow style, YAML or JSON, with or without quotes.
 
-The caller must parse the edited text again. If aliases repeat a value, an edit of the value also changes other places.
+If aliases repeat a value, an edit of the value also changes other places, so the caller must parse the edited text and verify
+it.
 Paths start at the root of the tree.
 """
 
@@ -39,7 +40,7 @@ def replace_scalar(text: str, root: Node, path: Path, new: object) -> list[Edit]
     if isinstance(new, str) and quote == "'" and new.isprintable():
         written = "'" + new.replace("'", "''") + "'"
     elif isinstance(new, str) and isinstance(scalar.value, str) and quote not in ('"', "'"):
-        written = write_string(new)  # numbers and booleans may stand in JSON, or next to quoted strings
+        written = write_string(new)  # the old string has no quotes, so the text is not JSON
     return [Edit(start, scalar.end, gap + written)]
 
 

@@ -51,7 +51,7 @@ def plan_migration(document: Document, target: MigrationTarget) -> tuple[list[Op
         _convert_shares(document, target, operations, notes)
     after = _migrated(document, operations, target.version)
     if undecodable := list(_find_undecodable(after, target.releases)):
-        return [], undecodable  # the old version ignores a field that the new version defines with a different type
+        return [], undecodable  # a field that the old version ignores may have a different type in the new version
     for release in target.releases:
         notes += _find_differences(document, after, release)
     return operations, list(dict.fromkeys(notes))

@@ -267,7 +267,7 @@ class _DecodedDocument:
     def __init__(
         self, decoded: Decoded, text: str, start: int, end: int, root: Node | None, parse_tree: ParseTree
     ) -> None:
-        # The attribute is not `decoded`, because a `Decoded` for every document would take memory.
+        # Store two fields instead of `decoded`, because keeping one more object for every document would take memory.
         self._duplicates = decoded.duplicates
         self._not_finite = decoded.not_finite
         self._text = text
@@ -275,7 +275,7 @@ class _DecodedDocument:
         self._end = end
         self._root = root
         self._parse_tree = parse_tree
-        # Created with the first problem, because few documents have problems.
+        # Created at the first problem, because few documents have problems.
         self._problems_by_depth: dict[int, _DecodingProblems] | None = None
 
     def document(self, source: Source, value: dict[str, Any], path: Path, api_version: str, kind: str) -> Document:
@@ -291,7 +291,7 @@ class _DecodedDocument:
         return Document(source, {}, self, path, kind=KINDS[0]).offsets((field,))
 
     def __call__(self) -> Node | None:
-        """Return the tree of the document. Callers store the bound method, because a further object would take memory."""
+        """Return the tree of the document. Each `Document` stores this object as `parse_tree`: a closure would take memory."""
         if self._root is None:
             self._root = self._parse_tree(self._text, self._start, self._end)
         return self._root
@@ -335,7 +335,7 @@ def _find_near_miss(
     group: str,
     api_version: str,
     kind: str,
-    has_apf_spec: bool,  # positional: a property of the object, not an option
+    has_apf_spec: bool,  # not keyword-only: a property of the object, not an option
 ) -> tuple[str, str, str, tuple[str, str] | None] | None:
     """Return the problem of an object that resembles an APF object, or None for other objects.
 
@@ -363,7 +363,7 @@ def _find_near_miss(
 
 
 def _resembles_group(group: str, api_version: str) -> bool:
-    """Return whether `group` was probably intended as the API group of APF. Different groups have kinds of the same names."""
+    """Return whether `group` is probably a misspelled API group of APF, and not another group that has kinds of the same names."""
     if group.startswith("flowcontrol") or api_version == GROUP:
         return True
     if not group:

@@ -1,4 +1,4 @@
-"""Fixes that make a FlowSchema shadow another one: only these fixes are refused, and finding them takes few checks."""
+"""Fixes that make a FlowSchema shadow another FlowSchema: only these fixes are refused, and few checks identify them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def schema(name: str, precedence: int, *rules: str) -> str:
 
 
 def pair(number: int) -> tuple[str, str]:
-    """Return two FlowSchemas. Once its fix is made, the first one shadows a rule of the other."""
+    """Return two FlowSchemas. The fix of the first FlowSchema makes it shadow a rule of the second."""
     user, other = f"u{number}", f"v{number}"
     return (
         schema(f"a{number:03}", 1000, f"{user} Pods, secrets"),
@@ -65,7 +65,7 @@ def fixed(*texts: str, check_: CountedCheck | None = None) -> FixResult:
 
 
 def names(outcome: FixResult) -> tuple[list[str], list[str]]:
-    """Return two lists, of fixed and of refused findings. The items are object and word, such as `a000 Pods`."""
+    """Return (fixed findings, refused findings). A finding is written as its object and the misspelled word, such as `a000 Pods`."""
     fixed_and_refused = [
         [f"{finding.object.name} {finding.message.split(chr(34))[1]}" for finding in findings if finding.object]
         for findings in (outcome.fixed, [found for found, _ in outcome.refused])
@@ -144,7 +144,7 @@ def test_fix_that_shadows_only_with_a_refused_one_is_applied() -> None:
 
 
 def test_rule_that_was_unreachable_before_is_no_regression() -> None:
-    """One rule of a FlowSchema is unreachable before any fix. Another one becomes unreachable by a fix, which is refused."""
+    """`b` has a rule that is unreachable before any fix. Only the fix that makes another rule of `b` unreachable is refused."""
     dead = schema("b", 5000, "w configmaps", "u pods", "v pods")
     outcome = fixed(schema("c", 900, "w configmaps, Services"), schema("a", 1000, "u Pods, secrets"), dead)
     assert names(outcome) == (["c Services"], ["a Pods"])
@@ -162,7 +162,7 @@ def test_fix_that_shadows_in_its_own_object_is_refused() -> None:
 
 
 def test_shadowing_fix_is_tried_again_after_another_one() -> None:
-    """The second fix of `b` makes it the first FlowSchema, but waits because its first fix would shadow `d`."""
+    """The fix of `Services` waits, because another fix in the batch makes `b` shadow `d`. It then succeeds in a later batch."""
 
     def check_(inputs: Mapping[str, bytes]) -> Report:
         report = check(inputs.items(), Options())

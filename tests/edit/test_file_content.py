@@ -83,7 +83,8 @@ def test_file_in_a_read_only_directory_is_not_replaced(tmp_path: Path, monkeypat
 def test_read_only_file_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.yaml"
     path.write_bytes(b"old")
-    monkeypatch.setattr(os, "access", lambda _path, mode: mode != os.W_OK)  # root may write everything
+    # os.access would permit root to write every file.
+    monkeypatch.setattr(os, "access", lambda _path, mode: mode != os.W_OK)
     with pytest.raises(file_content.NotReplacedError, match="read-only"):
         file_content.replace(str(path), b"old", b"new")
     assert path.read_bytes() == b"old"

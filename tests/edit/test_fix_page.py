@@ -1,4 +1,4 @@
-"""The pages about fixes: the diff of the example can be applied, and the table agrees with the rule pages."""
+"""The doc pages about fixes: the diff in the example can be applied, and the table of fixes agrees with the rule pages."""
 
 from __future__ import annotations
 

@@ -128,7 +128,8 @@ def test_refused_fix_is_tried_again_after_another_one() -> None:
         if "bbb" in found.message:
             steps = (Rename((*limited, "bbb"), "borrowingLimitPercent"),)
             return Fix("make way", True, (Remove((*limited, "lendablePercent")), *steps))
-        if "ccc" in found.message:  # the missing queues are another field, so apflint cannot identify the fix
+        # The new finding is about the field `queuing`, so apflint cannot tell which fix caused it.
+        if "ccc" in found.message:
             return Fix("miss the queues", True, (Set((*limited, "limitResponse", "type"), "Queue"),))
         return rename("lendablePercent")(found)
 
@@ -167,7 +168,7 @@ def test_bad_fixes_in_several_files_need_no_more_checks() -> None:
 
 @pytest.mark.parametrize("bad", [{3}, {5, 60, 61}, set(range(100)), set(range(0, 100, 2))])
 def test_number_of_checks_does_not_grow_with_objects(bad: set[int]) -> None:
-    """A finding of validation is about one object, and does not depend on other objects in the file."""
+    """A validation finding depends only on its own object, so a failed fix of one object does not delay the fixes of others."""
 
     def fix(found: Finding) -> Fix | None:
         return rename("stillWrong" if found.object and int(found.object.name[1:]) in bad else "lendablePercent")(found)
@@ -199,7 +200,7 @@ def test_object_that_cannot_be_edited_does_not_affect_others() -> None:
 
 
 def test_all_masked_findings_are_fixed() -> None:
-    """A misspelled field masks 30 verbs, three of which cannot be fixed because of an anchor."""
+    """A misspelled field masks findings about 30 verbs. Three of them cannot be fixed because of an anchor."""
     kind = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\n"
     head = "metadata: {name: s, annotations: {a: &a GET, b: &b GET, c: &c GET}}\nspec:\n  RULES:\n"
     rule = (

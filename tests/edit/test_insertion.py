@@ -32,7 +32,7 @@ from .trees import parse
         ("a: {\n  c: 2 # x\n}", "a: {\n  c: 2, # x\n  b: 7\n}"),
         ("a: {\r\n  c: 2, # x\r\n}", "a: {\r\n  c: 2, # x\r\n  b: 7,\r\n}"),
         ("a: {}", 'a: {"b": 7}'),
-        # The value is null.
+        # The mapping is empty: its value is null.
         ("a:\n", "a:\n  b: 7\n"),
         ("a: # x", "a: # x\n  b: 7"),
         ("a: ~ # x\n", "a: {b: 7} # x\n"),

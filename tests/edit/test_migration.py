@@ -64,7 +64,7 @@ data: {x: flowcontrol.apiserver.k8s.io/VERSION, assuredConcurrencyShares: "3"}""
 
 
 def choose(version: str | None = None, kubernetes: str | None = None, span: str | None = None) -> MigrationTarget:
-    """Return the target for the options `--to`, `--kubernetes` and `--range`."""
+    """Return the migration target for values of the options `--to`, `--kubernetes` and `--range`."""
     releases = parse_release_range(span) if span else [parse_release(kubernetes)] if kubernetes else []
     return choose_target(parse_api_version(version) if version else None, releases)
 
@@ -115,7 +115,7 @@ def test_objects_in_lists_and_json(old: str, new: str, as_list: str) -> None:
         return json.dumps(value, indent="\t").replace("/", "\\/")
 
     assert move(manifest(old), new, name="x.json").text == manifest(new)
-    # YAML has no tabs for indentation.
+    # YAML does not allow tabs, so compare the migration of the text with spaces.
     assert move(manifest(old).replace("\t", " "), new).text == manifest(new).replace("\t", " ")
 
 
@@ -367,7 +367,7 @@ def test_stored_spec_is_the_same_and_migrating_twice_changes_nothing(case: tuple
 
 
 def kept(text: str) -> str:
-    """Remove the fields that a migration may change: the version, the shares, and the annotation."""
+    """Return a manifest without the fields that a migration may change: version, shares, and annotation for zero shares."""
     text = re.sub(rf"{GROUP}/v\w+", "", text)
     text = re.sub(rf"[^\S\n]*annotations: {{{PRESERVE_ZERO}: ''}}\r?\n|[ ]*{PRESERVE_ZERO}: x\r?\n", "", text)
     text = re.sub(rf", {PRESERVE_ZERO}: ''", "", text)

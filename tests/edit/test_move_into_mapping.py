@@ -1,4 +1,4 @@
-"""Entries that move into a new mapping."""
+"""Edits that move entries into a new mapping."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .trees import parse
         ("c: {x: 1,\n  y: 2}\nb: 'u\n  v'\n", "a:\n  c: {x: 1,\n    y: 2}\n  b: 'u\n    v'\n"),
         ("{d: 3, b: 1, c: 2}", "{d: 3, a: {b: 1, c: 2}}"),
         ('{"b": 1,\n "c": [2]}', '{"a": {"b": 1,\n "c": [2]}}'),
-        # Entries that are apart move with their own comments.
+        # An entry that is not adjacent to the first one moves together with its own comments.
         ("b: 1\nd: 3\nc: 2\n", "a:\n  b: 1\n  c: 2\nd: 3\n"),
         ("- c: 2 # x\n    # y\n  # z\n  d: 3\n  b: 1", "- a:\n    c: 2 # x\n    # y\n    b: 1\n  # z\n  d: 3\n"),
         (

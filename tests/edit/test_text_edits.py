@@ -1,4 +1,4 @@
-"""Edits of a text: order, overlaps, the text between them, and the original numbers of lines."""
+"""Edits of a text: their order, overlapping edits, the unchanged text between edits, and the original line numbers."""
 
 from __future__ import annotations
 

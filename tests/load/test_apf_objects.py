@@ -25,7 +25,7 @@ def read(text: str, name: str = "a.yaml") -> Loaded:
 
 
 def problems(text: str) -> list[tuple[str, str, bool]]:
-    """Return kind, marked text and whether the server rejects it, for each problem."""
+    """Return (kind, text that the problem marks, whether the server rejects the text) of each problem."""
     loaded = read(text)
     return [(p.kind, loaded.source.text[slice(*p.place.offsets)], p.is_rejected) for p in loaded.problems]
 
@@ -126,7 +126,7 @@ OF_GROUP = f"FlowSchema belongs to the group {GROUP}"
 @pytest.mark.parametrize(("api_version", "kind", "message", "help_", "correction"), [
     (f"{GROUP}/v1", "FlowShema", f"the group {GROUP} has no kind `FlowShema`", "did you mean FlowSchema?", FLOW),
     (f"{GROUP}/v1", "PriorityLevel", f"the group {GROUP} has no kind `PriorityLevel`", f"did you mean {LEVEL}?", LEVEL),
-    # The fix of a list is only suggested, because its items may be of another kind.
+    # A misspelled kind of a list gets help but no correction, because the items may be of another kind.
     (f"{GROUP}/v1", "FlowSchemasList", f"the group {GROUP} has no kind `FlowSchemasList`", "did you mean FlowSchemaList?", None),
     (f"{GROUP}/v1", "Pod", f"the group {GROUP} has no kind `Pod`", f"use {FLOW} or {LEVEL}", None),
     ("", FLOW, "this FlowSchema has no apiVersion, and kubectl rejects it", f"add apiVersion: {GROUP}/v1", None),
@@ -264,7 +264,7 @@ def test_every_part_of_a_problem(text: str, kind: str, message: str, help_: str 
 def test_text_beyond_a_bound_is_unsafe(
     name: str, maximum: int, text: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The bounds are apflint's own: the server may accept the text."""
+    """The kind `unsafe` means that apflint does not check the text, although the server may accept it."""
     before, marked, after = re.split("[«»]", text)
     monkeypatch.setattr(f"apflint.{name}", maximum)
     (problem,) = read(before + marked + after).problems
@@ -289,7 +289,7 @@ def test_rendered_sources(name: str, is_rendered: bool) -> None:
     ("body", "documents"), [("", 9), ("spec: [" + "1," * 100 + "]\n", 4), ("#" + ":" * 200 + "\n", 3)]
 )
 def test_content_of_a_file_is_bounded(body: str, documents: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A document costs 100, and each line end, comma and colon costs 1."""
+    """The budget of a file is spent on documents (100 each) and on line ends, commas and colons (1 each)."""
     monkeypatch.setattr("apflint.load.apf_objects.MAX_FILE_CONTENT", 1000)
     text = (FLOW_SCHEMA + body + "---\n") * 20
     loaded = read(text)
@@ -300,7 +300,7 @@ def test_content_of_a_file_is_bounded(body: str, documents: int, monkeypatch: py
     start, end = problem.place.offsets
     assert text.count("kind:", 0, start) == documents
     assert end == start + 1
-    assert not read(FLOW_SCHEMA + body * 9).problems  # a single document is read in any case
+    assert not read(FLOW_SCHEMA + body * 9).problems  # the first document is always read
     others = "kind: ConfigMap\n---\n" * 20
     assert not read(others + FLOW_SCHEMA).problems
 
@@ -309,7 +309,7 @@ def test_items_of_a_list_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("apflint.load.apf_objects.MAX_FILE_CONTENT", 1000)
     items = f"- {{apiVersion: {GROUP}/v1, kind: FlowSchema}}\n" * 20
     loaded = read(f"apiVersion: v1\nkind: List\nitems:\n{items}")
-    # The document costs 100, its line ends, commas and colons cost 86, and each item costs 100.
+    # Costs: 100 for the document, 86 for its line ends, commas and colons, and 100 for each item.
     (problem,) = loaded.problems
     assert problem.message == "this file is too large: apflint does not check it after 8 documents"
     assert (len(loaded.documents), problem.help, problem.is_rejected) == (8, "split the file", False)
@@ -333,7 +333,7 @@ def test_items_of_a_list_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_other_values_are_counted_with_and_without_a_tree(value: object, counts: dict[str, int]) -> None:
     text = json.dumps(value)
     assert dict(read(text, "a.json").skipped) == counts
-    # A list that mentions APF is parsed, and its items are counted in the same way.
+    # A list that mentions APF is parsed, but its items are counted like those of an unparsed list.
     mention = {"kind": "ConfigMap", "data": {GROUP: "FlowSchema", "kind": "FlowSchema"}}
     both = json.dumps({"apiVersion": "v1", "kind": "List", "items": [value, mention]})
     assert dict(read(both, "a.json").skipped) == {**counts, "ConfigMap objects": 1}

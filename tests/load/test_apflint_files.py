@@ -1,4 +1,4 @@
-"""Files of apflint's own formats: each method reads valid values, and reports invalid ones with their position."""
+"""Files of apflint's own formats: each method of `Fields` reads valid values, and reports invalid values with their positions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of YAML read line by line equal those of the tree, and most manifests are read this way."""
+"""The fast parser of block YAML returns the same values as the tree parser, and supports most manifests."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def value_of(text: str) -> Any:
 
 
 def value_of_tree(text: str) -> Decoded | None:
-    """Return the value of the tree, or None if the text cannot be read or is empty."""
+    """Return the value that the tree parser finds, or None if the text is invalid or empty."""
     try:
         root = load_yaml.parse_tree(text, 0, len(text))
         return None if root is None else decode(root)
@@ -124,12 +124,12 @@ def value_of_tree(text: str) -> Decoded | None:
 
 
 def equals_tree(text: str, value: Any) -> bool:
-    """Compare by representation, because 1, 1.0 and True are equal."""
+    """Return whether the tree parser finds `value`. Compare by representation, because 1, 1.0 and True are equal in Python."""
     return repr(Decoded(value, (), ())) == repr(value_of_tree(text))
 
 
 def has_value(text: str) -> bool:
-    """Return whether a text has a value, and assert that it equals that of the tree."""
+    """Return whether the fast parser returns a value, and assert that the tree parser finds the same value."""
     value = value_of(text)
     assert value is None or equals_tree(text, value), text
     return value is not None
@@ -249,7 +249,7 @@ def test_long_list_equals_the_tree() -> None:
 
 @pytest.mark.parametrize("line", ["- a\n", "a{}: b\n", "- [a,b,c,d]\n", "- - - a\n", "a{}:\n"])
 def test_document_with_too_many_values_needs_the_tree(line: str) -> None:
-    """The tree counts more values than the bound allows, so the text must not have a value without its tree."""
+    """If a document exceeds MAX_VALUES, the fast parser must return None, so that the tree parser reports the bound."""
     text = "".join(line.format(number) for number in range(10_000))
     builder = load_yaml._YamlTreeBuilder(text, 0, len(text))
     builder.build()

@@ -29,7 +29,7 @@ PIECES = st.sampled_from(
 @settings(max_examples=500)
 @given(st.lists(PIECES, max_size=12).map("".join))
 def test_documents_without_comments_need_not_be_parsed(text: str) -> None:
-    """Parsing only documents with comments, and the next document if one is empty, gives the same as parsing all."""
+    """Parsing only documents with comments, or the next document if a document is empty, has the same result as parsing all."""
     source = Source("a.yaml", text)
     everywhere = module._find_layout(source, list(range(len(text))))
     found = list(find_comments(source, "word:"))
@@ -52,7 +52,7 @@ def test_only_documents_with_comments_are_parsed() -> None:
 
 
 def test_comments_between_nodes() -> None:
-    """A sign `#` in a string does not start a comment. The first line of a block scalar may have a comment."""
+    """A `#` in a string does not start a comment. The first line of a block scalar may have a comment."""
     text = "a: 'x # no' # one\nb: | # two\n  # no\n  y\n# three   \nc: [1, # four\n 2]\nd: 3 # after\n"
     root = parse_tree(text, 0, len(text))
     assert root is not None

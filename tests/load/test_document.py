@@ -89,7 +89,7 @@ def document(text: str, name: str = "a.yaml") -> Document:
 
 
 def pointed(text: str, *path: str | int, key: bool = False, name: str = "a.yaml") -> str:
-    """Return the text that a finding at `path` points at."""
+    """Return the text that a finding at `path` underlines."""
     found = document(text, name)
     start, end = found.offsets(path, key=key)
     return found.source.text[start:end]

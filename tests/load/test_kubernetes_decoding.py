@@ -124,7 +124,7 @@ def test_many_small_aliases_are_accepted() -> None:
 
 @pytest.mark.parametrize("link", ["[{body}]", "{{k: {body}}}", "{{<<: {body}}}"])
 def test_aliases_nested_too_deeply(link: str) -> None:
-    """Each line has few levels, but with all aliases resolved, the value would have 20,000 levels."""
+    """No line is nested deeply, but with all aliases resolved, the value would have 20,000 levels."""
     lines = ["a0: &a0 {x: 1}"]
     for i in range(1, 200):
         body = f"*a{i - 1}"
@@ -145,12 +145,12 @@ def test_path_of_infinity() -> None:
     [(1000, 0.99), (400_000, 0.99), (2_200_000, 0.545), (4_000_000, 0.10), (10**9, 0.10)],
 )
 def test_allowed_ratio_of_aliases(values: int, share: float) -> None:
-    """`allowedAliasRatio` (go-yaml, decode.go): it falls from 99 to 10 percent between 400,000 and 4,000,000 values."""
+    """The ratio falls from 99% to 10% between 400,000 and 4,000,000 values (go-yaml, decode.go, `allowedAliasRatio`)."""
     assert _allowed_ratio(values) == pytest.approx(share)
 
 
 def count_garbage(text: str) -> int:
-    """Return the number of objects that only a garbage collection frees after a text is loaded."""
+    """Return the number of objects in reference cycles, which only a garbage collection frees, after a text is loaded."""
     load("a.yaml", text.encode())
     gc.collect()
     gc.disable()
@@ -165,5 +165,5 @@ def count_garbage(text: str) -> int:
 
 @pytest.mark.parametrize("document", ["a: b: FlowSchema\n---\n", "a: *FlowSchema\n---\n"])
 def test_garbage_does_not_grow_with_broken_documents(document: str) -> None:
-    """The process collects garbage rarely, so reference cycles of many documents would take much memory."""
+    """apflint rarely collects garbage, so a reference cycle for each broken document would take much memory."""
     assert count_garbage(document * 100) < count_garbage(document * 10) + 50

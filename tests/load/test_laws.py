@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 HEAD = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\n"
 
-# Tokens of YAML, so that random text does not fail at the first character.
+# Random text consists of YAML tokens, because other random text would fail at the first character.
 TOKENS = (
     "\n·\r\n·\r·\u2028·\x85·\0·\x1b·\ud800·é·😀·\ufeff·---\n·...\n·  ·\t·: ·- ·? ·[·]·{·}·,·'·\"·#·&a ·*a·<<: ·!!int ·! ·|\n"
     "·>-\n·%YAML 1.2\n·%YAML·{{ x }}·${X}·a·a: b·spec:\n·x: 1\n·\\·`·@·kind: FlowSchema"
@@ -58,7 +58,7 @@ def nodes(root: Node) -> list[Node]:
 
 
 def whole_floats_as_integers(value: Any) -> Any:
-    """Return a value after its conversion to JSON, where `5.0` equals `5`; from 1e21 on, Go writes 1e+21."""
+    """Return a value with integers for integral floats, as after conversion to JSON. Go writes floats from 1e21 on as floats."""
     if isinstance(value, dict):
         return {name: whole_floats_as_integers(part) for name, part in value.items()}
     if isinstance(value, list):
@@ -150,7 +150,7 @@ def test_yaml_of_ruamel_round_trips(value: Any) -> None:
     assume(_same_words(value))
     out = io.StringIO()
     writer = YAML(typ="safe", pure=True)
-    writer.version = (1, 1)  # so that PyYAML quotes `yes` and `on`
+    writer.version = (1, 1)  # in YAML 1.1, `yes` and `on` need quotes
     writer.dump(manifest(value), out)
     assert loaded_value(out.getvalue()) == whole_floats_as_integers(value)
 
@@ -161,8 +161,10 @@ def test_json_is_yaml(value: Any) -> None:
 
 
 def _same_words(value: Any) -> bool:
-    """Return whether the dumpers quote every string that go-yaml would decode to another type. They do not quote `y`
-    and `0E0`."""
+    """Return whether go-yaml decodes all strings in the dumped value as strings.
+
+    Dumpers do not quote strings such as `y` and `0E0`, which go-yaml decodes as other types.
+    """
     if isinstance(value, dict):
         return all(_same_words(part) for pair in value.items() for part in pair)
     if isinstance(value, list):
@@ -238,8 +240,8 @@ def test_children_are_inside_and_flow_collections_have_brackets(value: Any) -> N
 )
 @example("a: 1\n...\n%TAG !x! tag:x,1:\n# note\n\n---\nb: 2\n")
 def test_splitting_a_stream_equals_parsing_it_as_a_whole(text: str) -> None:
-    """If libyaml can parse the whole stream, its scalars have the same places."""
-    # A quoted string may start this way.
+    """If libyaml can parse a stream as a whole, its scalars have the same positions as in the documents that apflint splits."""
+    # Any other `%` may be in a quoted string, which only parsing can distinguish from a directive.
     assume("%" not in text.replace("%YAML 1.1\n---", "").replace("%TAG !x! tag", ""))
     try:
         events: list[Any] = list(yaml.parse(text, Loader=yaml.CSafeLoader))
@@ -255,6 +257,8 @@ def test_splitting_a_stream_equals_parsing_it_as_a_whole(text: str) -> None:
 
 
 def _is_accepted_by_libyaml(error: ParseError) -> bool:
-    """Return whether libyaml accepts the text. It rejects aliases without an anchor, collections as keys, and tags that
-    do not fit."""
+    """Return whether libyaml accepts the text that apflint rejects with this error.
+
+    Only apflint rejects aliases without an anchor, collections as keys, and tags that do not fit.
+    """
     return any(words in str(error) for words in ("has no anchor", "a key must not be", "has the tag", "base64"))

@@ -1,4 +1,4 @@
-"""The search for words of APF in a part of a text."""
+"""The text search for the API group and kinds of APF, in a part of a text."""
 
 from __future__ import annotations
 

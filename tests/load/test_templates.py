@@ -1,4 +1,4 @@
-"""Files in other formats that contain manifests: their findings and the lines."""
+"""Findings in files of other formats that contain manifests, such as templates and scripts, and the lines of the findings."""
 
 from __future__ import annotations
 
