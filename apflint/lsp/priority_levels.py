@@ -44,7 +44,7 @@ def _describe_limits(limits: LevelLimits, server_concurrency: int) -> Iterator[s
     if limits.type == "Exempt":
         yield "Exempt. Its requests are never queued or rejected."
     else:
-        overflow = "wait in a queue" if limits.response == "Queue" else "are rejected with HTTP 429 at once"
+        overflow = "wait in a queue" if limits.response == "Queue" else "are rejected immediately with HTTP 429"
         yield f"{limits.type}, {pluralize(limits.shares, 'share')}. Requests without a free seat {overflow}."
         seats = f"{pluralize(limits.nominal, 'seat')} of the {server_concurrency} of one API server"
         if limits.min != limits.nominal or limits.attainable != limits.nominal:

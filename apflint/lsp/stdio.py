@@ -38,11 +38,11 @@ def run() -> int:
     if sys.stdin.isatty():
         sys.stderr.write(f"{_NOTE}\n")
     reader, output = _take_streams()
-    logging.getLogger("pygls").setLevel(logging.ERROR)  # hides warnings
+    logging.getLogger("pygls").setLevel(logging.ERROR)  # pygls warns about each notification without a handler
     sys.setswitchinterval(_SWITCH_INTERVAL_SECONDS)
     server.start_io(cast("BinaryIO", reader), output)
     exit_code = 2 if reader.is_broken else int(not server.was_shut_down)
-    if not server.session.close():  # do not wait for an unneeded check
+    if not server.session.close():  # a check is still running, but nobody needs its result
         sys.stderr.flush()
         os._exit(exit_code)
     return exit_code

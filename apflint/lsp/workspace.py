@@ -44,14 +44,15 @@ if TYPE_CHECKING:
 class DirectoryResult(NamedTuple):
     """Result of a check of one directory, or of one untitled document with the files of a directory as context.
 
-    If the settings of the directory define clusters, each of them has a result for the files that no earlier cluster contains.
+    If the settings of the directory define clusters, there is a result for each cluster, about the files that no earlier
+    cluster contains.
     """
 
     directory: str
     texts: Sequence[Loaded]
     """All texts that findings may refer to."""
     effective: Effective
-    """The configuration that contains the files of the report. With clusters in the settings, that of the first cluster."""
+    """The configuration that contains the files of the report. If several do, the configuration of the first cluster."""
     report: Report
     check_again: Callable[[Loaded], Report]
     """Function that checks a new version of a file together with the other files, and returns the report on this file."""

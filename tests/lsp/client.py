@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from apflint.lsp.protocol_conversion import Encoding
 
 TIMEOUT = 60.0
-"""Seconds to wait for an answer, which takes a fraction of a second on an idle machine."""
+"""Maximum time to wait for an answer, in seconds. On an idle machine, an answer takes a fraction of a second."""
 
 
 class Editor:
-    """An editor as a context manager, which kills the server at the end unless `exit` has ended it."""
+    """An editor as a context manager. At the end, it kills the server process, unless `exit` has ended the session."""
 
     def __init__(
         self, *folders: Path, encodings: list[str] | None = None, cwd: Path | None = None, **capabilities: Any
@@ -107,11 +107,14 @@ class Editor:
         )
 
     def change(self, uri: str, version: int, *changes: dict[str, Any]) -> None:
-        """Change a document: each change refers to the result of the one before, and the whole text is sent."""
+        """Apply changes to a document, each to the result of the previous change, and send the whole text."""
         self.burst(uri, version, list(changes), together=True)
 
     def burst(self, uri: str, first: int, changes: list[dict[str, Any]], *, together: bool = False) -> None:
-        """Send one message for each change at once, with versions from `first`, or one message for all of them."""
+        """Send a message for each change without waiting. If `together` is true, send one message for all.
+
+        The versions of the document start at `first`.
+        """
         texts = []
         for change in changes:
             text = self.texts.get(uri, "")
@@ -128,7 +131,7 @@ class Editor:
         )
 
     def diagnostics_of(self, uri: str, version: int | None = None) -> list[Any]:
-        """Wait for diagnostics of a document, or of one version of it, and return them."""
+        """Wait for diagnostics of a document, or of this version of the document, and return the diagnostics."""
         while (uri, version) not in self.published if version is not None else uri not in self.diagnostics:
             self._next()
         return self.diagnostics[uri]
@@ -156,7 +159,7 @@ class Editor:
         except Empty:
             raise AssertionError(f"no answer; the server logged {self.logs}, and wrote {self.errors!r}") from None
         assert message is not None, f"the server ended; it logged {self.logs}, and wrote {self.errors!r}"
-        if "method" in message and "id" in message:  # a request of the server, which the client accepts
+        if "method" in message and "id" in message:  # a request from the server, to which the client responds
             self._send({"id": message["id"], "result": None})
         if message.get("method") == "textDocument/publishDiagnostics":
             params = message["params"]

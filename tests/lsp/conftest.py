@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Return a directory with a FlowSchema with one mistake, its priority level, and settings that ignore other findings."""
+    """Return a directory with a FlowSchema that has one mistake, its priority level, and settings that ignore all other findings."""
     (tmp_path / "apflint.toml").write_text("complete = true\nignore = ['APF512', 'APF603']\n")
     (tmp_path / "flow.yaml").write_text(FLOW)
     (tmp_path / "level.yaml").write_text(LEVEL)

@@ -1,4 +1,4 @@
-"""The session without a process: checks that fail, take long, or finish after another change."""
+"""Sessions without a server process: checks that fail, take long, or finish after a further change."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_changes_during_a_check_are_published_after_the_next_one() -> None:
         assert own.documents[UNTITLED].text == UNKNOWN_FIELD.replace("x: 1", "y: 1")
         assert own.current_result(UNTITLED) is not None
         own.change_document(UNTITLED, 3, UNKNOWN_FIELD)
-        assert own.current_result(UNTITLED) is None  # the result is that of the former text
+        assert own.current_result(UNTITLED) is None  # the last check was of the previous text
         await own.wait_for_checks()
 
     assert [version for _, version, _ in run_session(act).published] == [2, 3]

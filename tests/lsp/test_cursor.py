@@ -1,4 +1,4 @@
-"""Requests at any place of incomplete documents."""
+"""The field, priority level or suppression at each offset of incomplete documents."""
 
 from __future__ import annotations
 

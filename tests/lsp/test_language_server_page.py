@@ -1,4 +1,4 @@
-"""The figures of docs/reference/language-server.md."""
+"""The figures in docs/reference/language-server.md agree with the code."""
 
 from __future__ import annotations
 

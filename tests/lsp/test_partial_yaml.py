@@ -1,4 +1,4 @@
-"""Structure of documents that are being typed, compared with the YAML parser for those that are valid."""
+"""Structure of incomplete documents. For valid documents, it equals the structure that the YAML parser finds."""
 
 from __future__ import annotations
 

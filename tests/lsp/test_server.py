@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def test_a_session(folder: Path) -> None:
     flow, level = address(str(folder / "flow.yaml")), address(str(folder / "level.yaml"))
     with Editor(folder) as editor:
-        # Files that are not open have diagnostics, too.
+        # The server also publishes diagnostics of files that are not open.
         [found] = editor.wait_for(flow, ["APF203"])
         assert found["range"] == span(9, 10, 16)
         assert found["message"].startswith('unknown distinguisherMethod type "byUser"')
@@ -95,7 +95,7 @@ def test_a_change_updates_diagnostics_of_other_files(folder: Path) -> None:
         editor.change(level, 3, edit("batch", 3, 8, 14))
         editor.wait_for(flow, [])
         assert editor.diagnostics_of(level, 3) == []
-        # Once a document is closed, the server reads its file, which was removed.
+        # After the document is closed, the server reads its file instead, which no longer exists.
         (folder / "level.yaml").unlink()
         editor.notify("textDocument/didClose", textDocument={"uri": level})
         editor.wait_for(flow, ["APF401"])
@@ -140,7 +140,7 @@ def test_a_burst_of_changes_is_one_check(folder: Path) -> None:
         [found] = editor.diagnostics_of(flow, 101)
         assert found["range"] == span(9, 10, 116)
         versions = [version for uri, version in editor.published if uri == flow and version is not None]
-        assert len(versions) <= 5, versions  # on a busy machine, the burst may have gaps
+        assert len(versions) <= 5, versions  # on a busy machine, some checks may start during the burst
         assert editor.exit() == 0
 
 
@@ -203,7 +203,7 @@ def test_untitled_documents_and_files_outside_of_the_directories(
         assert "APF203" in codes(editor.diagnostics_of(uri, 1))
         text = FLOW.replace("byUser", "ByUser").replace("ann", "bob").replace("name: batch\nspec", "name: other\nspec")
         editor.open("untitled:Untitled-1", text)
-        # Levels in the open directory are known.
+        # The untitled document can reference levels in the open directory.
         assert editor.diagnostics_of("untitled:Untitled-1", 1) == []
         editor.change("untitled:Untitled-1", 2, edit("nobody", 6, 10, 15))
         assert codes(editor.diagnostics_of("untitled:Untitled-1", 2)) == ["APF401"]
@@ -225,7 +225,7 @@ def test_capabilities_of_the_editor_are_used(folder: Path) -> None:
         editor.notify("workspace/didChangeWatchedFiles", changes=[{"uri": flow, "type": 2}])
         editor.wait_for(flow, [])
         editor.open(flow, FLOW)
-        # As on saving: the editor requests only this kind of action. The edits apply to the current text.
+        # On saving, the editor requests only this kind of action. The edits apply to the current text.
         [action] = editor.request(
             "textDocument/codeAction",
             textDocument={"uri": flow},
@@ -300,7 +300,7 @@ def test_a_document_of_5_megabytes_does_not_block_requests(folder: Path) -> None
             assert [item["label"] for item in proposals] == ["ByUser", "ByNamespace"]
         editor.notify("textDocument/didClose", textDocument={"uri": big})
         editor.change(flow, 2, edit("ByUser", 9, 10, 16))
-        assert editor.exit() == 0  # the answer does not wait for a running check
+        assert editor.exit() == 0  # the server ends without waiting for a running check
 
 
 def test_check_does_not_import_pygls(folder: Path) -> None:
@@ -355,7 +355,7 @@ def test_uris_spelled_differently_by_the_editor(folder: Path) -> None:
         editor.published.clear()
         editor.open(theirs, FLOW)
         assert codes(editor.diagnostics_of(theirs, 1)) == ["APF203"]
-        # To the editor both are one file, so the old diagnostics are cleared before the new ones are published.
+        # Both URIs name one file in the editor, so the diagnostics under the old URI must be cleared first.
         assert [(uri, version) for uri, version in editor.published if uri in (ours, theirs)] == [
             (ours, None),
             (theirs, 1),
@@ -374,7 +374,7 @@ def test_related_information_in_other_files(folder: Path) -> None:
     text = FLOW.replace("byUser", "ByUser")
     (folder / "flow.yaml").write_text(text)
     with Editor(folder) as editor:
-        editor.open(other, text)  # before its file exists
+        editor.open(other, text)  # the file does not exist yet
         [double] = editor.diagnostics_of(other, 1)
         assert double["code"] == "APF402"
         [place] = double["relatedInformation"]

@@ -1,4 +1,4 @@
-"""The server process: invalid messages, unknown methods, editors that disconnect, terminals."""
+"""The server process: invalid messages, unknown methods, editors that disconnect, and standard input that is a terminal."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_unknown_methods(folder: Path) -> None:
         editor.notify("$/no", a=1)
         for method in ("$/no", "no/such"):
             editor._send({"method": method})
-        editor.notify("$/cancelRequest", id=editor.number)  # too late: the request was already answered
+        editor.notify("$/cancelRequest", id=editor.number)  # the request has already been answered
         editor.open(flow, FLOW)
         assert codes(editor.diagnostics_of(flow, 1)) == ["APF203"]
         assert [log for log in editor.logs if "Method Not Found" not in log] == []

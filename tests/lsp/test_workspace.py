@@ -35,7 +35,7 @@ def check_folders(*folders: Path, documents: Mapping[str, str] | None = None) ->
 
 
 def findings_of(folder: Path, found: Mapping[str, list[Diagnostic]]) -> list[tuple[Any, ...]]:
-    """Return diagnostics in the form of the findings that the command line prints."""
+    """Return diagnostics in the form of the findings that `apflint check` prints, for comparison."""
     return sorted(
         (
             os.path.relpath(path_from_uri(address) or address, folder),
@@ -70,7 +70,7 @@ def test_findings_equal_those_of_the_command_line(
     expected = checked(folder, capsys, monkeypatch)
     assert len(expected) > 5
     assert findings_of(folder, check_folders(folder).diagnostics) == expected
-    # The same check with every file open.
+    # The result is the same if all files are open in the editor.
     texts = {uri_from_path(str(file)): file.read_text("utf-8") for file in folder.rglob("*.yaml")}
     assert findings_of(folder, check_folders(folder, documents=texts).diagnostics) == expected
 
@@ -91,7 +91,7 @@ def test_settings_apply_as_on_the_command_line(
     for folder in (tmp_path, tmp_path / "sub"):
         expected = checked(folder, capsys, monkeypatch)
         assert {"APF702", "APF101"} <= {finding[5] for finding in expected}
-        # Open files can be excluded, too.
+        # The setting `exclude` also applies to open files.
         documents = {uri_from_path(str(tmp_path / "sub/skipped.yaml")): text}
         assert findings_of(folder, check_folders(folder, documents=documents).diagnostics) == expected
 
@@ -169,7 +169,7 @@ def test_safe_fixes_of_a_document(tmp_path: Path) -> None:
 
     assert fixed(text) == text.replace("'5'", "5")
     assert fixed(text.replace("'5'", "5")) is None
-    assert fixed(f"{text}# \ud800\n") is None  # a file cannot contain it
+    assert fixed(f"{text}# \ud800\n") is None  # a file cannot contain a lone surrogate
 
 
 def test_closed_directories_are_forgotten(tmp_path: Path) -> None:
@@ -220,7 +220,7 @@ paths = ["base", "clusters/staging"]
 
 @pytest.fixture
 def clusters(tmp_path: Path) -> Path:
-    """A repository with two clusters that share a flawed priority level, and a file of no cluster."""
+    """A repository with two clusters that share an invalid priority level, and a file that belongs to no cluster."""
     (tmp_path / ".git").mkdir()
     (tmp_path / "apflint.toml").write_text(CLUSTERS)
     (tmp_path / "base").mkdir()

@@ -9,7 +9,7 @@ from apflint.workspace import build_workspace
 
 
 def cluster(manifests: str = "", release: str = NEWEST.name) -> Effective:
-    """Return the configuration of a cluster after manifests were applied."""
+    """Return the effective configuration of a cluster to which `manifests` are applied."""
     return Effective(build_workspace([load("a.yaml", manifests.encode())], parse_release(release)))
 
 

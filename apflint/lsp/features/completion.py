@@ -124,7 +124,7 @@ class _ProposalWriter:
         elif field is not None and field.type == "array":
             yield from self._propose_items(path) if self.on_own_line else ()
         elif not self.point.is_line_empty and isinstance(path[-1], int):
-            yield from self._propose_values(path, field)  # `- get` may become a key
+            yield from self._propose_values(path, field)  # a list item such as `- get` may still become a key
 
     def _find_field(self, path: Path) -> Field | None:
         return find_field(self.owner.kind or KINDS[0], self.owner.version, self.effective.release, path)

@@ -1,4 +1,4 @@
-"""Code actions, applied and checked again."""
+"""Code actions: the edited text is checked again."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_no_fix_that_would_change_another_place() -> None:
     _, findings = find(text.replace("type: byUser", "type: *flows"))
     assert "APF203" in {finding.rule for finding in findings if finding.fix is not None}
     assert "APF203" not in {finding.rule for action in quick_fixes(findings) for finding in action.findings}
-    _, findings = find(text)  # the anchor exists, but no alias uses it
+    _, findings = find(text)  # no alias uses the anchor, so a fix is possible
     assert "APF203" in {finding.rule for action in quick_fixes(findings) for finding in action.findings}
 
 

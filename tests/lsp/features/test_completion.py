@@ -1,4 +1,4 @@
-"""Proposals at a cursor, `|`, in documents that are being typed."""
+"""Completion proposals in incomplete documents. `|` marks the cursor."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def at(marked: str, effective: Effective = NEW_CLUSTER, *, is_json: bool = False
 
 
 def result(marked: str, label: str, *, is_json: bool = False) -> str:
-    """Return the text after a proposal was accepted."""
+    """Return the text after the user accepts the proposal `label`. `marked` is the text with `|` at the cursor."""
     text = marked.replace("|", "", 1)
     item = next(item for item in at(marked, is_json=is_json) if item.label == label)
     return text[: item.start] + item.new + text[item.end :]
@@ -256,11 +256,11 @@ spec:
         queueLengthLimit: 20
 """
 FREE = {"nightly", "ci", "runner", "700", "5", "50", "10", "16", "4", "20"}
-"""Values that cannot be proposed."""
+"""Values that the user chooses freely, so that no proposal can contain them."""
 
 
 def _words() -> list[tuple[int, int, str]]:
-    """Return the keys and values of the manifests: start and end without quotes, and the label of the proposal."""
+    """Return (start, end, expected label) of each key and value in the manifests, without quotes."""
     found = []
     for document in (0, TYPED.index("---")):
         for entry in read_entries(TYPED, document):
@@ -274,7 +274,7 @@ def _words() -> list[tuple[int, int, str]]:
 
 @pytest.mark.parametrize(("start", "end", "word"), [*_words()], ids=str)
 def test_the_next_word_is_proposed(start: int, end: int, word: str) -> None:
-    """Complete at the end of a document, and within a document."""
+    """The word is proposed at the end of the text, and if more text follows."""
     for length in {0, 1, len(word) // 2, len(word)}:
         cursor = min(start + length, end)
         line = TYPED.index("\n", cursor)
@@ -296,7 +296,7 @@ def test_the_next_word_is_proposed_in_json(number: int, indent: int | None) -> N
             words.append((entry.value, entry.text or '""'))
         for (start, end), word in words:
             for cursor in {start + 1, end - 1}:
-                # After an unclosed quote, quoted and unquoted text are swapped in the rest of the line.
+                # An unclosed quote turns the rest of the line from unquoted into quoted text, and vice versa.
                 unclosed = [text[:cursor] + text[end:]] if indent and (start, end) == entry.value else []
                 for typed in (text[:cursor], text[:cursor] + text[end - 1 :], *unclosed):
                     labels = [item.label for item in complete(typed, cursor, NEW_CLUSTER, json=True)]
@@ -304,7 +304,7 @@ def test_the_next_word_is_proposed_in_json(number: int, indent: int | None) -> N
 
 
 def test_no_request_fails_at_any_offset() -> None:
-    """Proposals replace text around the cursor, on its line."""
+    """At every offset, proposals replace only text around the cursor, on the line of the cursor."""
     for cursor in range(len(TYPED) + 1):
         for text in (TYPED[:cursor], TYPED[:cursor] + TYPED[cursor + 7 :]):
             for item in complete(text, cursor, NEW_CLUSTER):

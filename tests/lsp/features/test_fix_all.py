@@ -1,4 +1,4 @@
-"""Code actions in a session with the server process."""
+"""Code actions in a session with the server process, especially the action that applies all safe fixes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_fix_all_is_resolved_after_it_is_chosen(folder: Path) -> None:
         editor.open(flow, FLOW)
         action = offered(editor, flow, span(0, 0, 0), only=["source.fixAll"])[ALL]
         assert "edit" not in action
-        # Resolving the action fixes the current text.
+        # The action is resolved after another edit, so it fixes the new text.
         editor.change(flow, 2, edit("# more\n", 0, 0, 0))
         [change] = editor.request("codeAction/resolve", **action)["edit"]["documentChanges"]
         assert change["textDocument"] == {"uri": flow, "version": 2}
@@ -96,6 +96,6 @@ def test_fix_all_is_not_offered_in_a_huge_document(folder: Path) -> None:
     flow = address(str(folder / "flow.yaml"))
     with Editor(folder) as editor:
         editor.open(flow, FLOW + "#" * MAX_COMPLETION_CHARACTERS)
-        # The search for a comment is also limited to short texts.
+        # The action for a suppression comment is not offered either, because it must search the text.
         assert list(offered(editor, flow, span(9, 12, 12))) == ['Change "byUser" to "ByUser"']
         assert editor.exit() == 0

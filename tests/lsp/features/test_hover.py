@@ -1,4 +1,4 @@
-"""Hover at a cursor, `|`."""
+"""Hover texts. `|` marks the cursor."""
 
 from __future__ import annotations
 
