@@ -58,7 +58,7 @@ def replace_items(path: Path, items: Sequence[str], new: Mapping[int, str], *, s
 
 
 def replace_item(path: Path, old: str, new: str, others: Collection[str], *, safe: bool) -> Fix:
-    """Return a fix that replaces the item at `path`, or removes it if `others` contains `new`. A set of `others` is fast."""
+    """Return a fix that replaces the item at `path`, or removes it if `others` contains `new`. Large `others` should be a set."""
     title, operation = _replace_item(path, old, new, others)
     return Fix(title, safe, (operation,))
 

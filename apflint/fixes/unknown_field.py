@@ -77,7 +77,7 @@ def find_owner_of_fields(document: Document, violation: Violation, release: Rele
 
 
 def find_owners(name: str, document: Document, release: Release) -> set[str]:
-    """Return the mappings of a spec that can contain a field `name`. If `exempt` and `limited` both can, the type decides."""
+    """Return the mappings of a spec that can contain a field `name`. The type of the level selects `exempt` or `limited`."""
     places = find_field_paths(name, document.kind, document.version, release)
     owners = {place.rpartition(".")[0] for place in places if place.startswith("spec.")}
     if owners >= {"spec.exempt", "spec.limited"}:
@@ -111,8 +111,8 @@ def _guess_field(document: Document, path: Path, known: tuple[str, ...]) -> str 
 def _find_intended_field(document: Document, violation: Violation, release: Release) -> str | None:
     """Return the new name of an unknown field, or None if it should not be renamed.
 
-    If another place of the object has a field with exactly this name, the field is probably at the wrong place, and should not be
-    renamed. But if the intended name differs only in the plural `s`, rename it anyway.
+    If the unknown name is valid at another place of the object, the field is probably misplaced and not misspelled, so return
+    None. But if the intended name differs only in the plural `s`, return the intended name anyway.
     """
     name = str(violation.path[-1])
     intended = _guess_field(document, violation.path, violation.known)
@@ -151,7 +151,7 @@ def _find_nested_owner(document: Document, violation: Violation, name: str, rele
     """
     steps = [step for step in violation.path[:-1] if isinstance(step, str)]
     if steps == ["spec"] and name == "name":
-        return None  # `name` is also a key of references and metadata
+        return None  # uncertain: `name` is also a key of references and metadata
     paths = find_field_paths(name, document.kind, document.version, release)
     places = [path.replace("[]", "").split(".") for path in paths]
     owners = {place[-2] for place in places if place[:-2] == steps and place[-2] in violation.known} - {"status"}

@@ -1,6 +1,7 @@
 """The content of a drawing in any format: FlowSchemas in matching order, their priority levels, and problems.
 
-All strings are sanitized. The modules that render a picture escape the strings for their syntax.
+All strings are sanitized: unprintable characters are replaced by escapes. The modules that render a picture also escape the
+strings for their syntax.
 """
 
 from __future__ import annotations

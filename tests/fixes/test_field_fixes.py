@@ -1,4 +1,4 @@
-"""Fixes that several rules suggest."""
+"""Fixes of `apflint.fixes.field_fixes`, which several rules suggest."""
 
 from __future__ import annotations
 

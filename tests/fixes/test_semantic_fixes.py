@@ -1,4 +1,4 @@
-"""Fixes of values in FlowSchemas and priority levels. Each case is a text before and after, and nothing else changes."""
+"""Fixes of values in FlowSchemas and priority levels. The rest of the text must not change."""
 
 from __future__ import annotations
 
@@ -70,11 +70,11 @@ spec:
 QUEUING = LEVEL[LEVEL.index("      queuing:") :]
 LIMITED = LEVEL[LEVEL.index("  limited:") :]
 RULES = tuple(rule for rule in engine.Options().rules if rule not in ("APF403", "APF603"))
-"""All rules except those that report any priority level that is checked alone."""
+"""All rules except those that report every priority level that is checked without FlowSchemas."""
 
 
 class Case(NamedTuple):
-    """A manifest without mistakes in which `old` is replaced by `bad`. The fix makes it `good`."""
+    """A manifest without mistakes in which `bad` replaces `old`. The fix replaces `bad` by `good`."""
 
     rule: str
     base: str
@@ -105,7 +105,7 @@ SCHEDULER = SCHEMA.replace("namespace: ci", "namespace: kube-system # the").repl
 )
 WIDE = SCHEMA.replace("          namespaces", "          clusterScope: true\n          namespaces")
 SCOPED = SCHEMA.replace("get, update", "get, list").replace("workload-low", "global-default")
-"""A priority level that differs from that of the built-in FlowSchema for service accounts, workload-low."""
+"""A FlowSchema whose priority level is not that of the built-in FlowSchema for service accounts (workload-low)."""
 
 CASES = [
     schema("APF203", "type: ByUser", "type: byuser", "type: ByUser"),
@@ -127,7 +127,7 @@ CASES = [
         "  namespace: ci\n            name: 'deployer'",
         safe=False,
     ),
-    # A wildcard in each list, at any position.
+    # A wildcard next to other items.
     Case("APF210", WIDE, VERBS_LINE, "verbs: [get, '*', update]", "verbs: ['*']"),
     Case("APF210", WIDE, VERBS_LINE, 'verbs: ["*", "*"]', 'verbs: ["*"]'),
     Case("APF210", WIDE, VERBS_LINE, 'verbs: [\n  get, # a\n  "*" ]', 'verbs: [\n  # a\n  "*" ]'),
@@ -141,7 +141,7 @@ CASES = [
         'namespaces:\n            # all of them\n            - "*"  # yes',
     ),
     schema("APF210", "[/version, '/metrics']", "[/version, '*']", "['*']"),
-    # Verbs: upper case, misspelled, an HTTP method.
+    # Verbs in upper case, misspelled verbs, and HTTP methods.
     schema("APF211", VERBS_LINE, "verbs: [GET, Update]", "verbs: [get, update]"),
     schema("APF211", VERBS_LINE, "verbs: [get, GET, 'updates']", "verbs: [get, 'update']"),
     schema("APF211", "verbs: [get]", 'verbs: ["Get"]', 'verbs: ["get"]'),
@@ -234,7 +234,7 @@ CASES = [
     schema("APF504", "[pods, deployments]", "[Pod, 'Deployment/Scale']", "[pods, 'deployments/scale']", safe=False),
     schema("APF504", "[pods, deployments]", "[deploy, po, pods]", "[deployments, pods]", safe=False),
     schema("APF504", "verbs: [get]", "verbs: [get, list, watch]", "verbs: [get]", safe=False),
-    # Scope.
+    # The scope of a rule: namespaces, or the whole cluster.
     Case(
         "APF505",
         SCOPED,
@@ -281,11 +281,11 @@ CASES = [
 
 
 BESIDE = {"APF302": {"APF301"}, "APF504": {"APF106"}}
-"""Rules that also report the mistake."""
+"""Other rules that report the mistake of a case, by the rule of the case."""
 
 
 def judge(inputs: Mapping[str, bytes]) -> Report:
-    return engine.check(list(inputs.items()), engine.Options(rules=RULES, covered=True))  # as `apflint fix` does
+    return engine.check(list(inputs.items()), engine.Options(rules=RULES, covered=True))  # the options of `apflint fix`
 
 
 def fixed(text: str, *, unsafe: bool = False, name: str = "a.yaml") -> tuple[FixResult, str]:
@@ -325,7 +325,7 @@ def test_unsafe_fixes_are_applied_on_request(case: Case) -> None:
     assert (after, done.fixed, done.refused) == (before, (), ())
 
 
-# Styles of YAML. The case table has block and flow style, comments and quotes.
+# Styles of YAML that do not occur in CASES.
 
 
 def test_line_ends_stay() -> None:
@@ -366,7 +366,7 @@ def test_several_findings_in_one_object() -> None:
 
 
 def test_insertion_beside_a_removal() -> None:
-    """Both edits start at the line of the namespace, because the annotation is inserted there."""
+    """The annotation is inserted at the line from which the namespace is removed, so two edits start there."""
     calls = 0
 
     def counting(inputs: Mapping[str, bytes]) -> Report:
@@ -385,7 +385,7 @@ def test_insertion_beside_a_removal() -> None:
 
 
 def test_shared_value_stays() -> None:
-    """The type is an alias, so an edit would change the annotation with the anchor, too."""
+    """The type is an alias of an annotation, so an edit of the type would also change the annotation."""
     before = SCHEMA.replace("metadata:\n", "metadata:\n  annotations: {by: &by byuser}\n").replace("ByUser", "*by")
     done, after = fixed(before)
     assert after == before
@@ -442,7 +442,7 @@ def test_type_that_contradicts_its_fields_stays() -> None:
 
 
 def test_fix_that_causes_another_finding_is_refused() -> None:
-    """With the fix, a built-in FlowSchema captures the requests first."""
+    """After the fix, a built-in FlowSchema would capture all requests of the FlowSchema."""
     before = SCHEDULER.replace("1500", "850")
     done, after = fixed(before, unsafe=True)
     assert after == before
@@ -510,7 +510,7 @@ def test_ambiguous_values_have_no_fix(rule: str, base: str, old: str, bad: str) 
 
 
 def test_level_is_not_renamed_to_a_similar_one() -> None:
-    """`prod-1` is not a misspelled `prod-2`, and two similar names are ambiguous."""
+    """`prod-1` is not a misspelling of `prod-2`, and a name that resembles two levels is ambiguous."""
     for wanted, there in (
         ("prod-1", ["prod-2"]),
         ("cluster1", ["cluster2"]),
@@ -559,7 +559,7 @@ def test_pages_state_whether_a_rule_has_fixes(rule_id: str) -> None:
 
 
 def _written(values: list[Any]) -> st.SearchStrategy[str]:
-    """Generate objects in several styles."""
+    """Generate a text with these objects, in several styles of YAML and JSON."""
     styles: list[Any] = [
         json.dumps,
         lambda value: yaml.safe_dump(value, sort_keys=False),
@@ -619,7 +619,7 @@ def manifests(draw: st.DrawFn) -> str:
 @given(manifests())
 @settings(max_examples=100, derandomize=True, deadline=None)
 def test_safe_fixes_keep_the_spec_of_accepted_objects(text: str) -> None:
-    """An accepted object keeps its spec, and fixing a rejected one again changes nothing."""
+    """A safe fix does not change the spec of an object that the server accepts. Applying the fixes twice changes nothing more."""
 
     def check(inputs: Mapping[str, bytes]) -> Report:
         return engine.check(list(inputs.items()), engine.Options(kubernetes=parse_release("1.31")))
@@ -636,7 +636,7 @@ def test_safe_fixes_keep_the_spec_of_accepted_objects(text: str) -> None:
 
 
 def _specs(data: bytes, rejected: set[str]) -> list[Any]:
-    """Return the specs, with defaults, of the objects that were not rejected."""
+    """Return the specs, with defaults, of the objects whose kind is not in `rejected`."""
     specs: list[Any] = []
     for document in load("a.yaml", data).documents:
         if document.kind not in rejected:

@@ -1,4 +1,4 @@
-"""Fixes of fields and types. Each case is a text before and after, and nothing else changes."""
+"""Fixes of fields and types. The rest of the text must not change."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ SAFE = [
     Case("APF703", LEVEL, "nominalConcurrencyShares", "'assuredConcurrencyShares'", "'nominalConcurrencyShares'"),
     Case("APF703", V1BETA2, "assuredConcurrencyShares", "nominalConcurrencyShares", kubernetes="1.25"),
     Case("APF703", V1BETA2, "assuredConcurrencyShares", "nominalConcurrencyShares", kubernetes="1.24"),
-    # Misspelled fields, alone and inside each other.
+    # Misspelled fields, and misspelled fields inside misspelled fields.
     Case("APF101", SCHEMA, "nonResourceRules", "nonResourceRule"),
     Case("APF101", SCHEMA, "matchingPrecedence", "priority"),
     Case("APF101", SCHEMA, "matchingPrecedence", "MatchingPrecedence"),
@@ -246,7 +246,7 @@ SAFE = [
 ]
 
 WRITTEN = ("yes}", "0x1F }", "1.10}", "[no, on]", "no", "name: &it 0x1F\n", "name: no\n")
-"""Strings that YAML parses as another type: JSON has lost how they are written."""
+"""Strings that YAML parses as another type. They are not tested in JSON, which does not keep their spelling."""
 UNSAFE = [
     Case("APF005", SCHEMA, "kind: FlowSchema", "kind: FlowSchemas # x", "kind: FlowSchema # x"),
     Case("APF005", LEVEL, "kind: PriorityLevelConfiguration", "kind: 'PriorityLevel'", "kind: 'PriorityLevelConfiguration'"),
@@ -260,7 +260,7 @@ UNSAFE = [
 NONE = [
     Case("APF101", LEVEL, "handSize: 6", "queueSize: 6"),  # ambiguous: queues or queueLengthLimit
     Case("APF101", LEVEL, "lendablePercent: 50", "borrowablePercent: 50"),
-    Case("APF101", SCHEMA, "1500", "1500\n  MatchingPrecedence: 1600"),  # both fields exist
+    Case("APF101", SCHEMA, "1500", "1500\n  MatchingPrecedence: 1600"),  # the right field also exists
     Case("APF703", LEVEL, "Shares: 90", "Shares: 90\n    assuredConcurrencyShares: 80"),
     Case("APF101", SCHEMA, "  matchingPrecedence: 1500", "  priority: 1500\n  precedence: 1600"),
     Case("APF101", SCHEMA, RBAC_ACCOUNT, "          name: deployer\n"),  # the namespace is unknown
@@ -340,15 +340,15 @@ ANCHORED = SCHEMA.replace("[get, update]", "&verbs [get, update]").replace('["ge
 @pytest.mark.parametrize(
     ("before", "rule", "reason"),
     [
-        # An alias of the value elsewhere would change, too.
+        # The fix would also change an alias of the value.
         (
             SCHEMA.replace("1500", '&n "1500"').replace("    name: workload-low", "    name: *n"),
             "APF102",
             "something else would change",
         ),
-        # With the tag, the value is a boolean with or without quotes.
+        # The tag makes the value a boolean, so quotes would not help.
         (SCHEMA.replace('"ci"}', "!!bool yes}"), "APF102", "cannot be edited"),
-        # The server does not accept the value.
+        # The server does not accept the value, even with the right type.
         (SCHEMA.replace("1500", '"99999"'), "APF102", "it would cause APF201"),
     ],
 )  # fmt: skip
@@ -390,7 +390,7 @@ def test_anchored_value_is_fixed_if_all_uses_have_the_finding() -> None:
 
 
 def test_findings_about_a_decodable_object_are_allowed() -> None:
-    """A misspelled field masks APF213."""
+    """The value of a wrong type masks APF213, so the fix of the type is not refused because of this finding."""
     other = SCHEMA.replace('["ci"]', '["C_I"]')
     result = fixed(other.replace("1500", '"1500"'))
     assert text_of(result) == other
@@ -404,7 +404,7 @@ def test_several_documents_in_one_file() -> None:
 
 
 def test_refused_fix_is_tried_again_after_others() -> None:
-    """A server without strict decoding reports a misspelled name as missing."""
+    """Without strict decoding, a misspelled `name` is also reported as missing, so one fix fails until the other is applied."""
     after = SCHEMA.replace("io/v1", "io/v1beta1")
     before = after.replace("ServiceAccount\n", "Serviceaccount\n").replace("name: deployer\n", "NAME: deployer\n")
     assert text_of(fixed(before, kubernetes="1.21")) == after

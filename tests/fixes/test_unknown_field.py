@@ -80,7 +80,7 @@ def test_fix_of_queue(queue: Any, fixed: bool) -> None:
 
 @pytest.mark.parametrize(("number", "has_fix"), [(100, True), (1_000, False)])
 def test_fields_with_a_rival_are_not_renamed(number: int, has_fix: bool) -> None:
-    """`lendablePercent0` and `lendablePercent1` cannot both be renamed. Thousands of fields are not compared at all."""
+    """`lendablePercent0` and `lendablePercent1` cannot both become `lendablePercent`. Thousands of fields are not compared."""
     rivals = dict.fromkeys([f"lendablePercent{index}" for index in range(number)], 1)
     manifest = {
         "apiVersion": "flowcontrol.apiserver.k8s.io/v1",

@@ -1,4 +1,4 @@
-"""APF102: help that shows how to write a value."""
+"""APF102: the help that shows how to write a value of the right type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Builders of pictures for tests of their formats."""
+"""Builders of pictures for tests of the output formats of `apflint graph`."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ MIXED = draw(
     priority_level("stuck", hand=60),
     unreachable={"late": ("own", "global-default"), "catch-all": ("global-default",)},
 )
-"""Own and changed, unreachable, dangling, unusable and unused objects."""
+"""Objects in every state: user-defined, changed, unreachable, dangling, unusable and unused."""
 
 
 def many(count: int) -> list[dict[str, Any]]:
-    """Return `number` FlowSchemas for six priority levels."""
+    """Return `count` FlowSchemas that reference six priority levels."""
     levels = [priority_level(f"level-{at}") for at in range(6)]
     return [*levels, *(flow_schema(f"schema-{at:03}", f"level-{at % 6}", 1000 + at) for at in range(count))]

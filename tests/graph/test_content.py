@@ -1,4 +1,4 @@
-"""The picture: states, origins, order, and problems."""
+"""The content of a picture: states and origins of objects, their order, and problems."""
 
 from __future__ import annotations
 

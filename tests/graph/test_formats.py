@@ -38,7 +38,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def _tags(text: str) -> list[str]:
-    """Return the tags of an HTML page with the names of their attributes, sorted."""
+    """Return the tags of an HTML page with the names of their attributes, sorted. Text from manifests must not add any."""
     found: list[str] = []
 
     class Reader(HTMLParser):
@@ -140,7 +140,7 @@ def test_page_loads_and_runs_nothing() -> None:
     text = html_page.render(MIXED)
     assert "default-src 'none'" in text
     assert not {tag.split()[0] for tag in _tags(text)} & {"script", "img", "link", "iframe", "object"}
-    # Two FlowSchemas dangle, one is unreachable, two levels are missing, and two have no FlowSchemas.
+    # Two FlowSchemas are dangling, one is unreachable, two levels are missing, and two levels have no FlowSchemas.
     named = {"lost", "unlucky", "late", "nowhere", "stuck", "idle", "workload-low"}
     assert set(re.findall(r"<li>.*?<code>(.*?)</code>", text)) == named
 
@@ -223,7 +223,7 @@ def test_names_never_become_markup(name: str) -> None:
 
 
 def _elements(drawing: str) -> list[str]:
-    """Return every element with its attributes, sorted: the order of levels depends on names."""
+    """Return every element with its attributes, sorted, because the order of levels depends on their names."""
     return sorted(" ".join([element.tag, *sorted(element.keys())]) for element in ET.fromstring(drawing).iter())
 
 
