@@ -1,10 +1,9 @@
 """The built-in objects of each release: the FlowSchemas and priority levels that a kube-apiserver creates on its own.
 
-Mandatory objects always take effect. The server behaves as if missing mandatory objects existed. Missing suggested objects are
-created (Kubernetes documentation, "API Priority and Fairness", default configuration objects).
+Mandatory objects always take effect: the server uses a built-in substitute for a missing one. It creates missing suggested
+objects (Kubernetes documentation, "API Priority and Fairness", default configuration objects).
 
-Each data file in this directory describes consecutive releases with equal objects. Its name is the first of these
-releases.
+Each data file in this directory describes consecutive releases with equal objects, and is named after the first release.
 Specs are written as in API version `v1`, except that the shares of limited levels are called `shares`. Files of early releases
 lack the fields that were added later (borrowing, `exempt`). Each file states its source.
 """
@@ -50,7 +49,7 @@ AUTOUPDATE = "apf.kubernetes.io/autoupdate-spec"
 GENERAL_PURPOSE = ("service-accounts", "global-default")
 """Suggested FlowSchemas for requests that no other FlowSchema matches. All remaining suggested FlowSchemas protect system traffic."""
 _FIRST_MINORS = (18, 19, 20, 22, 24, 26, 28, 34)
-"""Minor releases that changed the built-in objects (18 for 1.18). A data file exists for each of them."""
+"""Minor releases that changed the built-in objects (18 for 1.18). Each of these releases has a data file."""
 _SOURCE_PREFIX = "<built-in "
 
 
@@ -109,7 +108,7 @@ def _list_lifetimes(kind: Kind) -> dict[str, tuple[Release, Release]]:
 
 
 def is_retired(release: Release, kind: Kind, name: str) -> bool:
-    """Return whether an earlier release, but not `release`, has a built-in object of this kind and name."""
+    """Return whether `release` no longer has a built-in object of this kind and name that an earlier release has."""
     lifetime = find_lifetime(kind, name) if name and name not in list_names(release, kind) else None
     return lifetime is not None and release.minor > lifetime[1].minor
 
@@ -149,8 +148,8 @@ def build_manifests(release: Release, version: str) -> list[BuiltInManifest]:
 def load_objects(release: Release) -> TypedObjects:
     """Return the built-in objects of a release as typed objects.
 
-    Their positions refer to a generated source with a name such as `<built-in 1.36>`. It is a JSON list in the newest API
-    version of the release, with one object per line.
+    Their positions refer to a generated JSON list with a name such as `<built-in 1.36>`. The list is in the newest API version
+    of the release, with one object per line.
     """
     import json  # imported on demand
 

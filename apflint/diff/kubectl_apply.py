@@ -65,7 +65,7 @@ class FieldManager(NamedTuple):
             if name is None or not isinstance(owned, dict):
                 return False
             owned = owned[name]
-            if not owned:  # no fields below: the manager owns the whole value, as for a list, which is atomic
+            if not owned:  # no nested fields: the manager owns the whole value, such as an atomic list
                 return True
         return True
 
@@ -87,10 +87,10 @@ class RejectedManifest(NamedTuple):
     key: tuple[Kind, str]
     reason: str
     kept: tuple[str, ...]
-    """Kept fields of the object in the cluster because of which the merged object is invalid. Empty if the manifest itself is
+    """Kept fields of the object in the cluster that make the merged object invalid. Empty if the manifest itself is
     invalid."""
     is_live: bool
-    """Whether the cluster has the object, and keeps it."""
+    """Whether the cluster already has the object, which then stays unchanged."""
 
 
 class Applied(NamedTuple):
@@ -180,7 +180,7 @@ def find_drift(applied: Workspace, managers: Managers) -> Drift:
 
 
 def _merge(document: Document, old: Document | None, managers: Managers) -> Document:
-    """Return the object that results from `kubectl apply` of a manifest, if the cluster has the object `old` (None: no object)."""
+    """Return the object that results from `kubectl apply` of a manifest. `old` is the object in the cluster, or None."""
     for path, value in _list_kept_fields(document, old, managers):
         document = _keep(document, path, value)
     return document
@@ -189,7 +189,7 @@ def _merge(document: Document, old: Document | None, managers: Managers) -> Docu
 def _describe_kept(
     part: Loaded, document: Document, old: Document | None, managers: Managers, release: Release
 ) -> tuple[KeptField, ...]:
-    """Return the fields of `old` that are kept, and without which the merged object would have a different effect."""
+    """Return the kept fields of `old` that change the effect of the merged object."""
     entries = managers.get((document.kind, document.name), ())
     return tuple(
         KeptField(

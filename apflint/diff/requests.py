@@ -60,8 +60,8 @@ class RequestChange(NamedTuple):
     """A change for the requests with the same old FlowSchema and the same new FlowSchema."""
 
     examples: tuple[ChangedRequest, ...]
-    """Example requests, at least one. If requests move, there is an example for each entry of a changed FlowSchema from which or to
-    which requests move (`_split_flow_schemas`)."""
+    """Example requests, at least one. If requests move, there is an example for each resource rule and non-resource rule of a
+    changed FlowSchema that requests leave or reach."""
 
     @property
     def old(self) -> Resolution:
@@ -225,14 +225,14 @@ def _find_kept_requests(
             continue
         witness = analysis.find_request(schema)
         if witness is not None and comparison.old.resolve(witness.point).flow_schema is not same:
-            witness = comparison.find_passage([same], [schema])  # slow: one formula for both sides
+            witness = comparison.find_passage([same], [schema])  # slow: the formula contains both configurations
         if witness is not None:
             yield witness
 
 
 def _affects_requests(level: LevelChange) -> bool:
-    # Requests at an exempt level never wait, so changed limits of this level do not affect them. Its seats only matter to other
-    # levels, which borrow them.
+    # Requests at an exempt level never wait, so changed limits of this level do not affect them. Its seats only matter
+    # to other levels, which may borrow seats from it.
     is_exempt = all(side is not None and side.type == "Exempt" for side in (level.old, level.new))
     return level.is_changed and not is_exempt
 

@@ -29,7 +29,7 @@ _MAX_EXPLAINED = 3
 def explain_destination(
     configuration: Configuration, digest: RequestDigest, destination: Destination, required: Requirement | None
 ) -> Iterator[str]:
-    """Explain why a request reaches `destination`. If `required` is not None, also explain why it does not reach what is required."""
+    """Explain why a request reaches `destination` and, if `required` is not None, why it does not reach the required objects."""
     schema = destination.flow_schema
     if required is not None and required.targets and required.includes(schema):
         yield from _explain_figures(configuration, destination, required)

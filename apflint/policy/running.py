@@ -73,7 +73,7 @@ class ExpectationResult(NamedTuple):
     span: Span = _START_OF_FILE
     """Position of `path`. If `path` is empty, position of the key that determines the type of the expectation."""
     request: Witness | None = None
-    """The request of the expectation if it is about one request. For a property, a request that disproves it. None if there is none."""
+    """The request of an expectation about one request, or a request that disproves a property. None if there is no such request."""
     destination: Destination | None = None
     """The destination of `request`, or None if there is no request or no destination."""
 
@@ -124,7 +124,7 @@ class FileResult(NamedTuple):
         is_empty = not (self.manifests or self.live or self.cluster)
         for word in (
             (f"defaults:{self.kubernetes}",) if is_empty else self.manifests
-        ):  # if `explain` has no such argument, it reads the project
+        ):  # without such an argument, `explain` would read the project
             words += ["-k", word.removeprefix(KUSTOMIZE_PREFIX)] if word.startswith(KUSTOMIZE_PREFIX) else ["-f", word]
         if self.kubernetes != NEWEST.name and not is_empty:
             words += ["--kubernetes", self.kubernetes]

@@ -96,7 +96,7 @@ def test_changed_exempt_level() -> None:
         "shares 0 -> 5",
         "lendablePercent 0 -> 9",
     )
-    # Without the field, the server uses zeros, so there is no change.
+    # If the field `exempt` is absent, the server uses 0 for its values, so this is not a change.
     assert compare_objects(side(exempt()), side(level("exempt", {"type": "Exempt"}))) == ()
 
 
@@ -203,8 +203,7 @@ def test_levels_are_compared_by_name() -> None:
 
 
 def test_level_with_other_idle_seats_only_is_not_changed() -> None:
-    """If a level may borrow more, other levels have fewer seats while all levels are idle. The table has no column for
-    that."""
+    """If one level may borrow more, only seats of idle levels differ, which the table does not show."""
 
     def limits(borrowing: int) -> Limits:
         levels = (

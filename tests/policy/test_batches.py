@@ -1,4 +1,4 @@
-"""Long suites: a result does not depend on other expectations, and formulas do not grow with the suite."""
+"""Long suites: no result depends on other expectations, and the size of a formula does not depend on the size of the suite."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def users(many: int) -> list[dict[str, Any]]:
 
 
 def mixed(many: int) -> list[dict[str, Any]]:
-    """Return expectations with different names, of which some are true and some are false."""
+    """Return expectations with different names. Some of them are met, and some are not."""
     tests: list[dict[str, Any]] = []
     for at in range(many):
         tests += [
@@ -110,7 +110,7 @@ def test_formulas_do_not_grow_with_the_suite() -> None:
 
 
 def test_batch_grows_with_the_configuration() -> None:
-    """Otherwise, thousands of FlowSchemas would be encoded in hundreds of formulas."""
+    """If batches did not grow, hundreds of formulas would each contain thousands of FlowSchemas."""
     tests = users(400)
     many = [schema(f"s{at}", "builds", 600, {"kind": "User", "user": {"name": f"s{at}"}}) for at in range(200)]
     few = len(list(split_into_batches(suite({"tests": tests}), CONFIGURATION)))

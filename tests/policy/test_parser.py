@@ -1,4 +1,4 @@
-"""The format of suites: values, and mistakes with their positions. The JSON Schema agrees."""
+"""The format of suites: valid values, mistakes with their positions, and agreement with the JSON Schema."""
 
 from __future__ import annotations
 
@@ -63,8 +63,7 @@ def never(body: str) -> str:
     return f"tests:\n- never: {{{body}, reaches: exempt}}\n"
 
 
-# Each marked part is the position of a mistake. The words are in its message. `by_schema`: the JSON Schema rejects it,
-# too.
+# (suite with the position of a mistake marked, words in the message, whether the JSON Schema also rejects the suite)
 MISTAKES = [
     (
         "«manifest»: [a]\ntests: [{unreachable: {flowSchema: x}}]",
@@ -205,7 +204,7 @@ PROPERTIES = st.fixed_dictionaries({"tests": st.lists(st.fixed_dictionaries({"ne
 
 @given(VALUES | PROPERTIES)
 def test_schema_accepts_what_the_parser_accepts(value: Any) -> None:
-    """The parser knows more (verbs, resources), so it rejects suites that the schema accepts."""
+    """The parser also knows verbs and resources, so it rejects some suites that the schema accepts, but not the other way round."""
     found = parse_suite("suite.json", json.dumps(value).encode())
     if found.suite is not None:
         assert SCHEMA.is_valid(value)

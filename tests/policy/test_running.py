@@ -1,4 +1,4 @@
-"""Each kind of expectation, true and false, and properties compared with all requests of a small world."""
+"""Each kind of expectation, met and not met. Properties are compared with all requests of a small set."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ OURS = [
 
 
 def built(values: list[dict[str, Any]]) -> Configuration:
-    """Return the configuration of a server with these objects, which are read from text and have positions."""
+    """Return the configuration of a server with these objects. They are loaded from text, so that they have positions."""
     items = [
         {
             "apiVersion": "flowcontrol.apiserver.k8s.io/v1",
@@ -127,7 +127,7 @@ def test_expectation_holds(test: dict[str, Any]) -> None:
         assert found.request is None
 
 
-# Tuples of the test, the path of the failure, the actual result, and parts of the reasons in order.
+# (expectation, path of the violated value, what happened instead, parts of the reasons in order)
 FAILING: list[tuple[dict[str, Any], str, str, list[str]]] = [
     (
         example("list pods -n a --as alice --as-group dev", "batch"),
@@ -257,7 +257,7 @@ def test_at_most_a_dozen_blockers_are_named() -> None:
 
 
 def check_witness(found: ExpectationResult, known: Configuration) -> None:
-    """Check that the witness reaches the reported destination, also as words."""
+    """Check that the witness reaches the reported destination, as a request and as words of a command line."""
     assert found.request is not None
     assert found.destination is not None
     digest = found.request.digest
@@ -304,7 +304,7 @@ def test_name_of_a_test_is_optional() -> None:
 
 
 def _world() -> list[RequestDigest]:
-    """Return requests of the authenticated world."""
+    """Return requests of authenticated users."""
     found = []
     several = itertools.chain.from_iterable(itertools.combinations(GROUPS[:5], size) for size in range(3))
     users = [(user, complete_groups(user, groups)[0]) for user, groups in itertools.product(USERS, tuple(several))]

@@ -41,7 +41,7 @@ paths = ["clusters/staging"]
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A git repository in the current directory."""
+    """Return the current directory, a git repository."""
     (tmp_path / "repository" / ".git").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "repository")
     return tmp_path / "repository"
@@ -171,7 +171,7 @@ def test_schema_rejects_what_apflint_rejects(entries: str, project: Path, root: 
 
 
 def cluster(**values: object) -> str:
-    """Return a table of a cluster. Keys have underscores, and values are TOML."""
+    """Return a table `[[cluster]]`. Underscores in keys become dashes."""
     entries = {"name": '"a"', "paths": '["a"]'} | values
     return "[[cluster]]\n" + "".join(f"{key.replace('_', '-')} = {value}\n" for key, value in entries.items() if value)
 

@@ -1,4 +1,4 @@
-"""Settings of a project: which file applies, its keys, precedence, and mistakes."""
+"""Settings of a project: which settings file is used, its keys, precedence over other sources, and mistakes."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ def test_excluded_directory_is_excluded_from_within(
     assert list_findings(capsys, *arguments) == BOTH
     write(project, f'exclude = ["{pattern}"]')
     assert list_findings(capsys, *arguments) == []
-    assert list_findings(capsys, "b.yaml") == BOTH  # a file that is named is checked
+    assert list_findings(capsys, "b.yaml") == BOTH  # a file on the command line is checked even if it is excluded
 
 
 def test_config_shows_patterns_as_written(
@@ -313,7 +313,7 @@ def test_settings_apply_to_limits_and_explain(project: Path, capsys: pytest.Capt
     "line", ["explain list pods --as x", "limits", "diff defaults:1.30 . --exit-zero", "graph", "migrate --diff ."]
 )
 def test_isolated_reads_no_settings(project: Path, capsys: pytest.CaptureFixture[str], line: str) -> None:
-    write(project, "kubernetes = 1.27")  # an invalid value
+    write(project, "kubernetes = 1.27")  # invalid: a number instead of a string
     assert run(line.split()) == 2
     assert "apflint.toml" in capsys.readouterr().err
     assert run([*line.split(), "--isolated"]) == 0

@@ -82,7 +82,7 @@ def put(line: str, comment: str, text: str = MANIFEST) -> str:
 
 
 def before(line: str, comment: str, text: str = MANIFEST) -> str:
-    """Return the manifest with a comment before a line, on a line of its own with the same indentation."""
+    """Return the manifest with a comment on a separate line before a line, with the same indentation."""
     at = text.index(line)
     start = text.rfind("\n", 0, at) + 1
     indent = text[start:at] if not text[start:at].strip() else ""
@@ -266,7 +266,7 @@ def test_no_suppression_is_unused_if_findings_are_incomplete() -> None:
 
 
 def rendered(*documents: tuple[str, str], head: str = "") -> str:
-    """Return the output of `helm template` for documents, each with the file of its template."""
+    """Return the output of `helm template`. `documents` are (template file, text) pairs."""
     return head + "".join(f"---\n# Source: chart/templates/{name}.yaml\n{text}" for name, text in documents)
 
 
@@ -306,7 +306,7 @@ def test_unused_file_ignore_in_a_template() -> None:
 
 @pytest.mark.slow
 def test_unsuppressed_finding_beyond_the_maximum_is_reported() -> None:
-    """Suppressing the last reported finding does not suppress the findings that are only counted."""
+    """Suppressed findings do not count towards the maximum number of reported findings."""
     wrong = "\n---\n".join(
         FLAWLESS.replace("871", f"20000{comment}")
         for comment in [" # apflint: ignore[APF201] x"] * MAX_FINDINGS_PER_RULE + [""]
