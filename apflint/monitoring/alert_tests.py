@@ -163,7 +163,7 @@ class _Server(NamedTuple):
 
     @property
     def lease(self) -> str | None:
-        """The level for leases that the tests use, whose requests must not wait, or None."""
+        """A level whose requests, for leases, must not wait. None if there is no such level."""
         return next(iter(self.groups.leases), None)
 
     @property
@@ -212,7 +212,7 @@ class _Server(NamedTuple):
         yield from self._cases_of_drift()
 
     def everything_wrong(self) -> Values:
-        """Return the series of a server that has the problems of all cases at once."""
+        """Return the series of a server that has the problems of all cases together."""
         changes: Values = {}
         for case in self.cases():
             if case.alerts:
@@ -242,7 +242,7 @@ class _Server(NamedTuple):
 
     def _cases_of_seats(self) -> Iterator[Case]:
         for name in filter(None, (self.lease, self.ordinary)):
-            # Releases without a demand metric show the seats in use, which cannot exceed the limit.
+            # Without a demand metric, the alert uses the seats in use, which cannot exceed the limit.
             demand = self.levels[name].nominal * (2 if self.source.counts_demand else 1)
             yield Case(f'"{name}" has no free seats', self._demand(name, demand), ("APFSaturated",))
         for name in self.groups.rejecting[:1]:

@@ -75,7 +75,7 @@ class Thresholds(NamedTuple):
     shared_wait: float = 1
     """99th percentile of waits, in seconds, at a level whose clients share one flow.
 
-    All clients wait as long as the busiest one.
+    All clients of the flow wait as long as the busiest client.
     """
     lease_wait: float = 1
     """99th percentile of waits, in seconds, at a level for leases or heartbeats.
@@ -85,9 +85,8 @@ class Thresholds(NamedTuple):
     wait: float = 5
     """99th percentile of waits, in seconds, at other levels.
 
-    The default is a third of the 15 s after which the server rejects a request.
-
-    The default is a bucket bound of the histogram, so the comparison is exact.
+    The default is a third of the 15 s after which the server rejects a request. It is also a bucket bound of the histogram, so
+    that the comparison is exact.
     """
     execution: float = 1
     """Mean service time, in seconds, of a level without free seats.
@@ -467,7 +466,7 @@ def _slow_service(source: Queries, levels: Levels, thresholds: Thresholds, texts
 
 
 def _catch_all(source: Queries, thresholds: Thresholds, texts: _Texts) -> Alert:
-    """Return an alert about requests at catch-all. Requests before the server has read its objects are ignored."""
+    """Return an alert about requests at catch-all. Requests that arrive before the server has read its objects are ignored."""
     catch_all = source.of_levels("=~", (CATCH_ALL,))
     dispatched = source.rate(metric_names.DISPATCHED, catch_all)
     total = source.rate(metric_names.DISPATCHED, by=source.server)

@@ -25,8 +25,8 @@ USUAL_SELECTOR = 'job=~"kube-apiserver|apiserver|kubernetes-apiservers"'
 """Matcher for the usual jobs of kube-apiserver.
 
 The jobs are those of kubernetes-mixin, of kube-prometheus and the chart kube-prometheus-stack, and of the example
-configuration of Prometheus (documentation/examples/prometheus-kubernetes.yml). A query can match all of them at once,
-because apflint reports an error if a cluster has several of these jobs.
+configuration of Prometheus (documentation/examples/prometheus-kubernetes.yml). A query can match all of these jobs, because
+apflint reports an error if a cluster has several of them.
 """
 DEFAULT_CLUSTER_LABEL = "cluster"
 """Label with the cluster in kubernetes-mixin (`clusterLabel` in config.libsonnet)."""

@@ -52,7 +52,7 @@ def write_files(
 
 @pytest.mark.parametrize("release", ["1.18", "1.21", "1.22", "1.25", "1.26", "1.28", "1.32", "1.37"])
 def test_pass_in_every_release(release: str, tmp_path: Path) -> None:
-    """One release of each set of metrics."""
+    """The tests pass for one release of each set of metric names."""
     assert run_test_file(write_files(tmp_path, release, [builders.priority_level("batch", 10, QUEUES)])) == ""
 
 

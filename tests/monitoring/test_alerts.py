@@ -88,7 +88,7 @@ def check_rules(text: str, *, is_object: bool) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("is_object", [True, False])
 def test_syntax_in_every_release(release: str, is_object: bool) -> None:
     rules = check_rules(render_alerts(built_in_alerts(release), is_object=is_object), is_object=is_object)
-    assert 10 <= len(rules) <= 12  # no alerts for single levels without manifests
+    assert 10 <= len(rules) <= 12  # without manifests, no alert is about a single level
     assert {rule["annotations"]["runbook_url"].rpartition("/")[2][:-3] for rule in rules} <= set(list_ids())
 
 
@@ -167,7 +167,7 @@ QUEUES = {"queues": 4, "handSize": 1, "queueLengthLimit": 20}
     ([builders.group("ci")], 0, False),
 ])  # fmt: skip
 def test_level_that_contains_one_client(subjects: list[dict[str, Any]], borrowing: int | None, expected: bool) -> None:
-    """Rejections there are intended. Every other level has alerts."""
+    """A level that limits a single client rejects requests on purpose, so it has no alerts. Every other level has alerts."""
     level = builders.priority_level("gate", 10, QUEUES)
     if borrowing is not None:
         level["spec"]["limited"]["borrowingLimitPercent"] = borrowing
@@ -214,7 +214,7 @@ def test_metrics_of_a_release(release: str, expected: set[str]) -> None:
 
 @pytest.mark.parametrize("release", [release.name for release in RELEASES])
 def test_every_expression_selects_the_servers_and_keeps_their_cluster(release: str) -> None:
-    """Without the cluster label in `by` and `on`, two servers of two clusters with the same address would look like one."""
+    """Without the cluster label in `by` and `on`, servers of two clusters with the same address would count as one server."""
     effective = effective_of(release, builders.priority_level("batch", 10))
     source = Queries(effective.release, ('job="api"', 'zone=~"a|b"'), "prom_cluster")
     for alert in build_alerts(effective, selection=source):
@@ -283,7 +283,7 @@ def test_labels() -> None:
 
 
 def test_names_are_quoted() -> None:
-    """A name that the server rejects is still data: in PromQL, in regular expressions, and in templates."""
+    """Even invalid names are quoted in PromQL, in regular expressions and in Go templates."""
     name = 'a"b\\c.{{d}}'
     alerts = built_in_alerts("1.36", builders.priority_level(name, 10))
     rules = check_rules(render_alerts(alerts, is_object=False), is_object=False)

@@ -38,7 +38,7 @@ def print_dashboard(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
 
 
 def decode(value: dict[str, Any]) -> dict[str, Any]:
-    """Return the part of a dashboard that the types of Grafana's SDK keep. They omit fields that they do not define."""
+    """Return a dashboard after decoding it with the types of Grafana's SDK, which drop unknown fields."""
     decoded: dict[str, Any] = json.loads(json.dumps(sdk.Dashboard.from_json(value), cls=JSONEncoder))
     return decoded
 
@@ -128,7 +128,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def list_expressions(cluster: str) -> list[tuple[str, str]]:
-    """Return titles of panels and their expressions, with the variables that Grafana would set."""
+    """Return (title of a panel, expression) pairs. The variables of the dashboard are replaced, as Grafana does."""
     levels = match_any(["reporting", "leader-election", "workload-low"])[1:-1]
     variables = {"$__rate_interval": "1m", "$cluster": cluster, "$instance": ".*", "$level": levels}
     expressions = []

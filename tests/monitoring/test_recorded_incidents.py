@@ -1,6 +1,6 @@
 """Alerts for the recorded series of incidents.
 
-Each alert fires within two minutes of its start. For healthy servers, no alert fires.
+Each alert fires within two minutes of the start of its incident. For healthy servers, no alert fires.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ EXPECTED = {
     "small-level": {("APFRequestsRejected", "reporting")},
     "watch-init-storm": {("APFLongWaits", "workload-low"), ("APFRequestsRejected", "workload-low")},
 }
-"""Alerts within two minutes of the start of the cause: their names, and the priority level or webhook.
+"""(alert name, priority level or webhook) of the alerts that fire within two minutes of the start of the cause.
 
 Other recordings fire no alert.
 """
@@ -85,7 +85,7 @@ def test_incident(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["small-level", "list-heavy-fixed", "exempt-abuse"])
 def test_other_servers_in_the_same_prometheus(name: str, tmp_path: Path) -> None:
-    """A server of another job has other flags and an incident, one of another cluster has the same address and is healthy."""
+    """An overloaded server of another job, and a healthy server of another cluster, do not change the alerts."""
     recording = read_recording(name)
     until = int(recording.started or 0) + 120
     series = [
@@ -98,7 +98,7 @@ def test_other_servers_in_the_same_prometheus(name: str, tmp_path: Path) -> None
 
 
 def test_alert_names_the_server_with_the_load(tmp_path: Path) -> None:
-    """Of two servers of a cluster, only one has the load."""
+    """Only one of two servers of a cluster is overloaded, and the alert names this server."""
     series = [
         *list_input_series(read_recording("imbalance"), KUBE_APISERVER),
         *list_input_series(read_recording("imbalance-peer"), {**KUBE_APISERVER, "instance": "192.0.2.2:6443"}),
@@ -108,7 +108,7 @@ def test_alert_names_the_server_with_the_load(tmp_path: Path) -> None:
 
 
 def test_new_label_of_a_target_fires_nothing(tmp_path: Path) -> None:
-    """After a change of the scrape configuration, all series of a server are new, and the old ones end."""
+    """A change of the scrape configuration ends all series of a server and starts new ones. No alert fires because of that."""
     recording = read_recording("healthy-busy")
     series = [
         *list_input_series(recording, KUBE_APISERVER),
