@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 _MAX_CLUSTERS = 5
 _EXAMPLE = ("list", "pods")
-"""The request that stands for those of a client whose requests the evidence does not show."""
+"""Example request of a client, in case the evidence does not show the client's requests."""
 
 
 class ClientQuestion(NamedTuple):
@@ -140,7 +140,7 @@ def answer_question(
 
 
 def _list_damaged(evidence: ClientEvidence) -> Iterator[str]:
-    """Yield the places of logs that could not be read to their end."""
+    """Yield the places at which logs are damaged, so that the rest of the log was not read."""
     if evidence.log is not None:
         yield from evidence.log.damaged
     if evidence.server_log is not None:
@@ -148,7 +148,10 @@ def _list_damaged(evidence: ClientEvidence) -> Iterator[str]:
 
 
 def _parse_request(question: ClientQuestion, words: tuple[str, ...]) -> Request | None:
-    """Return the request in question, or None without one. Raises UserError if it or the client is missing or invalid."""
+    """Return the request in question, or None if the user asks about all requests of the client.
+
+    Raises UserError if the client is missing or invalid, or if the request is invalid.
+    """
     if not question.user or question.user.isspace():
         raise UserError(
             "no client given. Name the user with --as, as in --as alice or --as system:serviceaccount:NAMESPACE:NAME. For all"
@@ -166,7 +169,7 @@ def _parse_request(question: ClientQuestion, words: tuple[str, ...]) -> Request 
 def _observe(
     files: EvidenceFiles, selected: InputRequest, watch: float | None, prometheus: PrometheusOptions
 ) -> _ServerEvidence:
-    """Read the API servers: files, Prometheus, or those that kubectl reaches."""
+    """Read the state of API servers from files, from Prometheus, or with kubectl."""
     if prometheus.prometheus is not None:
         from apflint.output.doctor_period import describe_periods
 
@@ -182,13 +185,13 @@ def _observe(
     try:
         with show_progress("Reading the cluster"):
             found = read_live_servers(selected.kubectl, selected, watch)
-    except UserError as error:  # not fatal: the objects show the level
+    except UserError as error:  # not fatal: the objects alone determine the level
         return _ServerEvidence(notes=(str(error),))
     return _ServerEvidence(found.servers, notes=(*found.coverage, *found.notes))
 
 
 def _complete(selected: InputRequest, files: EvidenceFiles, states: Sequence[ServerState]) -> InputRequest:
-    """Return the input request with the manifests among the files, and with the release and seats of the servers."""
+    """Return the input request, completed with the manifests among the files, and the release and seats of the servers."""
     used = (*files.server_files, *(file.path for file in (*files.audit_logs, *files.server_logs)))
     totals = {state.total for state in states}
     release = next((state.release for state in states if state.release is not None), None)
@@ -225,7 +228,7 @@ def _read_log(client: ConcernedClient, files: EvidenceFiles, known: Effective) -
     from apflint.replay.running import ReplayOptions, replay_sides
 
     options = ReplayOptions(by=("namespace",), counts=_count_objects(files), calls=True)
-    gc.disable()  # requests have no reference cycles; looking for them would take a quarter of the time
+    gc.disable()  # requests have no reference cycles; searching for cycles would take a quarter of the time
     try:
         with (
             show_progress("Reading"),
@@ -246,7 +249,7 @@ def _read_log(client: ConcernedClient, files: EvidenceFiles, known: Effective) -
 
 
 def _count_objects(files: EvidenceFiles) -> ObjectCounts | None:
-    """Return the object counts in the last metrics that have them, for the seats of lists, or None."""
+    """Return the object counts, which determine the seats of lists, from the last metrics that contain them, or None."""
     from apflint.replay.object_counts import parse_metrics
 
     for part in reversed(files.parts):

@@ -93,7 +93,7 @@ def complete_request(ctx: ParsedWords, incomplete: str) -> list[str]:
 
 
 def complete_file_or_verb(ctx: ParsedWords, incomplete: str) -> list[str]:
-    """Complete the verb of a request. Without a letter of a verb, the shell completes file names, which are more likely."""
+    """Complete the verb of a request. If `incomplete` is empty, return nothing, so that the shell completes file names."""
     return complete_request(ctx, incomplete) if incomplete else []
 
 

@@ -44,7 +44,7 @@ def print_edited(
 
 
 def _print_patch(name: str, before: bytes, after: bytes, color: str) -> None:
-    """Print a patch. It is sanitized on a terminal and in a CI log. In a file or a pipe, it is not sanitized.
+    """Print a patch. On a terminal and in a CI log, the patch is sanitized. In a file or a pipe, it is unchanged.
 
     FORCE_COLOR has no effect on a patch in a file or a pipe, because `git apply` would reject a patch with colors.
     """

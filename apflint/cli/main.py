@@ -84,7 +84,7 @@ def _reopen_closed_streams() -> None:
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, flag)  # the system assigns the lowest free descriptor, which is `number`
+            os.open(os.devnull, flag)  # the system assigns the lowest free descriptor: `number`
     if sys.stdout is None:
         sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115  # open until the process ends
     if sys.stderr is None:

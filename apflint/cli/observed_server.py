@@ -1,4 +1,4 @@
-"""The state of the API servers in --metrics, --dump or --live. `apflint explain` shows this state for a request."""
+"""The state of API servers, read with --metrics, --dump or --live. `apflint explain` shows this state for a request."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def _terminate(_number: int, _: object) -> None:
 
 
 def _draw(answer: Answer) -> None:
-    """Write an answer over the previous answer, without erasing the screen first, because it would flicker."""
+    """Write an answer over the previous answer. The screen is not erased first, because erasing makes it flicker."""
     sys.stdout.write(arrange(answer, format_time(), os.get_terminal_size(sys.stdout.fileno()).lines))
     sys.stdout.flush()
 

@@ -79,7 +79,7 @@ class Simulated(NamedTuple):
     is_partial: bool = False
     """Whether the user interrupted reading or simulating the log, so that only a part of it was simulated."""
     is_interrupted: bool = False
-    """Whether the user interrupted the command without an effect on the part of the log that was simulated."""
+    """Whether the user interrupted the command, but `results` are nevertheless about the whole log."""
 
 
 class SimulatedLoad(Protocol):
@@ -221,7 +221,7 @@ class LogInput:
     ) -> Iterator[tuple[Iterator[Replay], list[Coverage]]]:
         """Read the log once. Yield (iterator over the classified requests for each configuration, list for the coverage).
 
-        The list is empty at first. At the end of the context, it contains which parts of the log were read.
+        The list is empty at first. At the end of the context, its only item states which parts of the log were read.
         """
         from apflint.replay.running import ReplayOptions, replay_sides
         from apflint.sources.audit_logs import find_audit_logs
@@ -288,7 +288,7 @@ class LogInput:
 
 
 def _check_durations(results: Sequence[SimulationResult]) -> None:
-    """Raise KeyboardInterrupt if the user stopped one of the sides of a comparison, so that they are of different times."""
+    """Raise KeyboardInterrupt if the user interrupted only one side of a comparison, so that the durations differ."""
     if len({result.load.duration for result in results}) > 1:
         raise KeyboardInterrupt
 

@@ -46,7 +46,7 @@ def schema(name: str, level: str, precedence: int) -> dict[str, Any]:
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Change to a project with a base, two clusters, and the priority level of a vendor."""
+    """Change to a project whose settings define two clusters, which share a base and a priority level from a vendor."""
     files = {
         "base/apf.yaml": schema("runner", "workload-low", 900),
         "clusters/prod/apf.yaml": schema("fast", "vendor", 800),

@@ -1,4 +1,4 @@
-"""An object that both the context and the manifests of a cluster define: the manifests win, in every command."""
+"""If both the context and the manifests of a cluster define an object, every command uses the manifests."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ tests:
 
 @pytest.fixture(autouse=True)
 def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cluster whose context has outdated definitions of a FlowSchema and of its priority level, and one more level."""
+    """Change to a project with a cluster. Its context has other versions of the FlowSchema and the level of the manifests."""
     for directory, shares, level in (("manifests", 7, "batch"), ("context", 100, "reports")):
         schema = flow_schema("builds", level, 700, subjects=[user("alice")], resources=[ALL])
         write(tmp_path / directory / "apf.json", priority_level("batch", shares), schema)
@@ -61,7 +61,7 @@ def test_limits(capsys: pytest.CaptureFixture[str]) -> None:
     levels = {level["name"]: level for level in answer(capsys, "limits", "--cluster", "prod")["levels"]}
     assert levels["batch"]["shares"] == 7
     assert levels["batch"]["flowSchemas"] == ["builds"]
-    assert levels["reports"]["shares"] == 5  # only the context defines it
+    assert levels["reports"]["shares"] == 5  # defined only in the context
 
 
 def test_diff(capsys: pytest.CaptureFixture[str]) -> None:

@@ -53,7 +53,7 @@ def write(directory: Path, files: Mapping[str, str]) -> None:
 
 
 def suggest(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[str, str]:
-    """Return what the command prints on standard output and on standard error."""
+    """Return (standard output, standard error) of `apflint config --suggest-clusters`."""
     capsys.readouterr()
     assert run(["config", "--suggest-clusters", *arguments]) == 0
     printed = capsys.readouterr()
@@ -61,7 +61,7 @@ def suggest(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[str, s
 
 
 def read_tables(text: str) -> dict[str, list[str] | str]:
-    """Return the paths, or the kustomization, of each cluster."""
+    """Return the paths, or the kustomization, of each table `[[cluster]]`, by name."""
     return {table["name"]: table.get("kustomize") or table["paths"] for table in tomllib.loads(text)["cluster"]}
 
 
@@ -120,7 +120,7 @@ def test_pair_of_directories_can_be_suppressed_and_recorded(work: Path, capsys: 
     assert run(["check", "--baseline", "known.json", "--write-baseline"]) == 0
     assert run(["check", "--baseline", "known.json"]) == 0
     assert run(named) == 1
-    assert run([*named[:-1]]) == 0  # a hook that receives one of the files
+    assert run([*named[:-1]]) == 0  # as in a pre-commit hook that receives one of the files
     second.write_text(f"# apflint: file-ignore[APF402] other cluster\n{second.read_text()}", encoding="utf-8")
     capsys.readouterr()
     assert run(["check"]) == 0
@@ -168,7 +168,7 @@ def test_json(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_overlays_of_the_story(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """kustomize changes objects in each overlay, so each cluster is built."""
+    """Each overlay changes objects, so each table has the key `kustomize` instead of `paths`."""
     monkeypatch.chdir(copy_story(tmp_path / "story"))
     expected = {overlay: f"overlays/{overlay}" for overlay in STORY_OVERLAYS}
     assert read_tables(suggest(capsys)[0]) == expected
@@ -243,7 +243,7 @@ def test_names_of_directories_cannot_add_lines(work: Path, capsys: pytest.Captur
 def test_output_is_toml_for_every_name_of_a_directory(
     name: str, work: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Check tables with kustomizations, and the comment on shared paths."""
+    """Unusual names are escaped in tables with `kustomize`, and in the comment about shared paths."""
     write(
         work, {"plain/a.yaml": json.dumps(flow_schema("a")), f"shared\x7f{name}/a.yaml": json.dumps(flow_schema("b"))}
     )

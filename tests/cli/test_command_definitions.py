@@ -1,4 +1,4 @@
-"""Definitions of commands: parameters, and option groups, whose fields are parameters of each command that uses them."""
+"""Definitions of commands: parameters, and option groups, whose fields become parameters of each command with the group."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Group(NamedTuple):
 
 
 class WithDefaults(NamedTuple):
-    """Options that may all be absent."""
+    """An option group in which every option has a default."""
 
     depth: Size = 3
 

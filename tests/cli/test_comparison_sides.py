@@ -20,7 +20,7 @@ SETTINGS = '[[cluster]]\nname = "prod"\npaths = ["prod"]\n'
 
 @pytest.fixture(autouse=True)
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Change to a project with one cluster of the settings, and a file beside it."""
+    """Change to a project whose settings define one cluster, with a file outside of this cluster."""
     (tmp_path / "prod").mkdir()
     (tmp_path / "prod/apf.yaml").write_text(f"{LEVEL}---\n{SCHEMA}", encoding="utf-8")
     (tmp_path / "extra.yaml").write_text(LEVEL.replace("name: batch", "name: extra"), encoding="utf-8")

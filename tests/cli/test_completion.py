@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def complete(
     line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], shell: str = "fish"
 ) -> list[str]:
-    """Return the lines that a shell receives for a command line up to the cursor."""
+    """Return the lines that apflint prints for a shell to complete `line`, a command line up to the cursor."""
     monkeypatch.setenv("_APFLINT_COMPLETE", f"complete_{shell}")
     monkeypatch.setenv("_TYPER_COMPLETE_ARGS", line)
     monkeypatch.setenv("_TYPER_COMPLETE_FISH_ACTION", "get-args")
@@ -71,7 +71,7 @@ RULES = {*list_ids(), *(rule.name for rule in read_rules())}
         ("apflint why ", set()),
         ("apflint explain --method ", set(get_args(HttpMethod))),
         ("apflint help li", {"limits"}),
-        # Without candidates, shells complete files.
+        # If apflint prints no candidates, the shell completes file names.
         ("apflint check ", {f"defaults:{release.name}" for release in RELEASES}),
         ("apflint check --baseline k", set()),
         ("apflint check --report sarif=o", set()),
@@ -195,7 +195,7 @@ def test_zsh(line: str, completed: str, tmp_path: Path) -> None:
 
 
 def test_install_completion_writes_the_start_up_file(tmp_path: Path) -> None:
-    """typer detects the shell by the parent process."""
+    """typer detects the shell from the parent process, so the command runs in a real shell."""
     if shutil.which("bash") is None:
         pytest.skip("bash is not installed")
     command = f"{shlex.quote(sys.executable)} -m apflint --install-completion; true"

@@ -1,4 +1,4 @@
-"""`apflint diff`: output, usage, changes that are reported, bounds, and laws."""
+"""`apflint diff`: output, exit codes, which differences are reported as changes, bounds, and properties for random configurations."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def schema(
 
 
 def stored(value: dict[str, Any]) -> dict[str, Any]:
-    """Return a manifest as `objects` expects it."""
+    """Return the kind, name and spec of a manifest, as `objects` expects them."""
     return (
         {"kind": value["kind"], "name": value["metadata"]["name"], "spec": value["spec"]}
         if "metadata" in value
@@ -216,7 +216,7 @@ def test_side_without_objects_is_an_error(is_old: bool, tmp_path: Path, capsys: 
 
 
 def test_manifests_on_both_sides(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """An upgrade moves no request if the user's FlowSchema already captures every request that would move."""
+    """An upgrade moves no request if a FlowSchema of `-f`, which both sides have, captures all affected requests."""
     own = schema("everyone", "workload-low", group_name="system:authenticated", at=50)
     (tmp_path / "own.json").write_text(json.dumps(own), encoding="utf-8")
     upgrade = ("defaults:1.33", "defaults:1.36", "--format", "json")
@@ -315,7 +315,7 @@ def test_change_of_seats_only() -> None:
     assert found.changed
     assert {what for what, _, _ in list_changes(found)} == {"limits"}
     assert ("limits", "a", "a") in list_changes(found)
-    assert '"limits", "a"' not in text_of(found, BOTH, Style())  # the table of levels shows it
+    assert '"limits", "a"' not in text_of(found, BOTH, Style())  # the table of levels shows the change
 
 
 @pytest.mark.parametrize(("old", "new", "is_warned"), [(64, 63, True), (64, 64, False), (63, 64, False)])
@@ -341,8 +341,8 @@ def test_server_concurrency_changes_the_limits_of_levels() -> None:
     assert {change.new.priority_level.name for change in found.changes_of_type("limits")} == set(
         side().configuration.levels
     ) - {
-        "exempt",  # its requests never wait
-        "catch-all",  # no request reaches catch-all
+        "exempt",  # requests at this level never wait
+        "catch-all",  # no request reaches this level
     }
 
 
@@ -516,7 +516,7 @@ def test_search_that_needs_too_many_proofs_is_incomplete(monkeypatch: pytest.Mon
     assert found._replace(groups=(), levels=()).changed
 
 
-# Names from manifests
+# Hostile names in manifests
 
 
 HOSTILE_NAME = "a`|<b>\x1b[31m\n@team ]("
@@ -531,7 +531,7 @@ def test_markdown_escapes_markup_in_manifests() -> None:
     assert "<b>" not in outside
     assert "\x1b" not in text
     rows = [line for line in text.splitlines() if line.startswith("|")]
-    # A bar without a backslash ends a cell, even in a code span.
+    # In Markdown tables, `|` without a backslash ends a cell, even in a code span.
     assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} <= {4, 7}
 
 
@@ -675,7 +675,7 @@ def test_every_bound_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_remaining_requests_depend_on_the_world() -> None:
-    """The new FlowSchema captures all requests of authenticated users: others remain only in a world of any groups."""
+    """A new FlowSchema captures all authenticated requests. With `world="any"`, requests without system:authenticated remain."""
     earlier = schema("earlier", "workload-low", "system:authenticated", at=100)
     sides = side(level("x", 30), schema("own", "x")), side(level("x", 60), schema("own", "x"), earlier)
     assert ("limits", "own", "own") not in list_changes(compare_configurations(*sides))
@@ -690,7 +690,7 @@ def test_moved_requests_depend_on_the_world() -> None:
 
 
 def test_changes_are_sorted_by_lost_seats() -> None:
-    """Requests that were exempt lose most, for any number of seats of their new level."""
+    """Requests that move away from `exempt` are first, because they had no limit."""
     levels = level("s", 1), level("m", 30), level("l", 300)
     before = side(*levels, schema("a", "exempt", "a"), schema("b", "l", "b"), schema("c", "s", "c"))
     after = side(*levels, schema("a", "m", "a"), schema("b", "m", "b"), schema("c", "exempt", "c"))
@@ -702,7 +702,7 @@ def test_changes_are_sorted_by_lost_seats() -> None:
 def test_flow_schemas_with_one_generated_name_are_distinguished(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The server has not named them yet. Requests of the first one do not change."""
+    """FlowSchemas with `generateName` have no name before the server creates them, but they are compared separately."""
     twin = schema("", "workload-low", "dev", at=3000) | {"metadata": {"generateName": "x-"}}
     write(tmp_path / "old.json", [twin, twin])
     write(tmp_path / "new.json", [twin, twin, schema("bob", "workload-high", "ops", at=2999)])

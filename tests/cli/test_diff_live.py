@@ -42,7 +42,7 @@ def answers() -> dict[str, tuple[int, Any]]:
 
 @pytest.fixture
 def cluster(tmp_path: Path, answers: dict[str, tuple[int, Any]], monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Serve `answers`, which a test may change."""
+    """Serve `answers`, which a test may change, and yield the path of the kubeconfig."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "manifests").mkdir()
     with serve(answers, tmp_path) as kubeconfig:
@@ -131,7 +131,7 @@ def test_fields_of_other_managers_stay(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """A field that the manifest does not set is removed only if a manager has applied it."""
+    """`kubectl apply` removes a field that the manifest does not set only if an earlier apply has set the field."""
     live = find_item(answers, LEVELS, "batch")
     live["spec"]["limited"] |= {"lendablePercent": 40, "borrowingLimitPercent": None}
     live["metadata"]["managedFields"] = managers
@@ -204,7 +204,7 @@ def test_names_of_managers_cannot_control_the_terminal(
 
 
 def test_live_and_a_cluster_of_the_settings(cluster: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The running cluster has the seats of the other side. Both have the release of the server."""
+    """The running cluster is compared with the seats of the other side. Both sides have the release of the running cluster."""
     write(tmp_path, builders.priority_level("batch", 20, QUEUING))
     table = '[[cluster]]\nname = "prod"\nkubernetes = "1.30"\nserver-concurrency = 900\npaths = ["manifests"]\n'
     (tmp_path / "apflint.toml").write_text(table, encoding="utf-8")
@@ -243,7 +243,7 @@ def test_cluster_is_read_once(
 def test_kept_field_that_the_server_rejects_is_named(
     cluster: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The type becomes Reject, but the queues stay, because another manager has set them."""
+    """The manifest sets the type Reject, but the queues stay, because another manager has set them. So the result is invalid."""
     write(tmp_path, builders.priority_level("batch", 20, None))
     assert run(["diff", "live", "manifests", "--kubeconfig", cluster]) == 0
     captured = capsys.readouterr()
@@ -322,7 +322,7 @@ def test_objects_are_merged_in_the_version_of_the_manifest(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The manifest does not set the shares, and the object was read in a newer version."""
+    """Shares that the manifest does not set are kept if no manager has applied them, in whichever version they were read."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "manifests").mkdir()
     read = "v1" if version == "v1beta3" else "v1beta3"

@@ -116,7 +116,7 @@ def test_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_exit_code_of_a_cause_without_findings(capsys: pytest.CaptureFixture[str]) -> None:
-    """No rule is about wide lists, and the level is overloaded all the same."""
+    """An overload by large lists is a warning that determines the exit code, although no rule reports it."""
     files = [
         str(ROOT / "fixtures/doctor/incidents/list-heavy" / f"{moment}.metrics.txt.gz")
         for moment in ("1-during", "2-during")
@@ -138,7 +138,7 @@ def test_healthy_server(name: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_findings_have_the_advice_of_the_cause(capsys: pytest.CaptureFixture[str]) -> None:
-    """Without the cause, the advice of a rule about a level would always be more seats."""
+    """If the cause of an overload is known, findings refer to the cause instead of advising more seats."""
     directory = ROOT / "fixtures/doctor/incidents/slow-webhook"
     files = [str(directory / f"{moment}.metrics.txt.gz") for moment in ("1-during", "2-during")]
     found = answer(capsys, *files)
@@ -219,7 +219,7 @@ def test_metrics_that_end_too_early(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 def test_metrics_without_limits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A level that only some metrics have, or whose limit is NaN, is in the table and in findings."""
+    """Levels that occur in only some metrics, or whose limit is NaN, are in the table and have findings."""
     text = read_text(LIVE / "2-slow-a.metrics.txt.gz")
     lines = [line for line in text.splitlines() if line.startswith("apiserver_flowcontrol_rejected_")]
     lines.append('apiserver_flowcontrol_nominal_limit_seats{priority_level="slow"} NaN\n')
@@ -236,7 +236,7 @@ def test_metrics_without_limits(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_dumps_without_metrics(capsys: pytest.CaptureFixture[str]) -> None:
-    """The dump has the number of rejected requests, but not the reasons. There is no table of seats."""
+    """A dump shows how many requests were rejected, but not why, and it shows no seats."""
     dump = str(LIVE / "2-slow-a.priority_levels.txt")
     (server,) = answer(capsys, "--dump", dump)["servers"]
     assert {level["name"]: level["rejected"] for level in server["levels"]}["slow"] == 168

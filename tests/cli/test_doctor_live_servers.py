@@ -36,7 +36,7 @@ FORBIDDEN = status(403, "Forbidden", 'forbidden: User "alice" cannot get path')
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A key and a certificate like those of API servers.
+    """Return the path of a key and a certificate like those of API servers.
 
     The certificate is valid for names, but not for the address of the server.
     """
@@ -78,7 +78,7 @@ def slices(*ports: int) -> tuple[int, Any]:
 
 
 class Recorder(dict[str, tuple[int, Any]]):
-    """Answers that count the requests for each path. Metrics can be a sequence, whose last item repeats."""
+    """Answers that record the requested paths. The metrics can be a sequence, one item for each request. The last item repeats."""
 
     def __init__(self, answers: Mapping[str, tuple[int, Any]], metrics: Sequence[bytes] = ()) -> None:
         super().__init__(answers)
@@ -136,7 +136,7 @@ def test_all_servers_are_asked_at_their_addresses(
         [f"live:127.0.0.1:{port}/{part}" for part in parts] for port in ports
     ]
     waiting = [next(level["waiting"] for level in s["levels"] if level["name"] == "slow") for s in found["servers"]]
-    assert waiting == [20, 0, 20]  # metrics and dumps of a server are its own
+    assert waiting == [20, 0, 20]  # the metrics of each server are combined with its own dumps
     assert not any("API server" in sentence for sentence in found["unknown"])
     assert not notes
     assert [server.asked.count("/metrics") for server in servers] == [1, 1, 1]
@@ -175,7 +175,8 @@ def test_load_balancer_that_leads_to_a_known_server(
     tmp_path: Path, certificate: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     servers = [Recorder(answers_of(1)), Recorder(answers_of(1))]
-    with cluster(servers, tmp_path, certificate) as (kubeconfig, _):  # two addresses of one server
+    # Both have the same start time, so they are one server.
+    with cluster(servers, tmp_path, certificate) as (kubeconfig, _):
         found, notes = diagnose(kubeconfig, capsys)
     assert [server["started"] for server in found["servers"]] == [1]
     assert len(found["servers"][0]["files"]) == 4

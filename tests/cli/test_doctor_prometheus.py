@@ -66,14 +66,14 @@ def spoil(metric: str, _: str, values: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def make_older(metric: str, _: str, values: tuple[str, ...]) -> tuple[str, ...]:
-    """Return values as of a server that has run for ten minutes longer: the count is in nanoseconds."""
+    """Return values as if the server had started ten minutes earlier: `demand_seats_count` is the uptime in nanoseconds."""
     is_clock = metric.endswith("demand_seats_count")
     return tuple(value if value == "_" or not is_clock else str(float(value) + 600e9) for value in values)
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """Each recording is a cluster. Others have variants of a recording."""
+    """Start a Prometheus in which each recording, and each variant of a recording, is a separate cluster."""
     small = read_recording("small-level")
     flood = read_recording("flood-one-flow")
     recordings = [
@@ -105,7 +105,7 @@ def diagnose(
     until: float | None = None,
     status: int = 0,
 ) -> tuple[Any, str]:
-    """Return the JSON of the command, or None, and its notes. Times are in seconds after the start of the recordings."""
+    """Return (JSON that the command prints, or None; notes). Times are in seconds after the start of the recordings."""
     end = server.end if until is None else server.start + until
     command = ["doctor", "--isolated", "--prometheus", server.url, "--format", "json", "--selector", selector]
     command += ["--since", show_time(server.start + since), "--until", show_time(end), *words]
@@ -126,7 +126,7 @@ def warnings(found: Any) -> list[str]:
 @pytest.mark.parametrize("prefix", ["", "slow-"])
 @pytest.mark.parametrize("name", INCIDENTS)
 def test_cause_of_each_incident(name: str, prefix: str, server: Server, capsys: pytest.CaptureFixture[str]) -> None:
-    """With a scrape every 5 or 15 seconds, and after an hour without any server."""
+    """The cause is found with a scrape every 5 or 15 seconds, even if the period begins an hour before the first scrape."""
     recording = read_recording(name)
     found, notes = diagnose(server, capsys, f'cluster="{prefix}{name}"', since=-3600)
     assert first_cause(found) == recording.cause
@@ -137,7 +137,7 @@ def test_cause_of_each_incident(name: str, prefix: str, server: Server, capsys: 
     assert cluster["interval"]["until"] >= show_time(server.start + (recording.started or 0))
     assert found["prometheus"]["scrapeSeconds"] == (15 if prefix else 5)
     if name in ("client-timeouts", "single-flow", "slow-webhook", "flood-one-flow"):
-        assert found["causes"][0]["notCertain"]  # a dump would show the clients
+        assert found["causes"][0]["notCertain"]  # without a dump, the clients are unknown
     assert any("no dump of requests" in text for text in found["unknown"])
 
 
@@ -154,7 +154,7 @@ def test_no_warning_about_healthy_servers(
 
 @needs_prometheus
 def test_old_incident(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
-    """The flood is the worst interval of the whole time, and is compared as the baseline of the time after it."""
+    """The flood is the worst interval of the whole recording. In the time after it, it is only part of the baseline."""
     found, _ = diagnose(server, capsys, 'cluster="old-incident"')
     assert first_cause(found) == "flood-one-flow"
     for start in (60, 90, 120, 180):
@@ -182,7 +182,7 @@ def test_baseline_explains_slow_requests(server: Server, capsys: pytest.CaptureF
 @needs_prometheus
 @pytest.mark.parametrize("start", [0, 10])
 def test_json_follows_the_schema(start: float, server: Server, capsys: pytest.CaptureFixture[str]) -> None:
-    """With a baseline, and without."""
+    """The schema allows comparisons with and without metrics in the baseline."""
     found, _ = diagnose(server, capsys, 'cluster="old-server"', "--baseline", "1h", since=start)
     schema = {**json.loads((ROOT / "schemas" / "apflint-output.json").read_text()), "$ref": "#/$defs/doctor-output"}
     jsonschema.Draft202012Validator(schema).validate(found)
@@ -194,7 +194,7 @@ def test_baseline_without_metrics(server: Server, capsys: pytest.CaptureFixture[
     found, _ = diagnose(server, capsys, 'cluster="small-level"')
     (cluster,) = found["prometheus"]["clusters"]
     assert cluster["baseline"] is None
-    assert any("the metrics in the baseline are too few" in gap for gap in cluster["gaps"])  # the first scrape only
+    assert any("the metrics in the baseline are too few" in gap for gap in cluster["gaps"])  # it has only one scrape
     found, _ = diagnose(server, capsys, 'cluster="small-level"', since=-10)
     assert any("no metrics in the baseline" in gap for gap in found["prometheus"]["clusters"][0]["gaps"])
     assert found["prometheus"]["comparison"][0]["levels"] == []
@@ -216,7 +216,7 @@ def test_restart_in_the_baseline(server: Server, capsys: pytest.CaptureFixture[s
 
 @needs_prometheus
 def test_clusters_are_not_compared(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
-    """The peer of an imbalance in another cluster has free seats, and each cluster has an interval of its own."""
+    """Servers of different clusters are not reported as unbalanced, and each cluster has its own worst interval."""
     found, _ = diagnose(server, capsys, 'cluster=~"small-level|healthy-busy|restart|flood-one-flow"')
     servers = {
         cause["server"].partition("/")[0]: cause["cause"] for cause in found["causes"] if cause["severity"] == "warning"
@@ -371,14 +371,14 @@ def test_errors_of_the_server_have_no_credentials(capsys: pytest.CaptureFixture[
 
 
 def test_no_series_at_all(capsys: pytest.CaptureFixture[str]) -> None:
-    """A fake answers each query with an empty matrix, so the query of jobs, which expects a vector, fails."""
+    """The fake server answers each query with an empty matrix. The first query expects a vector, so it fails."""
     with serve_replies(success([], "matrix")) as fake:
         assert run(["doctor", "--isolated", "--prometheus", fake.url]) == 2
     assert "the answer is not one of Prometheus" in capsys.readouterr().err
 
 
 class Times(NamedTuple):
-    """Options, and the period and baseline that follow, in seconds before now."""
+    """Values of options, and the expected start and end of the period and of the baseline, in seconds before now."""
 
     since: str | None
     until: str | None

@@ -101,7 +101,7 @@ items:
 
 @pytest.fixture
 def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Change to a directory whose only file is the configuration above."""
+    """Change to a directory whose only file is a configuration with a few FlowSchemas and levels."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "apf.yaml").write_text(CLUSTER)
     return tmp_path
@@ -158,7 +158,7 @@ def test_built_in_flow_schemas_are_folded() -> None:
 
 @pytest.mark.usefixtures("empty")
 def test_copies_of_built_in_flow_schemas_are_folded(capsys: pytest.CaptureFixture[str]) -> None:
-    """An export of a cluster has 13 built-in FlowSchemas on one line each."""
+    """If the manifests contain copies of built-in FlowSchemas, the list of tried FlowSchemas counts them on one line."""
     assert run(["defaults", "--kubernetes", "1.36"]) == 0
     (Path("dump.yaml")).write_text(capsys.readouterr().out)
     text = render(DEFAULT_CLUSTER["a user"], explainer("dump.yaml"))
@@ -309,7 +309,7 @@ def test_watches_are_not_classified_before_1_22() -> None:
 def test_text_fits_the_terminal(width: int) -> None:
     for request in DEFAULT_CLUSTER.values():
         for line in render(request, explainer(), width=width).splitlines():
-            # Names are never broken, so a line of one word may be longer.
+            # Names are never wrapped, so a line with one word may be longer than the terminal.
             assert count_cells(line) <= width or len(line.split()) == 1, line
 
 
@@ -639,7 +639,7 @@ spec: {type: Limited, limited: {nominalConcurrencyShares: "50", limitResponse: {
 @pytest.mark.parametrize(
     ("files", "warnings"),
     [
-        # A server does not use this level: a hand of 9 from 8 queues is impossible.
+        # The server cannot use this level, because handSize 9 is greater than queues 8.
         (
             {"apf": CLUSTER.replace("handSize: 2", "handSize: 9")},
             ['PriorityLevelConfiguration "tenants" (apf.yaml:13): rejected by the API server, and not used here'],
@@ -709,7 +709,7 @@ def test_caches_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_log_that_starts_within_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first line looks like the start of a value of several lines, which never ends."""
+    """The first line looks like the start of a JSON value over several lines, but the value never ends."""
     monkeypatch.setattr(json_lines, "MAX_AUDIT_VALUE_BYTES", 2 * len(LINE))
     first, *others = replies(b'{"user":\n', *[LINE] * 5)
     assert first.keys() == {"schema", "configuration", "error", "inputLine"}
@@ -717,11 +717,11 @@ def test_log_that_starts_within_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     pieces = [b'{"user":\n', *[LINE] * 5]
     assert (
         len(list(explain_lines(explainer(), parse_record, split_lines(pieces), reasons=False))) > 2
-    )  # requests are answered as they arrive
+    )  # requests are answered before the input ends
     monkeypatch.setattr(json_lines, "MAX_AUDIT_VALUE_BYTES", 9 * len(LINE))
     assert (
         len(list(explain_lines(explainer(), parse_record, split_lines(pieces), reasons=False))) == 1
-    )  # the input may be one value, which is read completely
+    )  # the whole input is read first, because it may be a single value
 
 
 @pytest.mark.parametrize("line", [b"[" * 100_000, b"7" * 10_000, b"nonsense", b'{"user": "a"} x'])
@@ -771,7 +771,7 @@ def test_requests_in_utf_16_are_rejected(data: bytes) -> None:
         replies(data)
     assert [answer["inputLine"] for answer in replies(LINE, data) if "error" in answer] == [
         2
-    ]  # UTF-16 is detected only at the beginning
+    ]  # UTF-16 is detected only in the first line, so here, only the line is rejected
 
 
 def test_endless_line_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:

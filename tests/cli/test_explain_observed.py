@@ -31,7 +31,7 @@ LIST = ["list", "configmaps", "-n", "ci", "--as", "alice", "--as-group", "dev"]
 
 
 def explain(capsys: pytest.CaptureFixture[str], *words: str) -> list[dict[str, Any]]:
-    """Return `observed` of the answer."""
+    """Return the value of `observed` in the JSON answer."""
     assert run(["explain", *words, "--format", "json"]) == 0
     observed: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["observed"]
     return observed
@@ -43,7 +43,7 @@ def files(moment: str, *parts: str) -> list[str]:
 
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_recorded_requests_are_in_the_queues_of_their_flows(moment: str) -> None:
-    """The server deals the same hand as apflint: the queue of each request in a dump belongs to its flow."""
+    """For each request in a recorded dump, its queue is in the hand that apflint computes for its flow."""
     inputs = [("o.json", json.dumps({"items": recorded_objects(moment), "apiVersion": "v1", "kind": "List"}).encode())]
     workspace = build_workspace(load_inputs(inputs), parse_release("1.36"))
     configuration = Effective(workspace, Assumptions(complete=True, defaults=False)).configuration
@@ -96,7 +96,7 @@ def test_text(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_other_nominal_limit(capsys: pytest.CaptureFixture[str]) -> None:
-    """The limits are computed with the server's own total, so they differ only if the PriorityLevelConfigurations differ."""
+    """The expected limits use the server's total seats, so a difference means that the PriorityLevelConfigurations differ."""
     words = ["list", "pods", "-n", "a", "--as", "system:serviceaccount:a:b", *files("2-slow-a", "metrics")]
     answer = json_answer(capsys, *words, *OBJECTS)
     assert answer["limits"]["serverConcurrency"] == 30
@@ -171,7 +171,7 @@ def test_seats_of_a_list(
 def test_seats_of_a_list_by_its_parameters(
     query: str, seats: tuple[int, int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """154 objects of 10 kB at a level without a maximum."""
+    """Lists of 154 objects of 10 kB, at a level that does not limit the seats of a request."""
     (tmp_path / "m").write_text(
         'apiserver_flowcontrol_nominal_limit_seats{priority_level="exempt"} 0\n'
         'apiserver_resource_objects{group="",resource="configmaps"} 154\n'

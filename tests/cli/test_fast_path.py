@@ -1,4 +1,4 @@
-"""The fast path calls the same functions with the same arguments as typer, and imports less."""
+"""The fast path calls the same functions with the same arguments as typer, and imports fewer modules."""
 
 from __future__ import annotations
 
@@ -60,13 +60,12 @@ VALUES = (
     "1.5",
     "-1",
 )
-"""Values for any option and argument: valid for some, invalid for others."""
+"""Values to try for every option and argument. Each value is valid for some of them and invalid for others."""
 
 
 @cache
 def typer_command(name: str) -> tuple[Any, list[dict[str, Any]]]:
-    """Return a command as typer builds it, with a function that only records its arguments, and the list of these
-    arguments."""
+    """Return (command as typer builds it, list to which each call adds its arguments). The command itself does not run."""
     calls: list[dict[str, Any]] = []
     annotate = app._annotate_for_typer
 
@@ -175,7 +174,7 @@ def test_definitions_that_the_fast_path_assumes() -> None:
         assert command is not None
         for _, annotation, _ in list_parameters(command.function):
             kind, definition = get_args(annotation)
-            assert kind is not bool or definition.names  # otherwise typer adds --no-...
+            assert kind is not bool or definition.names  # without names, typer would add --no-NAME
             assert all(option.startswith("--") or len(option) == 2 for option in definition.names)
 
 

@@ -93,7 +93,7 @@ def test_remaining_findings_are_counted(directory: Path, capsys: pytest.CaptureF
 
 
 def test_fixes_are_printed_in_the_order_of_files_and_lines(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The order of fixing differs: misspelled fields are fixed first."""
+    """Misspelled fields are fixed first, but fixes are printed in the order of the file."""
     text = BROKEN.replace("name: nightly", "namespace: x\n  name: nightly")
     write(directory, b=text, a=text.replace("nightly", "a"))
     assert run(["fix", "b.yaml", "a.yaml"]) == 0
@@ -102,7 +102,7 @@ def test_fixes_are_printed_in_the_order_of_files_and_lines(directory: Path, caps
 
 
 def test_lines_are_those_of_the_original_file(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The fix adds a line to the subject, and moves the findings below."""
+    """A fix adds a line. Findings below it are printed with their line numbers before the fix."""
     old, new = (
         "  - subjects: [{kind: Group, group: {name: night-watch}}]\n",
         "  - subjects:\n    - kind: Group\n      name: a\n",
@@ -421,7 +421,7 @@ def test_check_fix_reports_findings_of_a_file_that_was_not_written(
 
 def test_read_only_file(directory: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     write(directory, a=BROKEN)
-    monkeypatch.setattr(os, "access", lambda *_: False)  # root may write to any file
+    monkeypatch.setattr(os, "access", lambda *_: False)  # os.access would permit root to write to any file
     assert run(["fix", "-q"]) == 2
     assert capsys.readouterr().err == "apflint: a.yaml: not written: it is read-only\n"
     assert content(directory) == {"a.yaml": BROKEN}
@@ -482,7 +482,7 @@ def test_patch_applies_the_diff(
     (directory / "b ü").mkdir()
     text = (BROKEN.rstrip() + tail).replace("nightly jobs", "nightly jöbs 🎈").replace("\n", line_end)
     write(directory / "a", **{"one": text, "näme two": text.replace("name: nightly", "name: n2") + line_end})
-    line_feed = "\n" if tool[0] == "git" else ""  # POSIX 2024 requires that patch refuses them in names
+    line_feed = "\n" if tool[0] == "git" else ""  # POSIX 2024 requires that `patch` rejects file names with a line feed
     write(directory, **{f'h"o\\s{line_feed}\tt ü': text.replace("name: nightly", "name: n4")})
     write(
         directory,
@@ -557,7 +557,7 @@ def test_no_line_is_a_command_of_github_actions(
 def test_more_findings_than_check_reports_are_fixed_at_once(
     directory: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rounds of a thousand findings would check the file again for each round: quadratic time."""
+    """All findings are fixed in one round. Checking the file again after every thousand fixes would take quadratic time."""
     number = MAX_FINDINGS_PER_RULE + 100
     bad = "---\n".join(FIXED.replace(": nightly", f": n{at}\n  namespace: x") for at in range(number))
     write(directory, a=bad)

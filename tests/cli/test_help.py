@@ -47,7 +47,7 @@ def show_help(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     assert run([*arguments]) == 0
     printed = capsys.readouterr()
     assert printed.err == ""
-    assert not re.search(r"\[/?\w*\]\(|\\\[", printed.out)  # no markup of rich is left
+    assert not re.search(r"\[/?\w*\]\(|\\\[", printed.out)  # no escapes and tags of rich's markup
     return printed.out
 
 
@@ -116,7 +116,7 @@ def test_usage_names_the_kubectl_plugin(capsys: pytest.CaptureFixture[str], monk
 
 
 def keep_calm_requests(path: Path) -> None:
-    """Remove rejected and waiting requests from a log, because its server did not have the manifests of the examples."""
+    """Remove rejected and waiting requests from a log, which the manifests of the examples cannot explain."""
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     path.write_text(
         "".join(line for line in lines if '"code":429' not in line and "apf-queue-wait" not in line), "utf-8"

@@ -1,4 +1,4 @@
-"""`--help` in a pipe: the generated pages are what typer prints, and other layouts are left to typer."""
+"""`--help` in a pipe: the generated pages equal the output of typer, and typer prints all other layouts."""
 
 from __future__ import annotations
 

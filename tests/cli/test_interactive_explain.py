@@ -176,7 +176,7 @@ def test_invalid_value_is_explained_and_prompted_again(
     assert "Request  " in shown[2]
     assert "\x1b" not in "".join(shown)
     if message.startswith('"post"'):
-        return  # the prompt for the verb is repeated, too
+        return  # the verb would also be asked again
     asked = [label for label, _ in script.asked]
     assert asked[len(before)] == asked[len(before) + 1]
 
@@ -253,12 +253,12 @@ class Terminal:
 
     def type(self, prompt: str, keys: str) -> str:
         """Wait for a prompt, then type."""
-        before = self.wait_for(prompt.rstrip())  # the space after it is a movement of the cursor
+        before = self.wait_for(prompt.rstrip())  # prompt_toolkit moves the cursor instead of writing the last space
         os.write(self.fd, keys.encode())
         return before
 
     def end(self, seconds: float = 30) -> tuple[int, str]:
-        """Wait for the end, and return the exit code and the rest of the output."""
+        """Wait for the end of the process. Return (exit code, rest of the output)."""
         end = time.monotonic() + seconds
         while self._read(0.2):
             assert time.monotonic() < end, f"process does not end: {self.plain()!r}"
@@ -289,7 +289,7 @@ def opened(terminals: list[Terminal], directory: Path, *options: str) -> Termina
 
 def test_conversation_on_a_terminal(tmp_path: Path, terminals: list[Terminal]) -> None:
     terminal = opened(terminals, tmp_path)
-    terminal.type("User (such as alice): ", "bobb\x1b[D\x1b[3~\r")  # left and delete: bob
+    terminal.type("User (such as alice): ", "bobb\x1b[D\x1b[3~\r")  # the arrow key and Delete leave "bob"
     terminal.type("Groups (with commas, or none): ", "fact")
     terminal.type("factory", "\t")  # the suggestion is shown, and Tab accepts it
     terminal.type("ory", "\r")
@@ -300,7 +300,7 @@ def test_conversation_on_a_terminal(tmp_path: Path, terminals: list[Terminal]) -
     assert 'FlowSchema "widgets" -> priority level "exempt" (apf.yaml:4)' in answer
     assert 'Request  list widgets.example.com in namespace "yard" as "bob" in factory' in answer
     assert "Traceback" not in answer
-    # The same user and another verb, then the first verb from the history.
+    # In the second request, the user is the same. In the third, the arrow key recalls the first verb.
     terminal.type("User [bob]: ", "\r")
     terminal.type("Groups [factory]: ", "\r")
     terminal.type("Verb [list]: ", "watch\r")

@@ -1,4 +1,4 @@
-"""`-k`: the objects that kustomize builds, and the files from which they come."""
+"""`-k`: findings in the objects that kustomize builds, and the source files of these objects."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_bookkeeping_of_kustomize_is_no_finding(project: Path, capsys: pytest.Ca
     assert run(["check", "-k", "prod", "--format", "json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["summary"]["objects"] == 2
-    assert {finding["rule"] for finding in report["findings"]} == {"APF505", "APF603"}  # the same as for the files
+    assert {finding["rule"] for finding in report["findings"]} == {"APF505", "APF603"}  # as for the files themselves
 
 
 @needs_kubectl
@@ -152,7 +152,7 @@ ORIGIN = "{apiVersion: flowcontrol.apiserver.k8s.io/v1, kind: FlowSchema, metada
 
 
 def use_program(directory: Path, name: str, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Put a program into a PATH that has neither kustomize nor kubectl."""
+    """Write a program, and set PATH to its directory, which has no other kustomize or kubectl."""
     programs = directory / "programs"
     programs.mkdir(exist_ok=True)
     for needed in ("sh", "cat", "sleep"):
@@ -197,7 +197,7 @@ def test_any_annotation_is_handled(
 def test_origin_outside_of_the_project_is_not_read(
     origin: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The annotation may come from a remote base. The file of the user is named, but not shown."""
+    """The annotation with the origin may come from a remote base, so the file that it names is not read or shown."""
     project = tmp_path / "project"
     (project / "overlay").mkdir(parents=True)
     (project / "overlay" / "link.yaml").symlink_to(tmp_path / "secret.yaml")

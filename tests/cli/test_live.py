@@ -71,7 +71,7 @@ def test_limits_are_those_of_the_objects_on_the_server(cluster: str, capsys: pyt
 def test_audit_log_is_replayed_with_the_objects_on_the_server(
     cluster: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = write_log(tmp_path / "audit.log", [event()])  # alice, in the group dev
+    path = write_log(tmp_path / "audit.log", [event()])  # a request of alice, in the group dev
     assert run(["replay", str(path), "--live", "--kubeconfig", cluster, "--format", "json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["kubernetes"] == "1.36"
@@ -109,7 +109,7 @@ def test_explain_names_the_objects_of_the_server(cluster: str, capsys: pytest.Ca
 def test_manifests_are_applied_to_the_live_objects(
     cluster: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The manifest replaces the object of the same name, without a note about two definitions."""
+    """A manifest replaces the live object of the same name, and this is not reported as a second definition."""
     (tmp_path / "new.yml").write_text(SCHEMA.replace("name: dev}\nspec", "name: tenant-dev}\nspec"), "utf-8")
     request = ["explain", "list", "pods", "--as", "alice", "--as-group", "dev", "--kubeconfig", cluster, "--live"]
     assert run([*request, "-f", "new.yml", "--format", "json"]) == 0
@@ -234,7 +234,7 @@ def test_new_cluster_of_each_release_has_no_findings(
 
 
 def test_findings_name_objects_and_lines_of_kubectl(cluster: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """A FlowSchema that references a missing level is certain: all objects of the cluster are known."""
+    """A reference to a missing level is an error, because all objects of the cluster are known."""
     assert run(["check", "--live", "--kubeconfig", cluster, "--format", "concise"]) == 1
     printed, notes = capsys.readouterr()
     assert "live:flowschemas/nowhere:12:11: error[APF401]: " in printed
@@ -260,7 +260,7 @@ def test_annotations_of_live_objects_suppress_findings(tmp_path: Path, capsys: p
 def test_live_objects_are_context_for_manifests(
     cluster: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Findings are in the manifest only, and may be about live objects."""
+    """Live objects affect the findings in the manifest, but have no findings themselves."""
     (tmp_path / "new.yml").write_text(SCHEMA.replace("700", "1500"), "utf-8")
     assert run(["check", "--live", "--kubeconfig", cluster, "--select", "APF5", "--format", "json", "new.yml"]) == 0
     report = json.loads(capsys.readouterr().out)

@@ -81,7 +81,7 @@ class Output(io.StringIO):
 
 @pytest.fixture
 def exit_codes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Record the exit codes of a process without callbacks and threads. coverage.py registers a callback."""
+    """Record exit codes instead of ending the process. Exit callbacks, such as that of coverage.py, are hidden."""
     exit_codes: list[int] = []
 
     def end(exit_code: int) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def level(limited: str, version: str) -> str:
-    """Return a priority level with lines of `spec.limited`."""
+    """Return a priority level. `limited` contains the lines of `spec.limited`."""
     return (
         f"apiVersion: {GROUP}/{version}\nkind: PriorityLevelConfiguration\nmetadata:\n  name: nights\n"
         f"spec:\n  type: Limited\n  limited:\n{limited}    limitResponse: {{type: Reject}}\n"

@@ -121,7 +121,7 @@ def test_color_of_a_patch(tmp_path: Path, capsys: pytest.CaptureFixture[str], mo
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert run(["fix", "--isolated", "--diff", str(file)]) == 1
     plain = capsys.readouterr().out
-    assert "\x1b" not in plain  # `git apply` must read the pipe
+    assert "\x1b" not in plain  # the output must be a valid patch for `git apply`
     assert run(["fix", "--isolated", "--diff", "--color", "always", str(file)]) == 1
     colored = capsys.readouterr().out
     assert "\x1b[32m+  limited: " in colored

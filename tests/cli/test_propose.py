@@ -22,7 +22,7 @@ COMMAND = ["propose", "--isolate", "group:analytics", "--seats", "50", "-f", "ap
 
 @pytest.fixture(autouse=True)
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Change to a directory whose directory `apf` has a level and a FlowSchema."""
+    """Change to a directory with the subdirectory `apf`, which contains a priority level and a FlowSchema."""
     (tmp_path / "apf").mkdir()
     for name, value in (
         ("level", priority_level("builds", 10)),
@@ -59,7 +59,7 @@ def test_written_files_do_what_the_proposal_says(project: Path, capsys: pytest.C
     found = read_json(capsys, *COMMAND, "-o", "out/new")
     assert found["files"]["written"] == ["out/new/analytics.yaml", "out/new/analytics-test.yaml"]
     assert (project / "out/new/analytics.yaml").read_text("utf-8") == found["files"]["manifests"]["text"]
-    # The commands that it prints work.
+    # The commands in the answer work.
     for line in found["commands"]["verify"]:
         program, *arguments = shlex.split(line)
         if program == "apflint":
@@ -98,7 +98,7 @@ def test_file_in_the_directory_of_the_configuration(project: Path, capsys: pytes
 def test_other_shares_of_a_level(capsys: pytest.CaptureFixture[str]) -> None:
     command = ["propose", "--isolate", "group:builds", "--seats", "50", "-f", "apf", "--kubernetes", "1.36"]
     found = read_json(capsys, *command, "-o", "out")
-    # The level has requests for resources only, so a FlowSchema for the others is added.
+    # The existing FlowSchema matches only requests for resources, so a FlowSchema for all other requests is added.
     assert [item["kind"] for item in found["objects"]] == ["FlowSchema"]
     (field,) = found["fields"]
     assert (field["priorityLevel"], field["field"], field["before"]) == ("builds", "nominalConcurrencyShares", 10)

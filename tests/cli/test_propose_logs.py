@@ -84,13 +84,13 @@ def test_written_files_do_what_the_proposal_says(project: Path, capsys: pytest.C
     moved = read_json(capsys, *shlex.split(diff)[1:], status=1)
     levels = {change["to"]["priorityLevel"] for change in moved["changes"]}
     assert level["metadata"]["name"] in levels
-    # Files are not replaced, and the proposal is not repeated.
+    # A second run does not replace the files.
     assert run([*LIST_HEAVY, *find_metrics("list-heavy"), "-o", "out"]) == 2
     assert "is not replaced" in capsys.readouterr().err
 
 
 def test_rejects_a_back_test_that_fails(capsys: pytest.CaptureFixture[str]) -> None:
-    """With many seats, no request of the simulation waits, unlike in the log."""
+    """With 3,000 seats, no request waits in the simulation, unlike in the log. So there is no proposal."""
     found = read_json(capsys, *SINGLE_FLOW[:-1], "3000", status=2)
     assert not found["proposal"]
     assert not found["evidence"]["backtest"]["usable"]
@@ -118,7 +118,7 @@ def shift(line: bytes, hours: int) -> bytes:
 
 
 def test_log_with_two_incidents(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The worse incident is the later one. The answer is about it, and names the cause of the other and how to choose it."""
+    """The answer is about the worse incident. It names the cause of the other incident, and the options that select it."""
     lines = gzip.decompress((FIXTURES / "single-flow" / "audit.log.gz").read_bytes()).splitlines(keepends=True)
     kept = lines[: len(lines) * 4 // 5]
     (project / "two.log").write_bytes(b"".join([*kept, *(shift(line, 2) for line in lines)]))

@@ -99,7 +99,7 @@ def test_report_names_the_configuration(
 def test_report_states_that_the_current_directory_has_no_objects(
     arguments: list[str], description: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The log itself is not a manifest."""
+    """The audit log in the current directory does not count as a manifest."""
     log = write_log(tmp_path / "audit.json", [event()])
     check_configuration(capsys, log, arguments, description, HINT)
 
@@ -107,7 +107,7 @@ def test_report_states_that_the_current_directory_has_no_objects(
 def check_configuration(
     capsys: pytest.CaptureFixture[str], log: Path, arguments: list[str], description: str, hint: str
 ) -> None:
-    """Assert that all formats name the configuration, and that documents for people have the hint, too."""
+    """Assert that all formats name the configuration, and that the formats for people also contain the hint."""
     for form in ("text", "markdown", "html"):
         assert run(["replay", str(log), *arguments, "--format", form]) == 0
         printed = capsys.readouterr().out.replace("`", "").replace("\\", "")
@@ -145,7 +145,8 @@ def test_manifests_without_objects_are_an_error(
 ) -> None:
     chart = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nmetadata: {name: {{ .Values.name }}}\n"
     (tmp_path / "m/empty").mkdir(parents=True)
-    (tmp_path / "apflint.toml").write_text('exclude = ["m/*.yaml"]\n', encoding="utf-8")  # from the default
+    # This setting does not exclude files that the command names.
+    (tmp_path / "apflint.toml").write_text('exclude = ["m/*.yaml"]\n', encoding="utf-8")
     (tmp_path / "m/pod.yaml").write_text("kind: Pod\napiVersion: v1\n", encoding="utf-8")
     (tmp_path / "m/broken.yaml").write_text("a: [\n", encoding="utf-8")
     (tmp_path / "m/own.yaml").write_text(chart.replace("{{ .Values.name }}", "["), encoding="utf-8")
@@ -173,10 +174,11 @@ def test_numbers_of_a_level(engine: str, tmp_path: Path, capsys: pytest.CaptureF
         [
             request(1, 0, 10),
             request(2, 5, 7.5, annotations=wait),
-            request(3, 10, 11),  # starts when 1 ends
+            request(3, 10, 11),  # starts when request 1 ends
             request(4, 6, 6.5, responseStatus={"code": 429}, annotations=None),
             request(5, 0, 20, verb="watch", requestURI="/api/v1/namespaces/team-a/pods?watch=1"),
-            request(6, 6, 6.1, verb="create", responseStatus={"code": 429}),  # a refused eviction
+            # An eviction that a PodDisruptionBudget refuses.
+            request(6, 6, 6.1, verb="create", responseStatus={"code": 429}),
         ],
     )
     (level,) = replay_json(capsys, log, "--engine", engine)["levels"]
@@ -350,7 +352,7 @@ def test_bad_line_is_counted_and_shown(
     assert report["unreadable"] == (2 if line == "[1, 2]" else 1)
     assert (first["file"], first["line"]) == (str(log), 2)
     assert first["reason"].startswith(reason)
-    if engine == "python":  # the text is the same for all engines
+    if engine == "python":  # one engine is enough, because all engines print the same text
         assert run(["replay", str(log), "--engine", engine]) == 0
         assert f"First: {log}:2: {reason}"[:60] in capsys.readouterr().out
 
@@ -398,7 +400,7 @@ def test_damaged_compressed_log(
     (place,) = report["damagedFiles"]
     assert place["file"] == f"audit.log.{suffix}"
     assert ("ends too early" if damage == "truncated" else "damaged") in place["reason"]
-    assert place["line"] > 5_000  # the damaged part may contain any number of line ends
+    assert place["line"] > 5_000  # not exact, because the damaged part may contain line ends
     assert 5_000 < report["classified"] < 20_000
 
 
@@ -451,7 +453,7 @@ def test_time_that_runs_backwards(engine: str, tmp_path: Path, capsys: pytest.Ca
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_copies_of_events_are_omitted(engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    same_id = request(1, 5, 6)  # a client chose the ID of another request
+    same_id = request(1, 5, 6)  # another request with the same ID, which clients may choose
     write_log(tmp_path / "audit.log", [request(1, 0, 1), same_id])
     write_log(tmp_path / "audit-2026-11-22T05-49-20.098.log", [request(1, 0, 1), request(2, 0, 1)])
     report = replay_json(capsys, ".", "--engine", engine)
@@ -562,7 +564,7 @@ def test_wrong_arguments(arguments: list[str], message: str, capsys: pytest.Capt
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("size", ["much", "0MB", "256", "1_0MB", "-1GB", "1e9MB", "."])
 def test_wrong_memory(engine: str, size: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The value is wrong with each engine, even if the engine does not use it."""
+    """An invalid value is an error with every engine, even with engines that do not use the value."""
     write_log(tmp_path / "audit.log", [event()])
     assert run(["replay", "audit.log", "--engine", engine, "--memory", size]) == 2
     out, err = capsys.readouterr()
@@ -594,7 +596,7 @@ def test_memory_that_duckdb_accepts(size: str, tmp_path: Path) -> None:
 def test_extreme_numbers(
     engine: str, arguments: list[str], code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Numbers outside of the range of times or of SQL are results or errors of the user, and no crashes."""
+    """Numbers beyond the range of times or of SQL integers give a result or an error message, but never a crash."""
     write_log(tmp_path / "audit.log", [event()])
     assert run(["replay", "audit.log", "--engine", engine, *arguments]) == code
     assert "internal error" not in capsys.readouterr().err

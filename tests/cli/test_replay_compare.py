@@ -49,7 +49,7 @@ def test_report(
     assert capsys.readouterr().out == snapshot
     assert run([*command, "--exit-zero"]) == 0
     capsys.readouterr()
-    assert run([*command, "--where", "user=alice"]) == 0  # none of these requests move
+    assert run([*command, "--where", "user=alice"]) == 0  # no request of alice moves
     assert "None of 41 requests moves." in capsys.readouterr().out
 
 
@@ -66,7 +66,7 @@ def test_changes_without_moves(
     assert run([*command, *RECORDED]) == 1
     expected = "None of 379 requests moves; 1 priority level has other limits.\n"
     assert capsys.readouterr().out.startswith(expected)
-    # From 1.34 on, the size of the objects decides about the seats of lists.
+    # From 1.34 on, the seats of a list depend on the size of the objects, and not on their number.
     command = ["replay", "audit.log.gz", "--kubernetes", "1.33", "--compare", "defaults:1.34", "--isolated"]
     assert (
         run([*command, "--objects", "configmaps=2000:100", "--where", "resource=configmaps", "--where", "verb=list"])
@@ -157,10 +157,10 @@ def test_upgrade_keeps_the_manifests(capsys: pytest.CaptureFixture[str]) -> None
     found = compare(capsys, *arguments, "--compare", "defaults:1.36", code=1)
     assert (found["old"]["kubernetes"], found["new"]["kubernetes"]) == ("1.33", "1.36")
     assert found["sides"]["new"] == f"defaults:1.36 + {manifests}"
-    (move,) = found["moves"]  # 1.33 has a FlowSchema that neither 1.36 nor the manifests have
+    (move,) = found["moves"]  # only 1.33 has its old FlowSchema
     assert move["old"]["flowSchema"] == "workload-leader-election"
     seats = [sum(level["seatSeconds"] for level in found[side]["levels"]) for side in ("old", "new")]
-    assert seats[0] > seats[1]  # until 1.33, 200 objects are 2 or 4 seats; from 1.34 on, 20 kB are 1 seat
+    assert seats[0] > seats[1]  # a list of 200 objects (20 kB) takes 2 or 4 seats until 1.33, then 1 seat
 
 
 def test_defaults_of_releases(capsys: pytest.CaptureFixture[str]) -> None:
@@ -275,9 +275,9 @@ def test_running_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
         found = compare(capsys, LOG, "-f", manifests, "--compare", "live", *cluster, "--server-concurrency", 30, code=1)
         assert found["sides"] == {"old": str(manifests), "new": "live"}
         assert [found[side]["serverConcurrency"] for side in ("old", "new")] == [30, 30]
-        assert {move["new"]["priorityLevel"] for move in found["moves"]} == {"batch"}  # the cluster still has the level
+        assert {move["new"]["priorityLevel"] for move in found["moves"]} == {"batch"}  # not deleted
         applied = compare(capsys, LOG, "--live", *cluster, "--compare", manifests, code=0)
         assert applied["sides"] == {"old": "live", "new": str(manifests)}
-        assert applied["moves"] == []  # applying manifests deletes nothing
+        assert applied["moves"] == []  # `kubectl apply` deletes nothing
         assert run(["replay", LOG, "--live", *cluster, "--compare", "defaults:1.36"]) == 2
     assert "a running cluster has its own built-in objects" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""`apflint doctor --live --watch` on a pseudo-terminal, which shows the same as the user's terminal, until Ctrl-C."""
+"""`apflint doctor --live --watch` on a pseudo-terminal: updates of the screen, and the end with Ctrl-C."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Terminal:
         self.output = b""
 
     def read_until(self, text: bytes, times: int = 1) -> None:
-        """Read the output of the process until it contains a text this number of times."""
+        """Read the output of the process until it contains `text` at least `times` times."""
         deadline = time.monotonic() + MAX_SECONDS
         while self.output.count(text) < times:
             assert time.monotonic() < deadline, self.output
@@ -62,7 +62,7 @@ class Terminal:
                 self.output += os.read(self.master, 65_536)
 
     def end(self, key: bytes = b"") -> tuple[int, bytes]:
-        """Press a key. Return the exit status, and the output after the key."""
+        """Press a key, and wait for the end of the process. Return (exit status, output after the key)."""
         start, deadline = len(self.output), time.monotonic() + MAX_SECONDS
         os.write(self.master, key)
         while True:
@@ -71,7 +71,7 @@ class Terminal:
                 continue
             try:
                 data = os.read(self.master, 65_536)
-            except OSError:  # Linux: the terminal is closed at the other end
+            except OSError:  # Linux raises OSError if the process has ended
                 break
             self.output += data
         return self.process.wait(MAX_SECONDS), self.output[start:]
@@ -79,7 +79,7 @@ class Terminal:
 
 @contextmanager
 def watching(tmp_path: Path, *words: str) -> Iterator[tuple[Terminal, dict[str, tuple[int, object]]]]:
-    """Run the command on the recorded server, whose answers can change."""
+    """Run the command on a server with recorded answers. Yield (terminal, answers). A test may change the answers."""
     replies = answers("0-idle")
     with serve(replies, tmp_path) as kubeconfig:
         terminal = Terminal("doctor", "--isolated", "--live", "--kubeconfig", kubeconfig, "--watch", "1s", *words)
@@ -96,7 +96,7 @@ def test_reports_replace_each_other_until_ctrl_c(tmp_path: Path) -> None:
         replies.update(answers("2-slow-a"))
         terminal.read_until(b"Overloaded")
         status, rest = terminal.end(b"\x03")
-    assert status == 1  # the status of the last report: it has warnings
+    assert status == 1  # the last report has warnings
     before, _, shown = terminal.output.partition(ENTER)
     screens = re.split(rb"\x1b\[H", shown.partition(LEAVE)[0])[1:]
     assert b"API server" not in before
@@ -104,10 +104,10 @@ def test_reports_replace_each_other_until_ctrl_c(tmp_path: Path) -> None:
     for screen in screens:
         lines = re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]|\x1b\].*?\x1b\\", b"", screen).decode().splitlines()
         assert len(lines) <= ROWS
-        assert b"\x1b[2J" not in screen  # an erased screen flickers
+        assert b"\x1b[2J" not in screen  # the screen is not erased, which would make it flicker
     assert terminal.output.count(ENTER) == terminal.output.count(LEAVE) == 1
     after = rest.partition(LEAVE)[2]
-    assert b"Found " in after  # the whole last report stays on the usual screen
+    assert b"Found " in after  # the whole last report is printed on the normal screen
     assert b"\x1b[?25h" in rest  # the cursor is visible again
     assert b"Traceback" not in terminal.output
 
@@ -142,7 +142,7 @@ def test_server_that_forbids_everything_is_an_error(tmp_path: Path) -> None:
 
 
 def test_interrupt_in_a_finalizer_ends_at_the_next_report(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Python ignores exceptions in finalizers, also KeyboardInterrupt."""
+    """Python ignores exceptions in finalizers, even KeyboardInterrupt, so `watch` must detect the signal in another way."""
 
     class Finalizer:
         def __del__(self) -> None:
@@ -153,7 +153,7 @@ def test_interrupt_in_a_finalizer_ends_at_the_next_report(monkeypatch: pytest.Mo
     def reports() -> Iterator[Answer]:
         for number in range(5):
             if number == 2:
-                Finalizer()  # no reference remains, so Python calls `__del__` immediately
+                Finalizer()  # there is no reference, so Python calls `__del__` immediately
             yield Answer(f"{number}\n")
 
     monkeypatch.setattr(sys, "unraisablehook", lambda _: None)

@@ -126,7 +126,7 @@ def test_replay_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     waiting = levels["service-accounts", "workload-low"]
     assert waiting["maxWait"] == waiting["p99Wait"] > 15
     assert waiting["maxSeats"] == 10
-    (found,) = report["disagreements"]  # another server had more seats
+    (found,) = report["disagreements"]  # one decision was logged by a server with more seats
     assert found["message"].startswith("a watch takes at most ")
     assert report["disagreeing"] == found["requests"]
     assert (found["file"], LINES[found["line"] - 2].count('verb="WATCH"')) == (str(path), 1)
@@ -263,7 +263,7 @@ def test_compressed_audit_log_is_explained(output: str, tmp_path: Path, capsys: 
 
 @pytest.mark.parametrize("output", ["text", "json"])
 def test_some_json_is_not_no_json(output: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Half of the lines are events, and half are not JSON."""
+    """If only some lines are not JSON, these lines are reported, and the file is still read as an audit log."""
     path = write_log(tmp_path / "audit.log", [event(), event()])
     with path.open("a", encoding="utf-8") as file:
         file.write("a\nb\n")

@@ -53,7 +53,7 @@ def test_hand_of_a_flow_schema_in_the_manifests(directory: Path, capsys: pytest.
         (None, "", ""),
         ("ByUser", "", 'FlowSchema "batch" has the distinguisherMethod ByUser: name the user with --distinguisher'),
         ("ByUser", "alice", ""),
-        ("ByNamespace", "", ""),  # the flow of requests without a namespace
+        ("ByNamespace", "", ""),  # requests without a namespace are one flow
     ],
 )
 def test_note_on_a_missing_or_unused_distinguisher(

@@ -1,4 +1,4 @@
-"""`apflint simulate`: each format as a whole, and loads and configurations that cannot be simulated."""
+"""`apflint simulate`: the complete output in each format, and loads and configurations that cannot be simulated."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_all_tables(capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssert
 def test_terminal_hides_no_column(
     width: int, verbose: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every figure of the table in a pipe is in the tables of a narrow terminal, too."""
+    """A narrow terminal gets several tables. Together, they contain every figure of the wide table that a pipe gets."""
     command = [*COMMAND, *(["--verbose"] if verbose else [])]
     figures = {word for word in read(capsys, command).split() if re.fullmatch(r"[\d,.]+%?|[▁-█]+", word)}
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
@@ -270,7 +270,7 @@ def test_unknown_numbers_of_objects_are_noted(capsys: pytest.CaptureFixture[str]
     assumption = "Assumes that each list of pods takes 1 seat, because the load does not state how many are stored"
     for format_ in ("text", "markdown", "html"):
         printed = read(capsys, ["simulate", load, "--format", format_])
-        assert 0 < printed.index(assumption) + 1 < printed.index("API server with")  # before all results
+        assert 0 < printed.index(assumption) + 1 < printed.index("API server with")  # assumptions precede the results
     assert json.loads(read(capsys, ["simulate", load, "--format", "json"]))["assumptions"][0].startswith(assumption)
     counted = f"{CLIENT}, rate: 1/s"
     assert "Assumes" not in read(capsys, ["simulate", write_load(counted, objects="{pods: 9}")])
@@ -325,7 +325,7 @@ def test_cold_start_of_a_log_is_stated(capsys: pytest.CaptureFixture[str], empty
     for early, is_stated in ((logged(900, 0, 1), False), (logged(900, 39, 1), True)):
         log = str(write_log(empty / "audit.log", [early, *events]))
         options = ["-f", "defaults:1.37", "--server-concurrency", "9", "--format", "json"]
-        found = json.loads(read(capsys, ["simulate", "--from-audit", log, *options], code=2))  # unlike this log
+        found = json.loads(read(capsys, ["simulate", "--from-audit", log, *options], code=2))  # the back-test fails
         assert any(level["rejected"]["queue-full"] for level in found["levels"])
         assert any("begins with idle servers" in note for note in found["notes"]) == is_stated
 
@@ -493,7 +493,7 @@ def test_requests_of_a_log(capsys: pytest.CaptureFixture[str], empty: Path) -> N
     wait = {"authorization.k8s.io/decision": "allow", "apiserver.latency.k8s.io/apf-queue-wait": "1.5s"}
     events = [
         logged(1, 0, 2),
-        logged(2, 1, 3.5, annotations=wait),  # 2 s of execution after the wait
+        logged(2, 1, 3.5, annotations=wait),  # 1.5 s of waiting, then 2 s of execution
         logged(3, 4, 0.5, responseStatus={"code": 429}, annotations=None),
         logged(4, 5, 1, verb="watch", requestURI="/api/v1/namespaces/team-a/pods?watch=1"),
         logged(5, 10, 1),
@@ -517,7 +517,7 @@ def test_requests_of_a_log(capsys: pytest.CaptureFixture[str], empty: Path) -> N
         "requests": 5,
         "logged": {"rejected": 1, "waitP99": 1.5},
         "simulated": {"rejected": 0, "waitP99": 0},
-        "usable": True,  # the level has too few requests to call the log unusable
+        "usable": True,  # a level with so few requests is not judged
     }
 
 
@@ -579,7 +579,7 @@ INCIDENTS = ROOT / "fixtures/simulate/incidents"
 
 
 def simulate_incident(name: str, *options: str, objects: str = "") -> list[str]:
-    """Return a command that simulates the log of a recorded incident with the objects and seats of its server."""
+    """Return a command that simulates the log of a recorded incident, with the objects and seats of the recorded server."""
     seats = json.loads((INCIDENTS / "recordings.json").read_text("utf-8"))[name]["seats"]
     inputs = [
         "-f",
@@ -654,7 +654,7 @@ def test_interrupt_is_one_sentence(capsys: pytest.CaptureFixture[str], monkeypat
 
 @pytest.fixture
 def interruptible() -> Iterator[None]:
-    """Let SIGINT interrupt this process. A shell that starts the tests in the background disables it."""
+    """Enable SIGINT in this process. A shell disables SIGINT for tests that it starts in the background."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -662,7 +662,7 @@ def interruptible() -> Iterator[None]:
 
 @contextmanager
 def interrupt_at(slot: int) -> Iterator[None]:
-    """Send SIGINT to this process at the end of a slot. Slots are counted over all simulations from 1."""
+    """Send SIGINT to this process at the end of a time slot. Slots are numbered from 1, across all simulations of the run."""
     before, slots = Statistics.sample, itertools.count(1)
 
     def sample(statistics: Statistics) -> None:
@@ -689,7 +689,7 @@ def test_interrupt_of_a_simulation_gives_the_result_until_then(capsys: pytest.Ca
         assert part["duration"] == pytest.approx(whole["duration"] * slot / 120, rel=1e-3)
         logged = {level["name"]: level["requests"] for level in part["backtest"]["levels"]}
         for level, other in zip(part["levels"], whole["levels"], strict=True):
-            # Seats, limits and rejections of each slot are those of the whole simulation.
+            # Until the interrupt, each slot has the same seats, limits and rejections as in the complete simulation.
             assert level["overTime"] == {name: values[:slot] for name, values in other["overTime"].items()}
             assert level["executed"] + sum(level["rejected"].values()) == level["attempts"]
             assert level["attempts"] == logged.get(level["name"], 0), "the back-test is of the same part"
@@ -699,7 +699,7 @@ def test_interrupt_of_a_simulation_gives_the_result_until_then(capsys: pytest.Ca
 def test_interrupt_of_the_change_keeps_the_back_test(capsys: pytest.CaptureFixture[str]) -> None:
     command = simulate_incident("small-level", "--set", "reporting.nominalConcurrencyShares=150", "--format", "json")
     whole = json.loads(read(capsys, command))
-    with interrupt_at(2 * 120 + 30):  # the back-test has two simulations of this log
+    with interrupt_at(2 * 120 + 30):  # after the back-test, which simulates this log twice
         assert run(command) == 130
     part = json.loads(capsys.readouterr().out)
     assert part["duration"] == pytest.approx(whole["duration"] / 4, rel=1e-3)
@@ -764,7 +764,7 @@ def test_clusters_of_the_settings(capsys: pytest.CaptureFixture[str], empty: Pat
             capsys, ["simulate", LOAD, *options]
         )
     assert compared["new"] == found
-    # The current directory is the cluster that --cluster names.
+    # With --cluster, `--compare .` stands for the same cluster.
     same = json.loads(read(capsys, ["simulate", LOAD, "--cluster", "new", "--compare", ".", "--format", "json"]))
     assert same["old"] == same["new"] == found
 

@@ -72,7 +72,7 @@ def test_example_suite_passes(root: Path, monkeypatch: pytest.MonkeyPatch, apfli
 
 
 def test_example_suite_fails_for_other_manifests(root: Path, monkeypatch: pytest.MonkeyPatch, apflint: Any) -> None:
-    """To update the recorded output, run this command and review the difference."""
+    """Compare with a recorded output. To update it, run the command in this test and review the difference."""
     monkeypatch.chdir(root / "fixtures/policy")
     ran = apflint("test", "apf-test.yaml", "-f", "careless", "--color", "never")
     assert ran.status == 1
@@ -179,7 +179,7 @@ def test_options_override_the_suite(directory: Path, apflint: Any) -> None:
     assert file["kubernetes"] == "1.33"
     assert file["configuration"] == "built-in objects of 1.33"
     command = shlex.split(file["tests"][0]["request"]["command"])
-    assert command[-2:] == ["-f", "defaults:1.33"]  # the manifests of the directory are not used
+    assert command[-2:] == ["-f", "defaults:1.33"]  # not the manifests in the current directory
     assert "--kubernetes" not in command
     for wrong in (("--kubernetes", "1.99"), ("--server-concurrency", "0")):
         ran = apflint("test", name, *wrong)
@@ -262,7 +262,7 @@ def test_quiet_shows_only_failed_tests(directory: Path, apflint: Any) -> None:
 
 
 def test_request_without_words_is_shown_as_json(directory: Path, apflint: Any) -> None:
-    """A user without the groups that authentication adds, which no command line can express."""
+    """The counterexample has a user without the groups that authentication adds, which no command line can express."""
     ran = apflint(
         "test",
         suite(directory, "- never: {reaches: catch-all}\n", head="world: any\nmanifests: []\n"),

@@ -71,7 +71,7 @@ def fail(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A directory with all evidence about an incident, as it was saved, and files of other kinds."""
+    """Return a directory with all recorded files about an incident, and with unrelated files."""
     path = tmp_path / "incident"
     path.mkdir()
     for file in find_files(SMALL, "12", dumps=True):
@@ -97,7 +97,7 @@ def test_formats(output_format: str, capsys: pytest.CaptureFixture[str], snapsho
     words = ["--as", TAGGER, *FLOOD, *OBJECTS, "--format", output_format]
     assert run(["why", "--isolated", *words]) == 0
     out = capsys.readouterr().out.replace(f"{ROOT}/", "")
-    if output_format == "html":  # the style sheet is that of all pages
+    if output_format == "html":  # without the style sheet, which all pages share
         out = out[out.index("<body") :]
     assert out == snapshot
 
@@ -105,7 +105,7 @@ def test_formats(output_format: str, capsys: pytest.CaptureFixture[str], snapsho
 def test_text_of_each_kind_of_evidence(
     folder: Path, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The golden answers in a terminal of 80 columns: everything, a log, metrics, a dump, manifests, and nothing."""
+    """The answers in a terminal of 80 columns, from all files, a log, metrics, a dump, manifests, and no files."""
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
@@ -137,7 +137,7 @@ def test_log_names_the_client_that_metrics_do_not_show(capsys: pytest.CaptureFix
 
 
 def test_log_without_the_seats_of_the_server(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The level has 1 seat of 30, and would have 10 of 600: then its clients would not be too many for it."""
+    """The level has 1 of the server's 30 seats. Of the default 600 seats, it would have 10, enough for its clients."""
     words = ["--as", DASHBOARD, f"{folder}/audit.log.gz", "-f", f"{folder}/objects.json"]
     answer = ask(capsys, *words)
     assert not answer["certain"]
@@ -187,7 +187,7 @@ def test_groups_of_a_client_that_the_dump_does_not_show(capsys: pytest.CaptureFi
 
 
 def test_servers_with_other_objects_than_the_configuration(capsys: pytest.CaptureFixture[str]) -> None:
-    """Without the objects of the servers, the level of a client in metrics or a log is wrong, and a dump is right."""
+    """If the servers have other objects than the configuration, only a dump shows the level of a client."""
     files = [str(path) for path in find_files("leases-captured", "12", dumps=True)]
     metrics = [path for path in files if "metrics" in path]
     node = "system:node:worker-1"
@@ -326,7 +326,7 @@ def test_longest_names_fit(capsys: pytest.CaptureFixture[str], monkeypatch: pyte
     for user in ("u" * 253, f"system:serviceaccount:{'n' * 63}:{'s' * 253}", "a b " * 60):
         assert run(["why", "--isolated", "--color", "never", "--as", user, *FLOOD]) == 0
         text = capsys.readouterr().out
-        # The command names the user in full, because it is to be copied.
+        # Commands do not count: they contain the whole user name, so that they can be copied.
         rows = [line for line in text.splitlines() if not line.lstrip().startswith("apflint ")]
         assert sum(max(1, -(-len(row) // 80)) for row in rows) <= MAX_ROWS, text
 
@@ -357,7 +357,7 @@ def test_names_from_evidence_never_reach_a_terminal_raw(tmp_path: Path, capsys: 
 
 
 def read_fake(*clusters: str) -> PrometheusReading:
-    """Return the reading of a Prometheus that has the metrics of a flood, in a cluster or in several."""
+    """Return the result of reading a Prometheus that has the metrics of a flood, once for each of `clusters`."""
     interval = Period(1_763_915_011, 1_763_915_041)
     load = ClusterLoad(interval.end, rejected=12.5, waiting=295)
     servers = group_servers(read_parts(METRICS))

@@ -232,7 +232,7 @@ def _diagnose_live(question: _Question, kubectl: KubectlOptions, watch: float | 
 
         answer = answer._replace(
             text=f"{format_time()}\n{answer.text}"
-        )  # times distinguish the reports in a log of several runs
+        )  # in a log of several runs, the time identifies the report
     return show(answer)
 
 

@@ -322,7 +322,7 @@ def _reject_combinations(given: Mapping[str, object]) -> None:
 def _is_log_of_server(files: list[AuditLogFile], unsupported: Mapping[str, object]) -> bool:
     """Return whether all files are kube-apiserver's own logs. Raises UserError if they are, but an option needs user names.
 
-    If only some files are, their lines are counted as unreadable lines of the audit log.
+    If only some of the files are such logs, their lines are counted as unreadable lines of the audit log.
     """
     if not all(map(is_server_log, files)):
         return False
@@ -349,7 +349,7 @@ def _report_server_log(
 
 
 class _Shown(NamedTuple):
-    """How reports are printed."""
+    """Settings for printing a report."""
 
     format: str
     style: Style
@@ -357,7 +357,7 @@ class _Shown(NamedTuple):
     """Value of --top, or None."""
     zone: tzinfo
     verified: tuple[str, ...] = ()
-    """Paths of kube-apiserver's own logs to compare with."""
+    """Paths of kube-apiserver's own logs to compare the replay with."""
 
 
 def _render(report: ReplayReport, shown: _Shown) -> str:
@@ -377,7 +377,7 @@ def _run_comparison(
 ) -> ExitCode:
     """Print what another configuration would have changed. Return the exit code."""
     if LIVE in request.words:
-        request = read_live(request)  # both sides share the objects
+        request = read_live(request)  # read once, so that both sides have the same objects
     configuration = read(request)
     if compared == LIVE and request.recorded is None:  # use the seats of the other side
         seats = configuration.effective.limits.server_concurrency
@@ -454,7 +454,7 @@ def _reject_shared_stdin(inputs: list[str]) -> None:
 def _show_reading(files: list[AuditLogFile]) -> Iterator[tuple[Progress, Callable[[int], None]]]:
     """Show a progress bar. Yield the bar, and a function to call with the number of bytes read since the previous call."""
     total, done = sum(file.size for file in files), 0
-    gc.disable()  # no garbage: rows have no cycles
+    gc.disable()  # a collection would find nothing: rows have no reference cycles
     try:
         with show_progress("Reading") as progress:
 

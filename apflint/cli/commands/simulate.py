@@ -188,7 +188,7 @@ def _read_sides(
     The sides are the old configuration of a comparison, if there is one, and the configuration to simulate.
     """
     if compare is not None and LIVE in selected.words:
-        selected = read_live(selected)  # both sides share the objects
+        selected = read_live(selected)  # read once, so that both sides have the same objects
     configuration = in_force = read(selected)
     _reject_unsuitable(configuration.effective)
     other = None if compare is None else _read_other(compare, selected, configuration.effective)
@@ -253,7 +253,7 @@ def _show_simulating() -> Iterator[Progress]:
 
     Garbage collection is disabled, because simulations create no reference cycles.
     """
-    gc.disable()  # requests have no reference cycles; looking for them would take a quarter of the time
+    gc.disable()  # requests have no reference cycles; searching for cycles would take a quarter of the time
     try:
         with show_progress("Simulating") as progress:
             yield progress
