@@ -1,4 +1,4 @@
-"""The GitHub action, the GitLab job and the container: tests run the shell commands in their files."""
+"""The GitHub action, the GitLab job and the container. The tests run the shell commands in the files that define them."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Runner:
         self.temp.mkdir()
 
     def installed(self) -> Runner:
-        """Return a runner in which apflint is installed where the first step of the action installs it."""
+        """Return a runner with apflint installed at the place where the first step of the action installs it."""
         program = self.temp / "apflint-venv" / "bin" / "apflint"
         program.parent.mkdir(parents=True)
         program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m apflint "$@"\n', encoding="utf-8")
@@ -184,7 +184,7 @@ def test_inputs_of_the_action_are_options(runner: Runner) -> None:
     assert runner.run("Check", paths="manifests").returncode == 0
     assert runner.run("Check", paths="two words", fail_on="never").returncode == 0
     assert runner.run("Check", paths="two words", args="--ignore\nAPF305\n\n--select=APF3").returncode == 0
-    assert runner.run("Check", paths="manifests", kubernetes="1.19").returncode == 1  # v1 is not served
+    assert runner.run("Check", paths="manifests", kubernetes="1.19").returncode == 1  # 1.19 does not serve v1
     (runner.work / "strict.toml").write_text('select = ["APF3"]\nignore = ["APF305"]\n', encoding="utf-8")
     assert runner.run("Check", paths="two words", config="strict.toml").returncode == 0
 
@@ -206,14 +206,14 @@ def test_hostile_inputs_of_the_action_are_data(text: str, runner: Runner) -> Non
     before = sorted(runner.work.rglob("*"))
     for name in ("paths", "kubernetes", "config", "fail_on"):
         done = runner.run("Check", **{name: text})
-        # "-" is standard input, which is empty here. The other values are invalid paths, releases and files.
+        # Only the path "-", an empty standard input, is valid. All other values are invalid.
         assert done.returncode == (0 if (name, text) == ("paths", "-") else 2), (name, done.stdout, done.stderr)
         assert not re.search(r"^::(?!error|warning|notice|debug)", done.stdout + done.stderr, re.MULTILINE)
     assert sorted(runner.work.rglob("*")) == before
 
 
 def record_installation(action: dict[str, Any], directory: Path, version: str) -> tuple[int, list[list[str]]]:
-    """Run the installation with a Python that does nothing. Return the exit code, and the arguments of each call."""
+    """Run the installation step with a fake Python that only records its arguments. Return (exit code, arguments of each call)."""
     runner = Runner(action, directory)
     log = directory / "log"
     python = runner.temp / "apflint-venv" / "bin" / "python"
@@ -240,7 +240,7 @@ def record_installation(action: dict[str, Any], directory: Path, version: str) -
 @pytest.mark.parametrize("text", [*HOSTILE, "1.0 --index-url=https://x.example", "@ https://x.example/a.whl", "/tmp"])
 def test_hostile_versions_install_nothing(text: str, action: dict[str, Any], tmp_path: Path) -> None:
     code, calls = record_installation(action, tmp_path, text)
-    if code == 0:  # one word for pip, which rejects it
+    if code == 0:  # pip receives the version as a single word, and rejects it if it is invalid
         assert calls[-1][-1] == f"apflint=={text}"
     else:
         assert (code, calls) == (2, [])
@@ -310,7 +310,8 @@ def test_gitlab_job_is_pinned() -> None:
     _, hashed, itself, _ = job["before_script"]
     assert hashed.endswith('--require-hashes --requirement "$APFLINT_REQUIREMENTS"')
     assert itself.endswith('--no-deps "apflint==$APFLINT_VERSION"')
-    assert job["variables"]["APFLINT_VERSION"] == __version__.partition(".dev")[0]  # as on the pages
+    # The version that the doc pages show.
+    assert job["variables"]["APFLINT_VERSION"] == __version__.partition(".dev")[0]
     name = job["variables"]["APFLINT_REQUIREMENTS"].rpartition("/v$APFLINT_VERSION/")[2]
     assert (ROOT / name).is_file()
 

@@ -28,7 +28,7 @@ def report(text: str, name: str = "a.yaml") -> Report:
 
 
 def after(text: str, old: str = FLAWED_FLOW_SCHEMA, name: str = "a.yaml") -> tuple[list[str], list[str]]:
-    """Return the reported rules of a text with the baseline of another, and the rules of stale entries."""
+    """Check `text` with the baseline of `old`. Return (rules of the reported findings, rules of the stale entries)."""
     known = baseline.parse_baseline(baseline.render_baseline(report(old), Counter()), "known.json")
     answer = baseline.hide_known_findings(report(text, name), known, {"APF104", "APF203"})
     return [finding.rule for finding in answer.report.findings], [entry.rule for entry in answer.stale]
@@ -102,7 +102,7 @@ def test_command_line_writes_and_uses_a_baseline(
     manifest = tmp_path / "a.yaml"
     manifest.write_text(FLAWED_FLOW_SCHEMA, encoding="utf-8")
     check_all = ["check", "--baseline", "known.json"]
-    assert run(check_all) == 2  # no baseline exists
+    assert run(check_all) == 2  # the baseline does not exist
     assert (
         "known.json: no such baseline. To create it, run apflint with `--baseline known.json" in capsys.readouterr().err
     )
@@ -177,7 +177,7 @@ def test_baseline_of_another_schema() -> None:
 
 
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **texts: str) -> None:
-    """Write manifests to an empty directory and make it the current one."""
+    """Change to an empty directory, and write manifests to it."""
     monkeypatch.chdir(tmp_path)
     for name, text in texts.items():
         (tmp_path / f"{name}.yaml").write_text(text, encoding="utf-8")

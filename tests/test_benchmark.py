@@ -31,7 +31,7 @@ def cases() -> ModuleType:
 
 @pytest.fixture
 def tools(root: Path, tmp_path: Path) -> object:
-    """Return this apflint, and empty scripts instead of the tools that it is compared with."""
+    """Return the apflint of the checkout, and empty scripts in place of the tools with which the benchmark compares it."""
     apflint, nothing = tmp_path / "apflint", tmp_path / "nothing"
     apflint.write_text(f'#!/bin/sh\nPYTHONPATH="{root}" exec "{sys.executable}" -m apflint "$@"\n')
     nothing.write_text("#!/bin/sh\n")
@@ -94,7 +94,10 @@ def test_table_is_markdown(tools: object, monkeypatch: pytest.MonkeyPatch, capsy
 
 
 def simulate_times(chance: random.Random, noise: float, *parts: tuple[float, float]) -> list[float]:
-    """Return the minimum of 5 runs of each of three sizes: 0.2 s, plus parts given as seconds at the largest size and exponent."""
+    """Return the time in seconds for inputs of the sizes 1, 4 and 16. A time is the minimum of 5 runs with random noise.
+
+    A run takes 0.2 s and `parts`. A part is (seconds at size 16, exponent of the growth with the size).
+    """
     return [
         min(
             (0.2 + sum(seconds * (size / 16) ** power for seconds, power in parts)) * (1 + abs(chance.gauss(0, noise)))
@@ -129,7 +132,7 @@ def test_exponent_of_exact_times() -> None:
     for power in (0.5, 1, 1.5, 2, 3):
         assert growth.fit_exponent([0.3 + size**power for size in (1, 4, 16)]) == pytest.approx(power)
     assert growth.fit_exponent([1.0, 0.9, 0.8]) == 0  # the command takes no time
-    assert growth.fit_exponent([1.0, 0.9, 1.8]) > growth.MAX_EXPONENT  # a jump of the time is reported
+    assert growth.fit_exponent([1.0, 0.9, 1.8]) > growth.MAX_EXPONENT  # a sudden increase is reported
 
 
 def test_growth_uses_the_minimum_time_of_each_size(

@@ -1,4 +1,4 @@
-"""Bounds: each one is used and documented, and states its reason and the resulting report."""
+"""Bounds: each bound is used and documented, and states its reason and what apflint reports if an input exceeds it."""
 
 from __future__ import annotations
 

@@ -24,7 +24,8 @@ for _line in (ROOT / "fixtures/oracle/releases/defaults.jsonl").read_text(encodi
 
 VERSIONS = [life.name for life in API_VERSIONS]
 EVERY_RELEASE = pytest.mark.parametrize("target", RELEASES, ids=lambda r: r.name)
-# According to the history of bootstrap/default.go, each release behaves like this recorded release.
+# Releases that were not recorded, and the recorded release with the same objects according to the history of
+# bootstrap/default.go.
 LIKE = {
     "1.23": "1.22-v1beta1",
     "1.24": "1.25-v1beta2",

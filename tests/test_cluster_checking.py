@@ -1,5 +1,4 @@
-"""Findings of several clusters: which of them are merged, and how different notes, help, fixes and related places are
-merged."""
+"""Which findings of several clusters are merged, and how their notes, help, fixes and related places are merged."""
 
 from __future__ import annotations
 
@@ -37,7 +36,7 @@ FIX = Fix("remove it", safe=True)
 
 
 def merge(*problems: Problem) -> list[Problem]:
-    """Merge the problems of clusters c0, c1 and so on, which have one problem each."""
+    """Merge the problems of several clusters. Each cluster (c0, c1, ...) has one problem."""
     found = [((f"c{index}",), [("APF501", problem)]) for index, problem in enumerate(problems)]
     return [problem for _, problem in merge_problems(found)]
 

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 
 def suggest(files: Mapping[str, str], kustomizations: Mapping[str, KustomizedDirectory] | None = None) -> Suggestion:
-    """Return the suggestion for files with FlowSchemas, whose names are separated by spaces."""
+    """Return the suggestion for a repository. `files` maps paths to names of FlowSchemas, separated by spaces."""
     objects = {file: frozenset(("FlowSchema", name) for name in names.split()) for file, names in files.items()}
     return suggest_clusters(RepositoryLayout(objects, kustomizations or {}))
 
 
 def paths(suggestion: Suggestion) -> dict[str, list[str]]:
-    """Return the paths of each cluster. The names are unique."""
+    """Return the paths of each cluster by name, and assert that the names are unique."""
     found = {cluster.name: [*cluster.paths] for cluster in suggestion.clusters}
     assert len(found) == len(suggestion.clusters)
     return found
@@ -63,7 +63,7 @@ def test_overlays_contain_the_bases_that_they_reference() -> None:
 
 
 def test_kustomizations_that_change_apf_objects_are_built() -> None:
-    """Neither a change of other objects nor a kustomization without a change requires a build."""
+    """Kustomizations that change nothing, or only other objects, need no build."""
     found = suggest(
         {"base/a.yaml": "a", "clusters/prod/b.yaml": "b", "clusters/eu/apf/c.yaml": "c", "clusters/us/d.yaml": "d"},
         {

@@ -1,4 +1,4 @@
-"""The comparison of unknown words with known ones is bounded for each run, and reported if it is incomplete."""
+"""Comparisons of unknown words with known words are bounded in each run. If some words are not compared, the run reports this."""
 
 from __future__ import annotations
 

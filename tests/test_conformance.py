@@ -1,4 +1,4 @@
-"""apflint and real kube-apiservers have the same verdict on the recorded cases of fixtures/conformance."""
+"""apflint rejects exactly the recorded manifests of fixtures/conformance that real kube-apiservers rejected, at the same fields."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _INDEX = re.compile(r"\.\d+(?=\.|$)")
 
 
 def manifest(case: Case) -> bytes:
-    """Return the text that was sent. Very long runs of one character are stored as `[character, count]`."""
+    """Return the manifest that was sent to the server. The fixture stores long runs of one character as `[character, count]`."""
     parts = case["manifest"]
     text = parts if isinstance(parts, str) else "".join(p if isinstance(p, str) else p[0] * p[1] for p in parts)
     return text.encode("utf-8", "surrogatepass")
 
 
 def dotted(field: str) -> str:
-    """Return a path in a spelling that the decoder and apflint share: `spec.rules.0.x`, `labels.a/b`."""
+    """Return a path in a common notation, because the server's decoder and apflint differ: `spec.rules.0.x`, `labels.a/b`."""
     return _BRACKETS.sub(r".\1", field).removeprefix(".")
 
 
@@ -51,10 +51,10 @@ def at_named_field(decode: dict[str, Any], findings: list[Finding]) -> bool:
     places = {dotted(finding.field) for finding in findings}
     if decode["kind"] == "unknownField":
         return named in places
-    if decode["kind"] == "duplicateKey":  # the server reports only the key
+    if decode["kind"] == "duplicateKey":  # the server reports only the key, without its path
         return any(place == named or place.endswith("." + named) for place in places)
     places = {without_indices(place) for place in places}
-    if named in ("metadata.labels", "metadata.annotations"):  # the server names the map, a finding the value in it
+    if named in ("metadata.labels", "metadata.annotations"):  # the server names the map, a finding names its value
         return any(place == named or place.startswith(named + ".") for place in places)
     return named in places
 
@@ -102,7 +102,7 @@ def test_cases_cover_every_server_and_verdict() -> None:
         for line in file.read_text(encoding="ascii").splitlines():
             case = json.loads(line)
             assert file.stem == f"{case['kube']}-{case['apiVersion']}"
-            assert case["id"].startswith(("b/", "f/", "g/"))  # generated cases, not test objects of Kubernetes
+            assert case["id"].startswith(("b/", "f/", "g/"))  # not copied from Kubernetes' tests
             verdicts[file.stem].add(case["code"])
     assert len(verdicts) >= 15
     assert all(codes >= {201, 422, 400} for codes in verdicts.values())

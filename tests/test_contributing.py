@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def rule() -> Rule:
-    """Return the rule that the page adds. Its block begins with `---` and `id:`."""
+    """Return the rule that the page adds. The block with the rule page begins with `---` and `id:`."""
     return parse_page(find_example("---"))
 
 
 @pytest.fixture(scope="module")
 def checkout(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a copy of apflint with the files and lines of the page."""
+    """Return a copy of apflint to which the files and lines in the examples of the page are added."""
     directory = tmp_path_factory.mktemp("checkout")
     for name in ("apflint", "rules", "schemas"):
         shutil.copytree(root / name, directory / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -40,7 +40,7 @@ def checkout(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(checkout: Path, *arguments: str) -> str:
-    """Run apflint of the copy, and return its output."""
+    """Run the copy of apflint, and return the output."""
     command = [sys.executable, "-m", "apflint", *arguments]
     done = subprocess.run(command, cwd=checkout, env=environment(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -70,7 +70,7 @@ def test_rule_and_format(checkout: Path, rule: Rule) -> None:
     ],
 )
 def test_report(checkout: Path, output_format: str, expected: str) -> None:
-    """Run the line of the page that renders the report."""
+    """The line on the page that renders the example report works."""
     program = f"""\
 import sys
 from apflint.cli.terminal import style

@@ -47,11 +47,11 @@ HOSTED = f"https://raw.githubusercontent.com/apflint/apflint/v{__version__.parti
 
 
 SLOW_PAGES = ("contributing/index", "contributing/new-release", "contributing/playground", "exactness")
-"""Pages whose commands select tests from large files, or compare proofs for some seconds."""
+"""Pages whose commands take long: they run tests, or compare proofs."""
 
 
 def parametrize_blocks(*languages: str) -> list[Any]:
-    """Return the blocks of all pages in these languages, but not the files that the commands of a page read."""
+    """Return parameters for the code blocks of all pages in these languages, except blocks that are input files of commands."""
     return [
         pytest.param(block, id=f"{name}-{number}")
         for name in PAGES
@@ -73,7 +73,7 @@ def test_commands_print_what_the_page_shows(name: str, tmp_path: Path) -> None:
 
 
 def test_output_that_differs_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The test above can fail: its rules are tried on a page of our own."""
+    """The previous test can fail: the same checks find mistakes on a generated page."""
     (tmp_path / "docs").mkdir()
     monkeypatch.setattr("support.pages.DOCS", tmp_path / "docs")
     page = '```text title="a.txt"\none\ntwo\nthree\n```\n\n```console\n$ cat a.txt\n{}```\n'
@@ -114,7 +114,7 @@ def test_output_that_differs_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     ],
 )
 def test_script_that_fails_on_a_page_fails(block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A wrong option of a stand-in is an error, even if the shell ignores exit codes."""
+    """If a page calls a fake program with a wrong option, the test fails, even if the shell ignores the exit code."""
     monkeypatch.setattr("support.pages.DOCS", tmp_path)
     (tmp_path / "page.md").write_text(f"```sh\n{block}\n```\n", encoding="utf-8")
     with pytest.raises(AssertionError):
@@ -164,7 +164,7 @@ def test_start_up_files_of_shells_run(shell: str, tmp_path: Path) -> None:
 
 
 def test_shown_words_are_completed(tmp_path: Path) -> None:
-    """The tests cannot press `<Tab>` on a page. They call the function that a shell calls for this key."""
+    """For `<Tab>` on a page, the test calls the function that a shell calls for this key."""
     shown = [
         line
         for name in PAGES
@@ -182,7 +182,7 @@ def test_shown_words_are_completed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [*PAGES, *REPOSITORY_PAGES])
 def test_every_command_is_in_a_block_that_is_run(name: str) -> None:
-    """Indented blocks and untested languages would hide commands. A sentence never begins with a command in these blocks."""
+    """No command is in an indented block, or in a block of a language that is not tested."""
     text = read_page(name)
     commands = sum(len(list_commands(block)) for block in read_blocks(name, "console"))
     assert len(re.findall(r"^ *\$ ", text, re.MULTILINE)) == commands
@@ -201,9 +201,9 @@ INLINE = sorted(
         for name in [*PAGES, *REPOSITORY_PAGES, *(f"../rules/{rule}" for rule in list_ids())]
         for line in re.findall(r"(?<!`)`((?:uvx |kubectl )?apflint [a-z-][^`]*)`(?!`)", read_page(name))
     }
-    - {"apflint count"}  # the command that the page for contributors adds
+    - {"apflint count"}  # the page for contributors adds this command
 )
-"""Commands in sentences. They may end with `...`, or have words in capitals for arguments."""
+"""Commands that occur in sentences. They may end with `...`, or have placeholders in capitals."""
 
 
 @pytest.mark.parametrize("line", INLINE)
@@ -228,7 +228,7 @@ def test_metrics_of_the_guide_are_those_of_a_server() -> None:
 
 
 def test_helm_findings_name_the_template_and_the_line_in_its_output(tmp_path: Path) -> None:
-    """Lines are counted below `# Source:`, through all documents of the template, as the page states."""
+    """As the page states, lines are counted in the output of the template, through all of its documents."""
     bad = SCHEMA.replace("870", "99999")
     rendered = f"---\n# Source: c/templates/ok.yaml\n{SCHEMA}---\n# Source: c/templates/two.yaml\n{LEVEL}---\n# Source: c/templates/two.yaml\n{bad}"
     variables = prepare(tmp_path)

@@ -28,7 +28,7 @@ def read_settings(editor: str) -> list[dict[str, Any]]:
 
 
 def has_nvim() -> bool:
-    """Return whether there is a Neovim with `vim.lsp.config`, which has been part of it since 0.11."""
+    """Return whether Neovim 0.11 or later, which has `vim.lsp.config`, is installed."""
     if shutil.which("nvim") is None:
         return False
     done = subprocess.run(["nvim", "--version"], capture_output=True, text=True, check=True)

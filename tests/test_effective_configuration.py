@@ -1,4 +1,4 @@
-"""The effective configuration: facts that are computed once, and the effects of manifests on them."""
+"""The effective configuration: each fact is computed once, and manifests change the facts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The figures and commands of docs/exactness.md."""
+"""The figures and commands in docs/exactness.md agree with the tests."""
 
 from __future__ import annotations
 

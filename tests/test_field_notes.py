@@ -9,7 +9,7 @@ from support.pages import PAGES, read_blocks, read_page, read_table
 
 NOTES = [name for name in PAGES if name.startswith("field-notes/") and not name.endswith("/index")]
 HEADLESS = r"\|"
-"""Pattern for the header of a table without headings."""
+"""Pattern for the first row of a table whose column headings are empty."""
 COMMIT = re.compile(r"\b[0-9a-f]{40}\b")
 
 
@@ -26,7 +26,7 @@ def test_page_has_a_source_a_proof_and_a_change(name: str) -> None:
 
 @pytest.mark.parametrize("name", NOTES)
 def test_downloads_are_those_of_the_commit(name: str) -> None:
-    """Only a commit makes a download repeatable. Charts are named by their version, because Helm does not read commits."""
+    """Downloads name a commit, so that they are repeatable. Helm cannot read a commit, so charts have a version."""
     facts = read_table(name, HEADLESS)
     repository = facts["repository"].strip("<>").removeprefix("https://github.com/")
     for block in read_blocks(name, "sh"):
@@ -39,7 +39,7 @@ def test_downloads_are_those_of_the_commit(name: str) -> None:
 
 @pytest.mark.parametrize("name", NOTES)
 def test_finding_is_repeated_without_the_network(name: str) -> None:
-    """A console block runs apflint on a file that the page shows, and its output is compared."""
+    """Each page shows a manifest and runs apflint on it, so that the finding can be repeated without the network."""
     files = {block.title.partition("/")[0] for block in read_blocks(name) if block.title}
     commands = re.findall(
         r"^\$ (apflint .*)", "\n".join(block.text for block in read_blocks(name, "console")), re.MULTILINE

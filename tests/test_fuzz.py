@@ -35,7 +35,7 @@ FOUND = {
         f"apiVersion: {GROUP}/v1beta1\nkind: PriorityLevelConfiguration\nmetadata: {{name: exempt}}\nspec: {{type: Exempt, exempt: x}}\n",
     ),
 }
-"""Inputs that once failed: a command line and its file."""
+"""Inputs that once caused failures: command lines, each with the content of its file."""
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """The direction of imports: each module imports only from its own layer and from layers below, and no two import each other.
 
-Imports inside functions count, imports for type checkers only do not.
+Imports inside functions count. Imports only for type checkers do not count.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _run_time_nodes(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def layer(name: str) -> int:
-    """Return the number of the layer of a module, 0 for the top one."""
+    """Return the number of the layer of a module: 0 is the top layer."""
     top = name.split(".", maxsplit=1)[0]
     return next((number for number, members in enumerate(LAYERS) if top in members), len(LAYERS) - 1)
 
@@ -214,10 +214,10 @@ def test_a_check_imports_no_packages_that_it_does_not_need(
 
 
 def test_package_files_are_read_by_the_loader() -> None:
-    """In the single-file build, no module has a file or directory that could be opened. Loaders find data everywhere."""
+    """Only `apflint.package_data` reads files of the package, because the single-file build has no files to open."""
     paths = re.compile(r"\b__(?:file|path)__\b")
     found = {name for name, path in modules().items() if paths.search(path.read_text("utf-8"))}
     assert found == {
         "package_data",
         "cli.app",
-    }  # cli.app lists commands by pkgutil, which asks the importer of the path
+    }  # cli.app passes its path to pkgutil, which asks the importer and opens no file

@@ -1,4 +1,4 @@
-"""`check` and `fix` in a project whose settings define clusters: how a run checks several configurations."""
+"""`check` and `fix` in a project whose settings define several clusters."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ TOO_FEW_QUEUES = LEVEL.replace("queues: 64", "queues: 4")
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A git repository with two clusters, which share a priority level and define a FlowSchema of the same name."""
+    """Return a git repository with two clusters. They share a priority level, and both define a FlowSchema of the same name."""
     write(tmp_path, "apflint.toml", SETTINGS)
     write(tmp_path, ".git/HEAD", "")
     write(tmp_path, "base/level.yaml", LEVEL)
@@ -77,7 +77,7 @@ def test_objects_of_different_clusters_never_meet(project: Path, capsys: pytest.
 
 
 def test_help_names_the_paths_of_the_cluster(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """--context would add the file to all clusters."""
+    """The help suggests a path of the cluster and not --context, which would add the file to all clusters."""
     write(project, "apflint.toml", SETTINGS.replace('"base", ', ""))
     helps = {finding["rule"]: finding["help"] for finding in check(capsys, "clusters/prod", "base")["findings"]}
     assert (
@@ -210,7 +210,7 @@ def test_unreadable_file_of_a_cluster(project: Path, capsys: pytest.CaptureFixtu
 
 def test_path_restricts_what_is_reported(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(project, "clusters/prod/level.yaml", TOO_FEW_QUEUES.replace("name: batch", "name: bad"))
-    assert list_findings(capsys, "base") == []  # the priority level is in use in both clusters
+    assert list_findings(capsys, "base") == []  # both clusters use the priority level
     answer = check(capsys, "base", "clusters/staging")
     assert (answer["summary"]["files"], answer["summary"]["objects"]) == (2, 2)
     write(project, "clusters/staging/flow.yaml", "")
@@ -234,7 +234,7 @@ def test_each_file_is_read_once(capsys: pytest.CaptureFixture[str], monkeypatch:
 
 
 def test_a_large_file_is_in_memory_once(tmp_path: Path) -> None:
-    """The file that was read and the loaded file share the text, and the bytes are not kept."""
+    """Only one copy of the text stays in memory, and the bytes are freed."""
     path = tmp_path / "large.yaml"
     path.write_text(f"{SCHEMA}# {'x' * 8_000_000}\n", encoding="utf-8")
     request = create_request((str(path),), isolated=True)._replace(purpose="check")
@@ -273,7 +273,7 @@ def test_suppression_is_unused_only_if_no_cluster_needs_it(project: Path, capsys
     assert [finding["message"] for finding in check(capsys, *rules)["findings"]] == [
         'unused suppression: "APF601" is not found here'
     ]
-    assert list_findings(capsys, *rules, "--cluster", "prod") == []  # staging uses the level
+    assert list_findings(capsys, *rules, "--cluster", "prod") == []  # the other cluster, staging, uses the level
     write(project, "apflint.toml", SETTINGS)
     assert list_findings(capsys, *rules) == unused * 2
 
@@ -345,7 +345,7 @@ def test_hook_checks_a_file_of_a_base_in_every_cluster(project: Path, capsys: py
     assert "In 2 clusters: prod and staging." in capsys.readouterr().out
     write(project, "base/level.yaml", LEVEL)
     assert run(["check", "--force-exclude", "--", "base/level.yaml", "clusters/prod/flow.yaml"]) == 0
-    # A file that belongs to no cluster needs the other files that belong to no cluster, and no files of clusters.
+    # A file that belongs to no cluster is checked together with all other such files, and without files of clusters.
     write(project, "other/flow.yaml", SCHEMA)
     assert run(["check", "--force-exclude", "--fail-on", "warning", "--ignore", "APF505", "other/flow.yaml"]) == 1
     assert "APF401" in capsys.readouterr().out
@@ -357,7 +357,7 @@ def test_hook_checks_a_file_of_a_base_in_every_cluster(project: Path, capsys: py
 def test_fix_must_not_break_a_cluster_that_is_not_selected(
     project: Path, capsys: pytest.CaptureFixture[str], command: tuple[str, ...]
 ) -> None:
-    """The fix for prod renames the priority level of a shared FlowSchema, which has the old name in staging."""
+    """A fix for prod would break staging, where the priority level of the shared FlowSchema still has the old name."""
     for cluster in ("prod", "staging"):
         (project / f"clusters/{cluster}/flow.yaml").unlink()
     write(project, "base/level.yaml", shared := SCHEMA.replace("{name: batch}", "{name: batchs}"))
@@ -453,7 +453,7 @@ def test_releases_of_checked_objects(project: Path, capsys: pytest.CaptureFixtur
 
 
 def test_rendered_text_has_no_fix(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`apflint fix` has no file to edit."""
+    """Findings in rendered text have no fix, because there is no file to edit."""
     misspelled = LEVEL.replace("queueLengthLimit", "queueLengthLimt")
     write(project, "rendered.txt", misspelled)
     write(project, "more.yaml", misspelled.replace("name: batch", "name: more"))

@@ -36,7 +36,7 @@ NOTHING = ObjectMeta(name="", generate_name="", labels={}, annotations={}, final
 
 
 def written_in(version: str) -> Document:
-    # Only the version of the document is needed.
+    # The builders read only the version of a document.
     return cast("Document", SimpleNamespace(version=version))
 
 

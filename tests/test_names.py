@@ -1,4 +1,4 @@
-"""Names of classes: a name that two modules define would mean two things."""
+"""Names of classes are unique, because a name that two modules define would have two meanings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import apflint
 
 
 def test_no_two_classes_have_the_same_name() -> None:
-    """Covers private classes, too."""
+    """Private classes count, too."""
     trees = [ast.parse(path.read_text(encoding="utf-8")) for path in Path(apflint.__file__).parent.rglob("*.py")]
     names = Counter(node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
     assert len(names) > 100

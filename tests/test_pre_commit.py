@@ -39,7 +39,7 @@ def git(directory: Path, *arguments: str) -> str:
 
 @pytest.fixture(scope="module", params=["system", pytest.param("python", marks=INDEX)])
 def hooks(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a repository with the hooks, which users name in `repo`."""
+    """Return the path of a repository with the hooks, for the key `repo` in a user's settings."""
     directory: Path = tmp_path_factory.mktemp("apflint")
     for name in ("apflint", "rules", "schemas"):
         shutil.copytree(ROOT / name, directory / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -150,7 +150,7 @@ def test_apflint_reads_levels_in_unchanged_files(repository: Repository) -> None
 
 @pytest.mark.parametrize("hook", ["apflint", "apflint-project"])
 def test_objects_without_effect_stop_a_commit(repository: Repository, hook: str) -> None:
-    """By default, without `args`. An object with an effect passes, although it has a warning."""
+    """Without `args`, an object that has no effect stops a commit. Other warnings do not stop it."""
     repository.use(hook, verbose=True)
     repository.write("level.yaml", LEVEL)
     repository.write("schema.yaml", SCHEMA)
@@ -188,7 +188,7 @@ def test_one_process_checks_all_changed_files(repository: Repository) -> None:
     )
     done = repository.run("--all-files")
     assert not passed(done)
-    assert "APF402" in done.stdout  # the same object in two files
+    assert "APF402" in done.stdout  # two files define the same object
 
 
 def test_excluded_files_are_skipped_even_if_named(repository: Repository) -> None:
@@ -224,7 +224,7 @@ paths = ["base", "clusters/staging"]
 
 
 def test_hooks_in_a_repository_of_clusters(repository: Repository) -> None:
-    """The clusters define the same objects, and share a priority level."""
+    """Each cluster is checked separately, although the clusters define the same objects and share a priority level."""
     repository.use("apflint", "apflint-project", args=["--fail-on", "warning", "--ignore", "APF505"])
     repository.write("base/level.yaml", LEVEL)
     for cluster in ("prod", "staging"):

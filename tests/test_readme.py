@@ -1,4 +1,4 @@
-"""The README: apflint prints its messages, and its commands and hooks exist."""
+"""The README: the messages that it shows are those of apflint, and its commands and hooks exist."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ACCEPTED_BUT_WRONG = "fixtures/stories/accepted-but-wrong"
 
 
 def test_set_up_command_is_that_of_the_sample_output(root: Path) -> None:
-    """tests/test_docs.py runs the sample output."""
+    """The command at the start is the one whose output the README shows. tests/test_docs.py compares the output."""
     block = re.search(r"^\$ (python3 -m venv .*)$", README, re.MULTILINE)
     assert block is not None
     command = block[1].rpartition("&& .venv/bin/")[2]
@@ -31,7 +31,7 @@ def test_set_up_command_is_that_of_the_sample_output(root: Path) -> None:
 
 
 def test_first_screen_begins_with_what_readers_have() -> None:
-    """A cluster, manifests or an audit log. tests/test_docs.py compares the output of the commands."""
+    """The first commands need only a cluster, manifests or an audit log. tests/test_docs.py compares their output."""
     screen = README.partition("\n## ")[0]
     commands = re.findall(r"^\$ apflint (\w+)", screen, re.MULTILINE)
     assert commands == ["doctor", "check", "replay"]
@@ -66,7 +66,7 @@ def test_commands_exist(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_picture_is_what_apflint_prints(root: Path) -> None:
-    """The generator compares the bytes if rich has the locked version. The words are the same with any version."""
+    """Only the words of the picture are compared, because its layout depends on the version of rich."""
     picture = (root / "docs/images/terminal.svg").read_text(encoding="utf-8")
     words = " ".join(re.sub(r"<[^>]*>", " ", picture.replace("&#160;", " ")).split())
     done = subprocess.run(

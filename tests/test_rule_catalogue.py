@@ -89,7 +89,7 @@ FINE = edited("    # ~v APF001 is no marker in here: it has more behind it\n", "
 
 @pytest.fixture
 def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Replace the directory of the pages by one with three pages."""
+    """Replace the directory of rule pages by a directory with three pages."""
     for rule_id, name, severity in [
         ("APF203", "unknown-distinguisher", "warning"),
         ("APF305", "hand-larger-than-deck", "error"),
@@ -280,7 +280,7 @@ def test_a_page_in_colours(monkeypatch: pytest.MonkeyPatch) -> None:
     assert f"\x1b]8;;{rule_catalogue.read_rule('APF305').url}\x1b\\" in shown
     plain = re.sub(r"\x1b\[[0-9;]*m|\x1b\]8;[^\x1b]*\x1b\\", "", shown)
     assert re.sub(r" +\n", "\n", plain) == render_rule(rule_catalogue.read_rule("APF305"), Style(width=80))
-    # The style decides, and not the environment variables that rich reads.
+    # Only the style determines the output. rich must not read these environment variables.
     for name, value in [("NO_COLOR", "1"), ("TERM", "dumb"), ("COLUMNS", "40"), ("FORCE_COLOR", "")]:
         monkeypatch.setenv(name, value)
         assert render_rule(rule_catalogue.read_rule("APF305"), style) == shown

@@ -1,4 +1,4 @@
-"""Runs from the words of a command line to the exit status."""
+"""Runs of apflint, from the source arguments to the exit status."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_newcomer_reads_one_short_function() -> None:
 
 
 def test_manifests_are_read_through_one_function() -> None:
-    """Other modules import its helper functions only to read files that are not manifests to check or to analyze."""
+    """Other modules may use the helper functions of this function only to read files that are not checked or analyzed."""
     doors = {
         "read_files": "sources.files",
         "read_revision": "sources.git",

@@ -19,7 +19,7 @@ NAME = "guides/running-cluster"
     shutil.which("kubectl") is None, reason="kubectl is not installed; Debian has it in the package kubernetes-client"
 )
 def test_page_can_be_followed_with_a_real_kubectl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server answers with recorded objects. Its kubeconfig has the context that the page names."""
+    """The commands of the page work with a server that answers with recorded objects. The page names its kubeconfig context."""
     prepare = shell.prepare
 
     def prepare_without_stand_in(directory: Path) -> dict[str, str]:

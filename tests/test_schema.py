@@ -1,4 +1,4 @@
-"""The JSON Schemas: files, versions, and paths of fields."""
+"""The JSON Schemas of Kubernetes objects: their files, API versions, releases, and paths of fields."""
 
 from __future__ import annotations
 

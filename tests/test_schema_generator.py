@@ -157,7 +157,7 @@ def test_lifetime_of_a_field_is_not_guessed(generator: Any, present: dict[int, b
 
 
 def test_document_of_a_server_is_read(generator: Any, tmp_path: Path) -> None:
-    """As `kubectl get --raw /openapi/v3/apis/flowcontrol.apiserver.k8s.io/v1` prints it: references wrapped in allOf."""
+    """The generator also reads the OpenAPI document of a server (`kubectl get --raw`), with references wrapped in allOf."""
     reference = "#/components/schemas/"
     document = {
         "openapi": "3.0.0",

@@ -1,4 +1,4 @@
-"""Violations of the schemas: the same as plain jsonschema finds in the whole object."""
+"""`find_violations` finds the same violations as jsonschema finds in the whole object."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ WHAT: dict[str, Any] = {"type": "type", "minimum": "range", "maximum": "range", 
 
 
 def validate_whole(value: Any, kind: str, version: str, name: str) -> list[Violation]:
-    """Return what plain jsonschema finds in the whole object, sorted as a server decodes it."""
+    """Return the violations that jsonschema finds in the whole object, in the order in which a server decodes fields."""
     schema = schema_for_release(kind, version, parse_release(name).minor)
     violations = []
     for error in VALIDATOR(schema, format_checker=FORMATS).iter_errors(value):
@@ -99,7 +99,7 @@ def validate_whole(value: Any, kind: str, version: str, name: str) -> list[Viola
         if error.validator == "additionalProperties":
             known = tuple(error.schema["properties"])
             violations += [Violation("unknown", (*path, key), "", got[key], known) for key in got if key not in known]
-        elif error.validator == "type" or not isinstance(got, float):  # jsonschema compares floats with limits as well
+        elif error.validator == "type" or not isinstance(got, float):  # a float violates the type, so ignore its range
             expected = schema_violations._expected_type(error.schema)
             violations.append(Violation(WHAT[error.validator], path, expected, got))
     return sorted(violations, key=schema_violations._sort_key)
@@ -142,7 +142,7 @@ JUNK = st.one_of(
 
 @st.composite
 def objects(draw: st.DrawFn, kind: str, version: str, mistakes: int) -> Any:
-    """Draw an object that fits the schema, but replace each value by a random one with a probability of `mistakes` in 30."""
+    """Draw an object that fits the schema. With a probability of `mistakes` in 30, replace each value by a random value."""
     root: Any = load_schema(kind, version)
 
     def value(node: dict[str, Any]) -> Any:
@@ -201,9 +201,9 @@ def test_generated_objects_have_no_violations(data: st.DataObject, kind: str, ve
 
 @given(st.data(), st.sampled_from(KINDS), st.sampled_from(VERSIONS))
 def test_other_validators_accept_objects_without_violations(data: st.DataObject, kind: str, version: str) -> None:
-    """Other tools use the published schemas.
+    """Validators that do not know the formats of Kubernetes accept every object without violations.
 
-    Validators that do not know the formats of Kubernetes must not reject more objects.
+    Other tools use the published schemas with such validators.
     """
     value = data.draw(objects(kind, version, 1))
     if not find_violations(value, kind, version, parse_release("1.28")):
@@ -259,7 +259,7 @@ VALUES: list[Any] = [
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_violations_of_each_value_in_each_place(kind: str) -> None:
-    """Random objects rarely reach deep fields: here each place of an example takes each sort of value."""
+    """Replace each value of an example by each sort of value, because random objects rarely contain deep fields."""
     verdicts = set()
     for path in paths_in(EXAMPLES[kind]):
         for junk in VALUES:
@@ -387,7 +387,7 @@ def test_deep_and_huge_values() -> None:
         ("type", "matchingPrecedence"),
         ("type", "rules"),
     ]
-    while deep:  # keeps destructors from recursing
+    while deep:  # free the value step by step, because its destructor would recurse
         deep = deep.pop()
 
 
@@ -417,9 +417,9 @@ def format_path(path: tuple[str | int, ...], *, indices: bool) -> str:
 
 @pytest.mark.slow
 def test_recorded_servers_agree(shared: Path) -> None:
-    """In every fifth recorded case, the violations are those that the server reported.
+    """Violations equal those that recorded servers reported. Every fifth recorded case is tested.
 
-    The server stops at the first wrong type.
+    A server stops at the first wrong type, so further wrong types are not compared.
     """
     wrong = []
     for file in sorted((shared / "oracle" / "validation").glob("*.jsonl")):

@@ -40,7 +40,7 @@ def test_most_similar_words_come_first() -> None:
 
 
 def measure_distance(word: str, other: str) -> int:
-    """Return the optimal string alignment distance by its definition, a table of all prefixes."""
+    """Return the optimal string alignment distance, computed slowly from its definition with a table of all prefixes."""
     before: list[int] = []
     row = list(range(len(other) + 1))
     for i, letter in enumerate(word, 1):

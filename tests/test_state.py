@@ -1,4 +1,4 @@
-"""State that the package must not have: object ids as keys, and caches of large values that outlive a run."""
+"""The package must not use object ids as keys, and must not cache large values for longer than a run."""
 
 from __future__ import annotations
 

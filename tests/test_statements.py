@@ -24,7 +24,7 @@ SEARCHED = (
     "schemas/apflint-*.json",
 )
 _LINE_START = re.compile(r"""["']?\s*\n\s*(?:f?["']|[#>] )?\s*""")
-"""The end of a line and the start of the next: of a sentence of a page, of a comment, or of a string in several parts."""
+"""Pattern for a line break in a sentence, which may be in a page, in a comment, or in a string of several parts."""
 
 
 class Mistake(NamedTuple):

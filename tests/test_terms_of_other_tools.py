@@ -1,4 +1,4 @@
-"""Words of other tools: each of them suggests an existing command, option or key."""
+"""Words of other tools: apflint translates each word to an existing command, option or key."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The VS Code extension in editors/vscode: its manifest, its build, its package, and a run in a real VS Code.
 
-The tests with npm work on a copy, so that they leave nothing in the checkout.
+The tests that run npm use a copy of the extension, so that they write nothing to the checkout.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from support.shell import ROOT
 from apflint import __version__
 
 RELEASE = __version__.partition(".dev")[0]
-"""The version of the extension: of a development version, that of the next release."""
+"""The version of the extension. In a development version, it is the version of the next release."""
 EXTENSION = ROOT / "editors" / "vscode"
 CHROMIUM = shutil.which("chromium")
 NPM = pytest.mark.skipif(
@@ -79,7 +79,7 @@ def test_manifest_has_the_commands_and_settings_that_the_source_uses() -> None:
     source = "".join(path.read_text(encoding="utf-8") for path in sorted((EXTENSION / "src").glob("*.ts")))
     commands = {command["command"] for command in manifest["contributes"]["commands"]}
     assert set(re.findall(r'registerCommand\("([\w.]+)"', source)) == commands
-    # vscode-languageclient reads the setting for traces.
+    # The extension does not read the setting for traces itself: vscode-languageclient does.
     used = {f"apflint.{name}" for name in re.findall(r'settings\.get(?:<[^>]+>)?\("(\w+)"', source)}
     assert used | {"apflint.trace.server"} == set(manifest["contributes"]["configuration"]["properties"])
 

@@ -1,4 +1,4 @@
-"""The wheel, and a single file built from it: installed as users do, and run from a directory outside of the checkout."""
+"""The wheel and the single-file build: both are installed as users do it, and run outside of the checkout."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_wheel_holds_what_the_checkout_has(root: Path, wheel: Path) -> None:
 
 @pytest.fixture(scope="module")
 def programs(wheel: Path) -> Path:
-    """Return the directory of programs of an environment with the wheel."""
+    """Return the directory with the programs of a virtual environment in which the wheel is installed."""
     home = wheel.parent / "venv"
     run(sys.executable, "-m", "venv", home, cwd=wheel.parent)
     run(home / "bin" / "python", "-m", "pip", "install", "--quiet", wheel, cwd=wheel.parent)
@@ -101,11 +101,11 @@ def test_installed_wheel_runs_anywhere(root: Path, programs: Path, tmp_path: Pat
     assert ("bad.yaml", "APF305") in rejected
     assert {file for file, _ in rejected} == {"bad.yaml"}
 
-    # The wheel contains files that are next to the package in the checkout.
+    # The wheel contains the rule pages and schemas, which are outside of the package in the checkout.
     assert "hand" in run(apflint, "rule", "APF305", cwd=manifests)
     assert "properties" in json.loads(run(apflint, "schema", "FlowSchema", "--api-version", "v1", cwd=manifests))
 
-    # Without the extra, the Python engine reads logs. Features that need other packages report how to install them.
+    # Without extras, the Python engine reads logs, and features that need other packages report how to install them.
     log = root / "fixtures" / "replay" / "live" / "audit.log.gz"
     (tmp_path / "audit.log.zst").write_bytes(b"\x28\xb5\x2f\xfd" + bytes(100))
     assert json.loads(run(apflint, "replay", log, "--format", "json", cwd=tmp_path))["engine"] == "python"
