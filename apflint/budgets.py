@@ -31,7 +31,7 @@ MAX_LINES = Bound(3_000_000, "APF004, and the file is not checked")
 MAX_DOCUMENTS = Bound(1_100_000, "APF004, and the rest of the file is not checked")
 """Maximum number of documents in a file, including empty documents."""
 MAX_FILE_CONTENT = Bound(2_000_000, "APF004, and the rest of the file is not checked")
-"""Maximum number of line ends, commas and colons in a file. Documents without APF objects do not count. About 10,000 FlowSchemas reach it."""
+"""Maximum number of line ends, commas and colons in a file. Documents without APF objects do not count. About 10,000 FlowSchemas reach the maximum."""
 MAX_DOCUMENT_CHARACTERS = Bound(16 * 1024 * 1024, "APF004, and the document is not checked")
 """Maximum number of characters in a document. For comparison: a kube-apiserver accepts requests of up to 3 MiB (MaxRequestBodyBytes)."""
 MAX_VALUES = Bound(500_000, "APF004, and the document is not checked")
@@ -41,7 +41,7 @@ MAX_DEPTH = Bound(200, "APF004, and the document is not checked")
 MAX_ALIAS_DEPTH = Bound(300, "APF004, and the document is not checked")
 """Maximum number of levels of nesting after aliases and merge keys are expanded. Each level takes stack space."""
 MAX_DUPLICATES = Bound(2_000, "the last finding of the rule states that further ones are left out")
-"""Maximum number of duplicate keys in a document. The same maximum applies to infinite numbers and NaN together. A report shows fewer findings than this."""
+"""Maximum number of duplicate keys in a document. The same maximum applies to infinite numbers and NaN together. Reports show fewer findings anyway (MAX_FINDINGS_PER_RULE)."""
 MAX_KEPT_TREES = Bound(500_000, "nothing: the document is parsed again when a position is needed")
 """Maximum size of the documents of a file whose parsed trees stay in memory. The size counts line ends, commas and colons."""
 MAX_HELM_TEMPLATES = Bound(10_000, "findings show positions in the whole output instead of the templates")
@@ -115,7 +115,7 @@ MAX_LIVE_PAGES = Bound(100, "an error")
 MAX_SETTINGS_BYTES = Bound(256 * 1024, "an error, and nothing is checked")
 """Maximum number of bytes in a settings file. Python's TOML parser may take three seconds for 1 MiB."""
 MAX_CLUSTERS = Bound(1_000, "an error, and nothing is checked")
-"""Maximum number of clusters in a settings file. Each of them is analyzed on its own."""
+"""Maximum number of clusters in a settings file. Each cluster is analyzed separately."""
 MAX_RELATED_OF_CLUSTERS = Bound(20, "counted in a note")
 """Maximum number of related places of a finding that several clusters have. The places may differ between clusters."""
 MAX_PYPROJECT_BYTES = Bound(64 * 1024 * 1024, "an error, and nothing is checked")
@@ -143,7 +143,7 @@ MAX_EXAMPLE_CHARACTERS = Bound(4_000, "nothing: the finding has no example")
 MAX_DIRECTORY_PAIRS = Bound(10, "the last of them states how many more pairs of directories there are")
 """Maximum number of findings of APF402 about two directories that define the same objects. 200 clusters have 199 pairs with the first cluster."""
 MAX_VIOLATIONS = Bound(2_000, "the last finding of the rule states that further ones are left out")
-"""Maximum number of unknown fields in an object. The same maximum applies to all other schema violations of the object together. A report shows fewer findings than this."""
+"""Maximum number of unknown fields in an object. The same maximum applies to all other schema violations of the object together. Reports show fewer findings anyway (MAX_FINDINGS_PER_RULE)."""
 MAX_COMPARED_PAIRS = Bound(100_000, "APF503 states how many pairs were not compared")
 """Maximum number of pairs of FlowSchemas with the same precedence that APF503 compares in a run. A pair takes microseconds."""
 MAX_TIE_PROOFS = Bound(30_000, "APF503 states how many pairs were not compared")
@@ -226,7 +226,7 @@ MAX_DIFFERENT_CLIENTS = Bound(100_000, "an error with the number")
 MAX_SIMULATED_QUEUES = Bound(500_000, "an error with the number")
 """Maximum number of queues and priority levels of all API servers of a simulation. Each queue takes about 850 bytes of memory."""
 MAX_ADJUSTMENTS = Bound(1_000_000, "an error with the number")
-"""Maximum number of times that the API servers of a simulation adjust their limits, every 10 seconds. One server reaches it after 115 days."""
+"""Maximum number of times that the API servers of a simulation adjust their limits, every 10 seconds. A simulation of one server reaches the maximum after 115 days."""
 MAX_TRIALS = Bound(120, "the report says that the search ended early, and what was tried")
 """Maximum number of changes that `apflint propose` simulates."""
 MAX_TRIED_REQUESTS = Bound(6_000_000, "the report says that the search ended early, and what was tried")

@@ -1,4 +1,4 @@
-"""Checks several clusters that share manifests. If several clusters have the same finding, it is reported once, with their names."""
+"""Checks several clusters that share manifests. A finding of several clusters is reported once, with the names of the clusters."""
 
 from __future__ import annotations
 
@@ -145,8 +145,8 @@ def merge_problems(found: Iterable[tuple[tuple[str, ...], list[tuple[str, Proble
 def _merge(problems: Sequence[Problem]) -> Problem:
     """Merge problems of several clusters that have the same message.
 
-    If notes or help differ between clusters, they get the name of the cluster. A fix edits a file that the clusters share, so it is
-    kept only if all clusters have the same fix.
+    Notes and help that differ between clusters get the name of their cluster. A fix edits a file that the clusters share, so
+    the fix is kept only if all clusters have the same fix.
     """
     first = problems[0]
     if not first.clusters:

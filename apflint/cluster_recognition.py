@@ -42,7 +42,7 @@ class KustomizedDirectory(NamedTuple):
 
 
 class RepositoryLayout(NamedTuple):
-    """Facts about the files of a repository, from which its clusters are recognized."""
+    """Facts about the files of a repository, from which clusters are recognized."""
 
     objects: Mapping[str, Collection[ObjectKey]]
     """Kind and name of the objects of each file that contains APF objects."""
@@ -121,7 +121,7 @@ def suggest_clusters(layout: RepositoryLayout) -> Suggestion:
 def render_cluster(
     name: str, paths: Iterable[str], header: str = "cluster", *, kustomization: str | None = None
 ) -> str:
-    """Return a table `[[cluster]]` in TOML. If `kustomization` is not None, it has the key `kustomize` instead of `paths`.
+    """Return a table `[[cluster]]` in TOML. If `kustomization` is not None, the table has the key `kustomize` instead of `paths`.
 
     `is_unicode` must be true for all paths.
     """

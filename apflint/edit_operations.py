@@ -74,7 +74,7 @@ class Fix(NamedTuple):
     title: str
     """The change in the imperative: `rename "queue" to "queues"`."""
     safe: bool
-    """Whether the fix is safe. If the server accepts the object, a safe fix does not change its meaning. If the server rejects it, a
-    safe fix restores what the user obviously intended."""
+    """Whether the fix is safe. If the server accepts the object, a safe fix does not change the meaning of the object. If the
+    server rejects the object, a safe fix restores what the user obviously intended."""
     operations: tuple[Operation, ...] = ()
     edits: tuple[Edit, ...] = ()

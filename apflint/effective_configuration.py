@@ -214,7 +214,7 @@ class Effective:
 
     @cached_property
     def proofs(self) -> Analysis:
-        """The analysis that proves facts about all requests in `assumed`. It imports the solver only if a proof needs it."""
+        """The analysis that proves facts about all requests in `assumed`. The solver is imported only if a proof needs the solver."""
         from apflint.evaluate import system_request_rules
         from apflint.proofs.one_configuration import Analysis
 

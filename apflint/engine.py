@@ -200,7 +200,8 @@ class _CheckRun:
     def _is_part_of_rejection(self, problem: Problem) -> bool:
         """Return whether the API server rejects a value that causes the problem.
 
-        Such a value is the value of the problem, a value inside of it, the list of strings that contains it, or the whole object.
+        The rejected value is the value of the problem, a value inside of that value, the list of strings that contains it, or
+        the whole object.
         """
         document, path = problem.place.document, problem.place.path
         strings = path[:-1] if path and isinstance(path[-1], int) and path[-2] != "subjects" else path
@@ -270,7 +271,7 @@ def _order(finding: Finding) -> tuple[str, Span, str, str]:
 def limit_findings(report: Report) -> Report:
     """Return the report that `check` prints by default.
 
-    It has no covered findings, and at most MAX_FINDINGS_PER_RULE findings per rule, file and severity.
+    Covered findings are omitted, and so are findings beyond MAX_FINDINGS_PER_RULE per rule, file and severity.
     """
     findings = (finding for finding in report.findings if not finding.covered)
     limited = _limit(

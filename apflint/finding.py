@@ -62,10 +62,9 @@ class Problem(NamedTuple):
     covered: bool = False
     """Whether another problem of the rule already reports the mistake, so that only `fix` uses this problem."""
     involves: tuple[ObjectKey, ...] | None = None
-    """Kind and name of the objects, apart from the object of the problem, that cause it. Built-in objects are included. None if
-    unknown."""
+    """Kind and name of other objects that cause the problem, including built-in objects. None if unknown."""
     notes: tuple[str, ...] = ()
-    """What the API server does and why it matters, in full sentences."""
+    """What the API server does and why this matters, in full sentences."""
     help: str | None = None
     """What to do, in the imperative, without a final period."""
     example: str | None = None
@@ -149,7 +148,7 @@ class Finding(NamedTuple):
     is_template: bool = False
     clusters: tuple[str, ...] = ()
     more: int = 0
-    """At least this number of findings of the same rule and file are omitted. The report does not contain them."""
+    """Minimum number of further findings of the same rule and file that the report omits."""
 
     @property
     def is_rejected(self) -> bool:

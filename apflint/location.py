@@ -65,7 +65,7 @@ class Place(NamedTuple):
     key: bool = False
     """Whether the place is the key and not the value."""
     known_offsets: tuple[int, int] | None = None
-    """Start and end offset of the key if it occurs twice in its mapping, because `path` is then ambiguous. None if it occurs once."""
+    """Start and end offset of a key that occurs twice in its mapping, so that `path` is ambiguous. None for other keys."""
 
     def __truediv__(self, step: str | int) -> Place:
         return Place(self.document, (*self.path, step))

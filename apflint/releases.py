@@ -117,7 +117,8 @@ class Release(NamedTuple):
     def has_exempt_field(self) -> bool:
         """Whether every served API version has the field `spec.exempt` in levels.
 
-        Its field for shares is `nominalConcurrencyShares`, even in v1beta2. Source: KEP-1040, 1.28. Recorded: the field is unknown in
+        The shares in `spec.exempt` are called `nominalConcurrencyShares`, even in v1beta2. Source: KEP-1040, 1.28. Recorded:
+        the field is unknown in
         1.26, and known in 1.28.
         """
         return self.minor >= EXEMPT_FIELD_MINOR
@@ -240,7 +241,7 @@ class Release(NamedTuple):
         """Whether a missing type of a level, or of its `limitResponse`, is rejected as FieldValueRequired.
 
         Earlier releases reject it as FieldValueNotSupported, like an unknown type. Source: kubernetes/kubernetes pull request
-        138740. Pull request 139366 ports it to 1.36, but not to 1.36.2: recorded as FieldValueNotSupported.
+        138740. Pull request 139366 ports the change to 1.36, but not to 1.36.2: recorded as FieldValueNotSupported.
         """
         return self.minor >= 37
 
@@ -295,7 +296,7 @@ NEWEST = RELEASES[-1]
 
 
 def parse_api_version(text: str) -> str:
-    """Return the API version, such as `v1`, from text such as `v1` or `flowcontrol.apiserver.k8s.io/v1`. Raises UserError if it is unknown."""
+    """Return the API version, such as `v1`, from `v1` or `flowcontrol.apiserver.k8s.io/v1`. Raises UserError for an unknown version."""
     version = text.removeprefix(f"{GROUP}/")
     if api_version(version) is None:
         names = [life.name for life in API_VERSIONS]
@@ -304,7 +305,7 @@ def parse_api_version(text: str) -> str:
 
 
 def parse_release(text: str) -> Release:
-    """Parse a release written like `1.36`, `v1.36` or `v1.36.2`. Raises UserError if apflint does not know it."""
+    """Parse a release written like `1.36`, `v1.36` or `v1.36.2`. Raises UserError for an unknown release."""
     known = f"apflint knows Kubernetes {RELEASES[0].name} to {NEWEST.name}"
     match = _VERSION.fullmatch(text.strip())
     if match is None:

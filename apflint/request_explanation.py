@@ -51,7 +51,7 @@ class Explanation(NamedTuple):
     skipped: tuple[SkippedFlowSchema, ...]
     """FlowSchemas that the server skips because their priority level does not exist or is unusable, in matching order."""
     unclassified: Unclassified | None
-    """Reason why API Priority and Fairness does not classify the request, or None if it classifies the request."""
+    """Reason why API Priority and Fairness does not classify the request. None if the request is classified."""
     wait_seconds: float
     """Maximum time of the request in a queue, in seconds."""
     basis: Basis
@@ -71,7 +71,7 @@ class Explainer:
         self._flows: dict[tuple[int, str], RequestFlow] = {}
 
     def explain(self, request: Request, *, reasons: bool = True) -> Explanation:
-        """Return the explanation of a request. If `reasons` is true, it contains the reasons for every FlowSchema that is tried."""
+        """Return the explanation of a request, with the reasons for each FlowSchema that is tried if `reasons` is true."""
         resolution = self._classify(request.digest)
         deadline = find_deadline(request.url, request.info)
         considered = explain_resolution(self._configuration, request.digest, resolution) if reasons else ()

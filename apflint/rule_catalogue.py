@@ -26,7 +26,7 @@ MARKER_ABOVE = r"[ \t]*# ~v (APF[0-9]{3}(?: APF[0-9]{3})*)[ \t]*$"
 
 
 class Rule(NamedTuple):
-    """A rule as its page describes it."""
+    """A rule, as described on its page."""
 
     id: str
     name: str

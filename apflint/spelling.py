@@ -40,7 +40,7 @@ _spent: ContextVar[list[int] | None] = ContextVar("_spent", default=None)
 class TooManyComparisonsError(Exception):
     """Raised if words are not compared, because the comparisons of the run exceed `MAX_COMPARISON_WORK`.
 
-    It is an exception and not a result, because `lru_cache` does not store exceptions.
+    This is an exception and not a result, because `lru_cache` would store a result.
     """
 
 

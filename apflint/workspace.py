@@ -34,7 +34,7 @@ T = TypeVar("T", FlowSchema, PriorityLevelConfiguration)
 
 
 class Manifest(NamedTuple):
-    """A document, the violations of its schema, and its typed object. The object is None if it cannot be decoded."""
+    """A document, the violations of its schema, and its typed object. The object is None if the document cannot be decoded."""
 
     document: Document
     violations: tuple[Violation, ...]

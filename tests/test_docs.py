@@ -212,7 +212,7 @@ def test_commands_in_sentences_exist(line: str) -> None:
     program: Any = typer.main.get_command(app)
     command = program if words[0].startswith("-") else program.get_command(typer.Context(program), words[0])
     assert command is not None
-    # `get_params` is not used: a command keeps the help option of its first context, and later tests would not see -h.
+    # `get_params` would store the help option of this context in the command, so that later tests would not see -h.
     defined = {"-h", "--help"} | {option for parameter in command.params for option in parameter.opts}
     assert {word.partition("=")[0] for word in words if re.match("--?[a-z]", word)} <= defined
 

@@ -1,4 +1,4 @@
-"""The workflows in .github/. Schemas and audits are checked by .ci/run; these are the rules of this project."""
+"""The workflows in .github/. These tests check rules of this project. Schemas and audits are checked by .ci/run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hooks under pre-commit.
+"""The hooks for pre-commit, run by pre-commit.
 
 pre-commit reads hooks from a git repository, so the checkout is copied into one. By default, the hooks run with the apflint
 of this environment (`language: system`). With APFLINT_TEST_WHEEL=1 they also run as published: pre-commit installs them.

@@ -180,7 +180,7 @@ def is_copy(item: FlowSchema | PriorityLevelConfiguration, release: Release) -> 
 
 
 def is_built_in(document: Document) -> bool:
-    """Return whether `load_objects` created the document. False for each document of a user's manifest, even if it is a copy."""
+    """Return whether `load_objects` created the document. False for a copy in a user's manifest."""
     return document.source.name.startswith(_SOURCE_PREFIX)
 
 

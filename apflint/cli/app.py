@@ -258,5 +258,5 @@ def _run(arguments: list[str]) -> int:
     if exit_code == ExitCode.INTERRUPTED and not isinstance(exit_code, ExitCode):
         return report_interrupt()  # typer was interrupted before it called the command
     if not arguments:
-        return ExitCode.ERROR  # `apflint` without arguments is a mistake in a script, although it prints the help
+        return ExitCode.ERROR  # `apflint` alone prints the help, but in a script, it is a mistake
     return exit_code if isinstance(exit_code, int) else ExitCode.OK

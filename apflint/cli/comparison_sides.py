@@ -37,7 +37,7 @@ def read_live(request: InputRequest) -> InputRequest:
 
 
 def read_side(word: str, request: InputRequest, cluster: str | None = None) -> EffectiveConfiguration:
-    """Read one side of a comparison: the source argument `word`, with the files of `request`. Print its notes.
+    """Read one side of a comparison: the source argument `word`, with the files of `request`. Print the notes about this side.
 
     If the settings define clusters, a project stands for `cluster`, or for the only cluster. If `request` has the objects of a
     running cluster, the result is the cluster after `kubectl apply` of the manifests. Raises UserError as `read_configuration`

@@ -1,7 +1,7 @@
 """Runs common command lines without typer, because importing typer takes a third of a short run.
 
-typer is the reference. The parser in this module uses the same definitions. It accepts a command line only if its result is
-certainly the same as the result of typer. All other command lines, including invalid command lines, are left to typer.
+typer is the reference. The parser in this module uses the same definitions. The parser accepts a command line only if typer
+would certainly return the same result. All other command lines, including invalid command lines, are left to typer.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ def converse(explainer: Explainer, draft: Draft, style: Style) -> int:
 
 
 def _open_prompts(style: Style) -> Ask:
-    """Return the function that asks for values on the terminal. Each prompt has its own input history."""
+    """Return the function that asks for values on the terminal. Each prompt has a separate input history."""
     from prompt_toolkit import PromptSession
     from prompt_toolkit.output import ColorDepth
 

@@ -123,7 +123,7 @@ def chain_paths(*paths: list[str] | None) -> tuple[str, ...]:
 
 
 def join_settings(config: str | None, isolated: bool, **options: object) -> Settings:
-    """Return the effective settings: those of the command line take precedence over those of the settings file.
+    """Return the effective settings. Options of the command line take precedence over the settings file.
 
     `options` maps fields of `Settings` to values of the command line. The value of an absent option is None, false or
     empty. Raises UserError and OSError as `resolve_settings` does.
@@ -300,8 +300,8 @@ class SourceOptions(NamedTuple):
     def select(self, paths: list[str] | None = None, compared: str | None = None) -> InputRequest:
         """Return an input request for the sources in the options and `paths`. Raises UserError for contradictory options.
 
-        `compared` is the source argument of the other side of a comparison, or None. If it is `live`, --kubeconfig and
-        --kube-context are allowed, because they apply to this side.
+        `compared` is the source argument of the other side of a comparison, or None. If `compared` is `live`, --kubeconfig and
+        --kube-context are allowed, because they apply to the other side.
         """
         from apflint.sources.input_types import create_request
         from apflint.sources.source_arguments import LIVE

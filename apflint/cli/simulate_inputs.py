@@ -49,7 +49,7 @@ CheckNames: TypeAlias = "Callable[[Collection[str]], None]"
 
 
 class InvalidLoadError(UserError):
-    """Raised if a load cannot be simulated. It contains each problem with its place in the load file."""
+    """Raised if a load cannot be simulated. The exception contains each problem, with its place in the load file."""
 
     def __init__(self, problems: Sequence[tuple[Path, str]]) -> None:
         self.problems = tuple(problems)
@@ -57,7 +57,7 @@ class InvalidLoadError(UserError):
 
 
 class SimulatedSide(Protocol):
-    """One side of a comparison: a load under one configuration. It can be simulated repeatedly."""
+    """One side of a comparison: a load under one configuration. `simulate` can be called repeatedly."""
 
     names: Collection[str]
     """Names of the clients."""
@@ -167,7 +167,7 @@ class WrittenLoad:
 
 
 class LoggedSide:
-    """The requests of an audit log, under the configuration of the server that wrote it. They can be simulated repeatedly."""
+    """The requests of an audit log, under the configuration of the server that wrote the log. `simulate` can be called repeatedly."""
 
     def __init__(self, replay: Replay, warmup: int, seed: int, progress: Progress) -> None:
         from apflint.simulate.log_survey import survey_log, to_nanoseconds
@@ -351,7 +351,7 @@ def list_mistakes(parsed: ParsedLoad, error: InvalidLoadError | None = None) -> 
 
 
 def show_time(progress: Progress, load: Load) -> Callable[[int], None]:
-    """Return a function that shows the simulated time in the progress line. Its argument is this time in nanoseconds."""
+    """Return a function that shows the simulated time, its argument in nanoseconds, in the progress line."""
 
     def show(now: int) -> None:
         progress.label = f"Simulated {format_clock(now)} of {format_clock(load.duration)}"

@@ -20,8 +20,8 @@ _CI_VARIABLES = ("CI", "GITHUB_ACTIONS", "GITLAB_CI", "TF_BUILD", "TEAMCITY_VERS
 def style(color: str, stream: TextIO | None = None, **flags: bool) -> Style:
     """Return the style of output to a stream: width, colors and links. The default stream is standard output.
 
-    `color` is `auto`, `always` or `never`. With `auto`, NO_COLOR turns colors off. If it is not set, FORCE_COLOR turns them on. If
-    neither is set, colors are on if the stream is a terminal.
+    `color` is `auto`, `always` or `never`. With `auto`, NO_COLOR turns colors off. If NO_COLOR is not set, FORCE_COLOR turns
+    colors on. If neither is set, colors are on if the stream is a terminal.
     `flags` are values of the remaining fields of `Style`, such as `quiet`.
     """
     stream = stream or sys.stdout
@@ -33,7 +33,7 @@ def style(color: str, stream: TextIO | None = None, **flags: bool) -> Style:
 def is_ci_log() -> bool:
     """Return whether standard output goes to the log of a CI system. Such logs interpret some lines as commands.
 
-    If the output is redirected to a regular file, it does not go to the log.
+    Output that is redirected to a regular file does not go to the log.
     """
     if all(os.environ.get(name, "").lower() in ("", "0", "false") for name in _CI_VARIABLES):
         return False

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 _LOOKS_LIKE_TIME = re.compile(r"\d{4}-\d\d-\d\d[^=/]*=")
 _LONG_REQUEST_SECONDS = 3600
-"""Maximum duration of a request in seconds. A log has an event at the end of a request, but the configuration at its start applies.
-The first event of a log may thus belong to a request that started this long before. By default, watches end after at most an hour:
+"""Maximum duration of a request in seconds. A log has an event at the end of a request, but the configuration at the start of
+the request applies. So the first event of a log may belong to a request that started up to this long before. By default,
+watches end after at most an hour:
 `--min-request-timeout` of kube-apiserver is 1,800 s, multiplied by a factor of up to 2."""
 _MAX_COMMITS = 50
 """Maximum number of commits whose configurations are read. Reading each takes up to 0.1 s."""
@@ -56,7 +57,7 @@ class ConfigurationHistory(NamedTuple):
 
     @property
     def later_descriptions(self) -> tuple[tuple[int, str], ...]:
-        """Return the time from which each later configuration is in force, and its description."""
+        """Return (time, description) of each later configuration, which is in force from this time on."""
         return tuple((time, found.description) for time, found in self.later)
 
     def describe_at(self, time: int) -> str:

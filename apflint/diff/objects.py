@@ -57,7 +57,7 @@ class LevelChange(NamedTuple):
 class _Stored(NamedTuple):
     """An object that a server stores.
 
-    `unused_because` is the reason why the server does not use the object. It is empty if the server uses the object.
+    `unused_because` is the reason why the server does not use the object, or empty if the server uses the object.
     """
 
     kind: Kind

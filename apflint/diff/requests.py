@@ -201,7 +201,7 @@ def _split_flow_schema(schema: FlowSchema) -> tuple[FlowSchema, ...]:
             *(PolicyRulesWithSubjects(rule.subjects, (), (entry,)) for entry in rule.non_resource_rules),
         )
     ]
-    if len(rules) < 2 or schema.name == CATCH_ALL:  # the server identifies its fallback `catch-all` by the name
+    if len(rules) < 2 or schema.name == CATCH_ALL:  # the server knows `catch-all` by name
         return (schema,)
     name = schema.name or schema.metadata.generate_name
     return tuple(
@@ -244,7 +244,7 @@ def _has_other_flows(old: FlowSchema, new: FlowSchema, level: LevelChange) -> bo
 
 
 def _identity(schema: FlowSchema) -> object:
-    """Return (name, level) of a FlowSchema, to recognize it in both configurations. If it has no name, return (rules, level)."""
+    """Return a key to recognize a FlowSchema in both configurations: (name, level) or, without a name, (rules, level)."""
     name = schema.name or (schema.metadata.generate_name, schema.spec.rules)
     return name, schema.spec.priority_level_configuration
 

@@ -32,7 +32,7 @@ class Conflict(NamedTuple):
     """The reason why a batch (fixes that are applied together) fails, and the fixes that may be the cause."""
 
     suspects: tuple[Finding, ...]
-    """Findings whose fixes may cause the conflict. Possibly, only some of these fixes cause it."""
+    """Findings whose fixes may cause the conflict. Some of these fixes may be unrelated to the conflict."""
     reason: str
     scope: Scope
     """The part of the inputs on which the conflict depends. After another fix in this part, the fixes may succeed."""
@@ -93,9 +93,9 @@ def _edit_file(name: str, data: bytes, lines: list[int] | None, findings: list[F
 
 
 def _find_suspects(findings: list[Finding], error: Exception) -> list[tuple[list[Finding], Exception]]:
-    """Return the groups of fixes that cannot be applied to a file, each group with its error.
+    """Return (fixes, error) pairs of the fixes that cannot be applied to a file.
 
-    A group is one fix that fails alone. If no fix fails alone, a group is the fixes of one YAML document, or else all of
+    A pair has one fix, which fails alone. If no fix fails alone, a pair has the fixes of one YAML document, or else all of
     `findings`. `error` is the error that occurred when all fixes were applied together.
     """
     suspects: list[tuple[list[Finding], Exception]] = []

@@ -155,7 +155,7 @@ class _FixRun:
             if len(groups) == 1:
                 self.refuse(*conflict)
         for groups in suspects:
-            # If a suspect has just been refused, the other suspects may succeed without its fix.
+            # If the fix of a suspect has just been refused, the fixes of the other suspects may succeed.
             if all(self._is_wanted(finding) for group in groups for finding in group):
                 held_back = groups[(len(groups) + 1) // 2 :]
                 self._waiting |= {identity(finding) for group in held_back for finding in group}
@@ -324,7 +324,7 @@ def _describe(suspects: tuple[Finding, ...], regressions: list[Finding]) -> str:
 
 
 def _with_original_lines(finding: Finding, line_map: LineMap) -> Finding:
-    """Return a finding with line numbers of the original text. The columns stay."""
+    """Return a finding with line numbers of the original text, and unchanged columns."""
     lines = line_map.get(finding.file)
     if lines is None:
         return finding

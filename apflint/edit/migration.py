@@ -143,7 +143,7 @@ def _find_versions(document: Document, target: MigrationTarget) -> dict[Path, st
 def _describe_shared(document: Document, operations: list[Operation]) -> Remark:
     """Return a remark that says that the edits would also change other places.
 
-    If an alias or merge key is the cause, the remark points at it.
+    If an alias or merge key is the cause, the remark has its position.
     """
     for operation in operations:
         if alias := find_alias(document.root, operation.path):

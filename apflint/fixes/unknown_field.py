@@ -147,7 +147,7 @@ def _nest_fields(document: Document, violation: Violation, release: Release) -> 
 def _find_nested_owner(document: Document, violation: Violation, name: str, release: Release) -> str | None:
     """Return the field to which an unknown field `name` belongs, or None unless there is exactly one.
 
-    The result is a field of the same mapping, and its value is a mapping with a field `name`.
+    The result is a field of the same mapping. The value of the result is a mapping with a field `name`.
     """
     steps = [step for step in violation.path[:-1] if isinstance(step, str)]
     if steps == ["spec"] and name == "name":

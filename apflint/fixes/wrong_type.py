@@ -76,7 +76,7 @@ def fix_wrong_type(document: Document, violation: Violation) -> Fix | None:
     if expected == "string" and isinstance(got, bool | int | float):
         string = scalar_text(document, path)
         if path[-1] == _AUTOUPDATE and isinstance(got, bool):
-            # The API server parses this string as a boolean. It accepts fewer words than YAML.
+            # The API server parses this string as a boolean, and accepts fewer words than YAML.
             string = str(got).lower()
         return _set(path, string, f"quote it: {quote(string)}") if string else None
     if expected in ("int32", "int64") and isinstance(got, str) and document.text(path).endswith(("'", '"')):

@@ -194,7 +194,7 @@ class Unreachable(NamedTuple):
     """The unreachable FlowSchemas and rules of a configuration. Both mappings have documents of FlowSchemas as keys."""
 
     schemas: Mapping[Document, tuple[FlowSchema, ...]]
-    """FlowSchemas that capture the requests of an unreachable FlowSchema. Empty if it matches no request."""
+    """FlowSchemas that capture the requests of an unreachable FlowSchema. Empty if the unreachable FlowSchema matches no request."""
     rules: Mapping[Document, tuple[int, ...]]
     """Indices of the unreachable rules of reachable FlowSchemas."""
 

@@ -74,10 +74,10 @@ class ObjectFinder:
         self._prefilter = Prefilter(source.text)
 
     def is_wanted(self, start: int, end: int, value: object = None) -> bool:
-        """Return whether the document in `text[start:end]` may contain an APF object. Otherwise, count it by its kind.
+        """Return whether the document in `text[start:end]` may contain an APF object. If not, count the document by its kind.
 
-        The decision is a text search: it is 50 times as fast as parsing, and most documents in the output of `helm
-        template` are other objects. `value` is the decoded document, if known. Raises _FileTooLargeError, which
+        The decision is a text search, which is 50 times as fast as parsing. Most documents in the output of `helm template` are
+        other objects. `value` is the decoded document, if known. Raises _FileTooLargeError, which
         `collect` catches.
         """
         if self._prefilter.may_contain_apf(start, end):
@@ -166,7 +166,7 @@ class ObjectFinder:
         self._collect_value(whole, decoded.value, ())
 
     def _add_unreadable(self, document: ParsedDocument, error: ParseError) -> None:
-        """Report a document that cannot be parsed, or only count it if it is not an APF object."""
+        """Report a document that cannot be parsed. If the document is certainly not an APF object, only count it."""
         text = self.source.text
         if not mentions_apf(text, document.start, document.end):
             self.others["unreadable, but without objects of API Priority and Fairness"] += 1

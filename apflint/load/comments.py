@@ -31,7 +31,7 @@ class Comment(NamedTuple):
     scope: tuple[int, int]
     """The comment applies to the nodes that start in this range of offsets.
 
-    If the comment follows a node on its line, the range is this line. Otherwise, the range is that of the next node.
+    If the comment follows a node on its line, the range is this line. Otherwise, the range is the range of the next node.
     """
 
 

@@ -79,7 +79,7 @@ class Document:
         self._parse_tree = parse_tree
 
     def with_value(self, value: dict[str, object]) -> Document:
-        """Return a copy with another manifest. Its positions are those of the original text."""
+        """Return a copy with another manifest. The positions remain those of the original text."""
         problems = self.duplicates, self.not_finite
         return Document(
             self.source, value, self._parse_tree, self.prefix, self.api_version, self.kind, *problems, self.start

@@ -100,7 +100,7 @@ def _read_document(text: str, start: int, stop: int, value: Any) -> ParsedDocume
 def _scan(text: str, at: int) -> tuple[Any, int]:
     """Return the value at an offset and the end offset of the value, or None and 0 if the value is invalid or too long.
 
-    This function is twice as fast as `_decode`. It is used for objects that are not APF objects.
+    For objects that are not APF objects, this function is used instead of `_decode`, which takes twice as long.
     """
     if len(text) - at > MAX_DOCUMENT_CHARACTERS and _find_boundary(text, at) - at > MAX_DOCUMENT_CHARACTERS:
         return None, 0

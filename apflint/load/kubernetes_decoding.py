@@ -132,7 +132,7 @@ class _Decoder:
 
     def _merge(self, merge: tuple[int, Scalar, Node], decoded: dict[str, Any], seen: dict[_Identity, Scalar]) -> None:
         _, key, value = merge
-        # go-yaml merges a list of mappings from its end, so that the first mapping takes precedence.
+        # go-yaml merges a list of mappings from last to first, so that the first mapping takes precedence.
         for source in reversed(value.items) if isinstance(value, Sequence) else [value]:
             mapping = resolve_alias(source)
             if not isinstance(mapping, Mapping):

@@ -76,7 +76,7 @@ def explain_syntax_error(error: YAMLError, text: str, base: int, end: int) -> Pa
         message = f"{quote(line)} is a code fence of Markdown, not YAML"
         return ParseError(message, located.start, located.end, help="remove it")
     original = "found a tab" if text.startswith("\t", located.start) else str(located)
-    # libyaml 0.2.6 and later scans ahead. Its own limit of 1,000 brackets can fail before the check of the depth.
+    # libyaml 0.2.6 and later scans ahead, so its own limit of 1,000 brackets can be exceeded before apflint checks the depth.
     if original.startswith("exceeded maximum nesting depth"):
         return ParseError(f"nested more than {MAX_DEPTH} levels deep", located.start, limit="apflint")
     for start, (message, help_) in _EXPLANATIONS.items():

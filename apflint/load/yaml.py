@@ -225,5 +225,5 @@ class _YamlTreeBuilder:
         return node
 
     def _end(self, event: Any, node: Mapping | Sequence, last: Node) -> int:
-        """Return the end offset of a collection. In block style, the end of its last child: libyaml may report a later end."""
+        """Return the end offset of a collection. In block style, use the end of the last child: libyaml may report a later end."""
         return int(event.end_mark.index) + self.base if node.flow else max(last.end, node.start)

@@ -82,7 +82,7 @@ class Session:
         self.folders: list[str] = []
         self.documents: dict[str, OpenDocument] = {}
         self.result = WorkspaceResult(Effective(build_workspace([], NEWEST)), {}, {}, ())
-        """The result of the last check. Before the first check, it describes a cluster without manifests."""
+        """The result of the last check, or a result for a cluster without manifests before the first check."""
         self._checker = WorkspaceChecker()
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="apflint-check")
         self._published: dict[str, tuple[int | None, list[types.Diagnostic]]] = {}

@@ -1,9 +1,9 @@
 """Finds the structure of YAML and JSON that is incomplete because the user is typing.
 
 The structure follows from the indentation. The module supports block style with keys on one line, and flow style
-(braces and brackets, as in JSON), even if flow style is invalid or not closed. It does not support anchors, aliases,
-merge keys, keys with `?`, and scalars of several lines except block scalars (`|`, `>`). In unsupported text, entries
-may be missing or wrong.
+(braces and brackets, as in JSON), even if flow style is invalid or not closed. The module does not support anchors, aliases,
+merge keys, keys with `?`, and scalars of several lines except block scalars (`|`, `>`). If the text contains these, entries may
+be missing or wrong.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class Case(NamedTuple):
     minutes: int = 8
     """Time in minutes after which the fired alerts are compared.
 
-    Alerts about drift need 15 minutes, and all others at most 6.
+    Alerts about drift from the manifests need 15 minutes, and all other alerts at most 6.
     """
 
 
@@ -159,7 +159,7 @@ class _Server(NamedTuple):
     groups: Levels
     thresholds: Thresholds
     own_levels: tuple[str, ...] = ()
-    """Levels with alerts about drift."""
+    """Levels with alerts about drift from the manifests."""
 
     @property
     def lease(self) -> str | None:

@@ -167,7 +167,7 @@ class Queries(NamedTuple):
     def share_of_limit(self, *matchers: str, window: str = "") -> str:
         """Return the ratio of the seats that a level uses or demands to its limit.
 
-        If `window` is not empty, return the average over it.
+        If `window` is not empty, return the average over `window`.
 
         From 1.26 on, this is the ratio of the demand in the last period of 10 seconds to the current limit. For a level
         without queues, the demand equals the seats in use (`dispatchSansQueueLocked` in queueset.go). Earlier releases

@@ -65,7 +65,7 @@ def parse_suite(name: str, data: bytes) -> ParsedSuite:
 
 
 def _parse_suite(fields: Fields) -> Suite | None:
-    """Return the suite, or None if it is not a mapping. If `fields` has mistakes, do not use the suite: values may be wrong."""
+    """Return the suite, or None if the file is not a mapping. If `fields` has mistakes, values of the suite may be wrong."""
     if not fields.check_keys((), _SUITE_KEYS):
         return None
     tests = fields.value(("tests",))

@@ -79,7 +79,7 @@ class ExpectationResult(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name of the expectation, or its description if it has no name."""
+        """The name of the expectation, or a description if the expectation has no name."""
         return self.test.name or self.expected
 
 

@@ -37,7 +37,7 @@ MAX_NAMED_CLUSTERS = 20
 class ClusterSettings(NamedTuple):
     """A cluster of a project. If a value is None, the cluster uses the value of the project.
 
-    Exactly one of `paths`, `kustomize` and `render` is set. It is the source of the objects of the cluster.
+    Exactly one of `paths`, `kustomize` and `render` is set, and names the source of the cluster's objects.
     """
 
     name: str
@@ -152,7 +152,7 @@ def _parse_paths(value: object, place: str, directory: str) -> tuple[str, ...]:
     projects = find_projects(directory)
     paths = []
     for written in written_paths:
-        path = os.path.relpath(resolve_path(written, directory))  # shorten the path, because findings show it
+        path = os.path.relpath(resolve_path(written, directory))  # findings show this path, so make it short
         if "\0" in path or not is_below(os.path.realpath(path), projects):
             raise UserError(f"{place}: {quote(written)} is outside the project.")
         if path == "-" or (os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path))):

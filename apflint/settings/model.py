@@ -53,7 +53,7 @@ class Settings(NamedTuple):
     """Source of each field that is set: the path of the settings file, or `command line`. Other fields have defaults."""
 
     def prepare_options(self, *, suppressions: bool = True) -> Callable[[], Options]:
-        """Return a function that calls `to_options` once. A run without APF objects does not call it, and imports no checks.
+        """Return a function that returns the options. A run without APF objects does not call it, and imports no checks.
 
         Raises UserError if no rule is left to run.
         """

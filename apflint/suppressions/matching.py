@@ -47,8 +47,8 @@ def apply_suppressions(
 ) -> SuppressionResult:
     """Remove suppressed problems, and report problems with the suppressions themselves.
 
-    `rules` are the rules that run, and `complete` are the rules that found all of their problems. A suppression of a rule that is
-    not in `complete` is never reported as unused, because another run may need it. The report shows at most
+    `rules` are the rules that run, and `complete` are the rules that found all of their problems. A suppression of any other
+    rule is never reported as unused, because the rule may have a finding in another run. The report shows at most
     `max_findings_per_rule` findings of each rule and file, so no fix is computed for further problems.
     """
     about: list[tuple[str, Problem]] = []

@@ -1,4 +1,4 @@
-"""The picture as text for a terminal."""
+"""The drawing of `apflint graph` as text for a terminal."""
 
 from __future__ import annotations
 

@@ -215,7 +215,7 @@ def _answer(question: _Question, observed: _Observed) -> Answer:
 
 
 def _diagnose_live(question: _Question, kubectl: KubectlOptions, watch: float | None) -> int:
-    """Print one report about all API servers that answer. With --watch on a terminal, repeat it until the user presses Ctrl-C."""
+    """Print one report about all API servers that answer. With --watch on a terminal, print reports until the user presses Ctrl-C."""
     from apflint.sources.live_servers import read_live_servers, watch_live_servers
 
     if watch is not None and question.output_format == "text" and sys.stdout.isatty():

@@ -227,7 +227,7 @@ def explain(
 def _print_answer(
     explanation: Explanation, description: str, observed: ObservedServers | None, how: Style, *, is_json: bool
 ) -> int:
-    """Print the answer for one request. Add the state of its level from files or the running server."""
+    """Print the answer for one request, with the state of the request's level in files or on the running server."""
     observations, now = (None, "") if observed is None else observed.describe(explanation)
     if is_json:
         more = {} if observations is None else {"observed": observations}

@@ -175,7 +175,7 @@ def _fix_files(inputs: Inputs, chosen: Options, color: str, *, diff: bool, unsaf
 
 
 def _checker(inputs: Inputs, chosen: Options, check_files: Check) -> Check:
-    """Return a function that checks files in memory. Its report does not contain the findings that are in the baseline."""
+    """Return a function that checks files in memory, and returns a report without the findings in the baseline."""
     skipped, is_partial = inputs.skipped, inputs.request.is_partial
 
     def check(contents: Mapping[str, bytes]) -> Report:

@@ -39,8 +39,8 @@ Name = Literal[
 FILES = {name: f"apflint-{name}.json" for name in ("config", "goals", "load", "report", "test")}
 """File names of schemas by kind: settings, goals of proposals, loads of simulations, policy tests, and the output of `check --format json`."""
 OUTPUTS = "apflint-output.json"
-"""File with the schemas of the JSON output of the commands that have no file in `FILES`. The schemas share definitions, so they are
-in one file: `$defs` has an entry for each command."""
+"""File with the schemas of the JSON output of the commands that have no file in `FILES`. One file contains all of these
+schemas, because they share definitions. `$defs` has an entry for each command."""
 
 
 @command(
