@@ -131,7 +131,7 @@ def test_exponent_of_exact_times() -> None:
     growth = importlib.import_module("benchmarking.growth")
     for power in (0.5, 1, 1.5, 2, 3):
         assert growth.fit_exponent([0.3 + size**power for size in (1, 4, 16)]) == pytest.approx(power)
-    assert growth.fit_exponent([1.0, 0.9, 0.8]) == 0  # the command takes no time
+    assert growth.fit_exponent([1.0, 0.9, 0.8]) == 0  # the time does not grow with the input
     assert growth.fit_exponent([1.0, 0.9, 1.8]) > growth.MAX_EXPONENT  # a sudden increase is reported
 
 
@@ -139,7 +139,7 @@ def test_growth_uses_the_minimum_time_of_each_size(
     cases: ModuleType, tools: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     growth, processes = (importlib.import_module(f"benchmarking.{name}") for name in ("growth", "processes"))
-    times = iter([9.0, 9.0, 9.0, 1.2, 1.6, 4.0, 1.0, 2.0, 8.0, 5.0, 1.3, 9.0])  # the first three are not measured
+    times = iter([9.0, 9.0, 9.0, 1.2, 1.6, 4.0, 1.0, 2.0, 8.0, 5.0, 1.3, 9.0])  # the first three are warm-up runs
     monkeypatch.setattr(processes, "_measure", lambda *_: processes.Cost(0.0, next(times), 1))
     growing = growth.Growing("x", 10, lambda _folder, _size: ["--version"])
     monkeypatch.setattr(cases, "GROWING", [growing])

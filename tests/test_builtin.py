@@ -1,4 +1,4 @@
-"""The built-in objects equal the recorded ones."""
+"""The built-in objects equal the objects that recorded kube-apiservers created."""
 
 from __future__ import annotations
 

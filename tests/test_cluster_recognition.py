@@ -1,4 +1,4 @@
-"""Recognition of clusters in the layouts that Flux, Argo CD and kustomize document, and in others."""
+"""Recognition of clusters in repository layouts, including those that Flux, Argo CD and kustomize document."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_files_that_a_kustomization_does_not_list_are_left_out() -> None:
 
 
 def test_clusters_that_reference_overlays_of_applications() -> None:
-    """The repository structure in the documentation of Flux, with kustomizations instead of its own objects."""
+    """The repository structure in Flux's documentation, with kustomizations instead of Flux's own objects."""
     found = suggest(
         {"apps/base/a.yaml": "a", "apps/production/b.yaml": "b", "infrastructure/base/c.yaml": "c"},
         {

@@ -39,7 +39,7 @@ def dotted(field: str) -> str:
 
 
 def without_indices(field: str) -> str:
-    """Return `spec.rules.subjects` for `spec.rules.0.subjects`: the decoder reports wrong types without an index."""
+    """Return `spec.rules.subjects` for `spec.rules.0.subjects`, because servers report wrong types without indices."""
     return _INDEX.sub("", field)
 
 

@@ -1,4 +1,4 @@
-"""The fuzzer reports failures and repeats its inputs, and the bugs that it found stay fixed."""
+"""The fuzzer reports failures and can repeat the inputs that cause them. The bugs that the fuzzer found stay fixed."""
 
 from __future__ import annotations
 

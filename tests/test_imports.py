@@ -48,7 +48,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("builtin", "load", "model", "schema", "schema_violations", "workspace"),
     ("",),
 )
-"""Modules and packages of `apflint`, from the top layer down. All others are in the lowest layer."""
+"""Layers of modules and packages of `apflint`, from the top down. Modules that are not listed are in the lowest layer."""
 
 
 def module_name(path: Path) -> str:

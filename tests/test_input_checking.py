@@ -319,7 +319,7 @@ def test_standard_input(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
     assert check_input(schema, "--cluster", "prod") == []
     missing = schema.replace("priorityLevelConfiguration: {name: batch}", "priorityLevelConfiguration: {name: none}")
     assert check_input(missing, "--cluster", "prod") == [("APF401", "<stdin>", ["prod"])]
-    # The text replaces the file that --stdin-filename names.
+    # Standard input is checked in place of the file that --stdin-filename names.
     name = ("--stdin-filename", "base/level.yaml")
     assert check_input(TOO_FEW_QUEUES, *name) == [("APF305", "base/level.yaml", ["prod", "staging"])]
     assert check_input(LEVEL, *name) == []

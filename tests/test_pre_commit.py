@@ -242,13 +242,14 @@ def test_hooks_in_a_repository_of_clusters(repository: Repository) -> None:
     assert "APF305" in done.stdout
     assert "In 2 clusters: prod and staging." in done.stdout
     repository.write("base/level.yaml", LEVEL.replace("name: batch", "name: renamed"))
-    assert not passed(repository.run("apflint-project"))  # the FlowSchemas of both clusters reference the old name
+    # The level was renamed, but FlowSchemas still reference the old name.
+    assert not passed(repository.run("apflint-project"))
 
 
 def test_arguments_of_a_hook(repository: Repository) -> None:
     repository.use("apflint-project", args=["--complete", "--select", "APF401"])
     repository.write("schema.yaml", SCHEMA)
-    assert not passed(repository.run())  # the priority level does not exist
+    assert not passed(repository.run())  # the FlowSchema references a level that does not exist
     repository.write("level.yaml", LEVEL)
     assert passed(repository.run())
 
@@ -268,7 +269,7 @@ def test_apflint_fix_edits_files_and_fails_once(repository: Repository) -> None:
 
 
 def test_hooks_stop_a_commit(repository: Repository) -> None:
-    """pre-commit is installed, and git runs it."""
+    """After `pre-commit install`, git runs the hooks before a commit."""
     repository.use("apflint-fix", "apflint", "apflint-project")
     installed = [sys.executable, "-m", "pre_commit", "install"]
     subprocess.run(installed, cwd=repository.directory, env=repository.variables, check=True, capture_output=True)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(apflint.__file__).parent
 PARTS = {"removeprefix", "removesuffix", "startswith", "endswith", "partition", "rpartition"}
-"""Methods of strings that recognize or cut a part of them."""
+"""Methods that recognize or cut off a part of a string."""
 WORDS = re.compile(r"[A-Za-z]{2,} | [a-z]{2,}|^: $|->")
 """Patterns of sentence parts: words next to a space, and separators of clauses and values."""
 FORMATS = {
@@ -27,12 +27,12 @@ FORMATS = {
     "requests/split_lines.py": "messages of the JSON parser, which have no other form",
     "output/findings/summary.py": "the reason of a skipped document, which names its kind",
 }
-"""Modules that parse words of a format, and which."""
+"""Modules that may parse words, because these words belong to a format, and the name of this format."""
 DECIDING = (
     *("evaluate/classify.py", "evaluate/match_reasons.py", "evaluate/flows.py", "evaluate/request_outcomes.py"),
     "request_explanation.py",
 )
-"""Modules whose results are described by `apflint.output`."""
+"""Modules that must not contain sentences, because `apflint.output` describes their results."""
 
 
 def read(name: str) -> ast.Module:
@@ -58,7 +58,7 @@ def find_parsed_prose(tree: ast.AST) -> Iterator[str]:
 
 
 def find_sentences(tree: ast.AST) -> Iterator[str]:
-    """Yield the strings with several words, except docstrings, names of cases, and mistakes of the user."""
+    """Yield the strings with several words, except docstrings, Literal types, and arguments of Hint, Outcome and UserError."""
     ignored: set[int] = set()
     for node in ast.walk(tree):
         is_case = isinstance(node, ast.Subscript) and ast.unparse(node.value) == "Literal"

@@ -24,7 +24,7 @@ MAX_LINES = 60
 
 @pytest.fixture(autouse=True)
 def manifests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Change to a directory with a manifest and a dangling link."""
+    """Change to a directory with a manifest and a symbolic link whose target does not exist."""
     (tmp_path / "a.yaml").write_text(LEVEL, encoding="utf-8")
     (tmp_path / "gone.yaml").symlink_to("nowhere")
     monkeypatch.chdir(tmp_path)

@@ -35,7 +35,7 @@ def read_json(path: Path) -> Any:
 
 
 def npm(directory: Path, *arguments: str) -> str:
-    """Run npm with the apflint of this environment first in the PATH, and return what it prints."""
+    """Run npm, with the apflint of this environment first in the PATH, and return the output of npm."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     done = subprocess.run(
         ["npm", *arguments],
@@ -53,7 +53,7 @@ def npm(directory: Path, *arguments: str) -> str:
 
 @pytest.fixture(scope="module")
 def extension(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a copy of the extension with its packages installed, inside a copy of the files that its build reads."""
+    """Return the directory of a copy of the extension, with its npm packages, inside a copy of the files that its build reads."""
     directory: Path = tmp_path_factory.mktemp("repository")
     created = shutil.ignore_patterns("node_modules", "build", "out", "*.vsix")
     shutil.copytree(EXTENSION, directory / "editors" / "vscode", ignore=created)

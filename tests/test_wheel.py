@@ -118,7 +118,7 @@ def test_installed_wheel_runs_anywhere(root: Path, programs: Path, tmp_path: Pat
 
 @pytest.fixture(scope="module")
 def single_file(programs: Path) -> Path:
-    """Return a single file for this Python and platform, with the name that kubectl requires."""
+    """Return the path of a single-file build for this Python and platform, with the name that kubectl requires for plugins."""
     (packages,) = programs.parent.glob("lib/python*/site-packages")
     environment = Environment(programs / "python", packages, sysconfig.get_config_var("EXT_SUFFIX"))
     path = programs.parent / "kubectl-apflint"
@@ -181,7 +181,7 @@ def test_single_file_runs_as_a_program(single_file: Path, tmp_path: Path) -> Non
 
 
 def test_single_file_has_all_modules(programs: Path, single_file: Path, tmp_path: Path) -> None:
-    """Commands import modules late, so a missing one would show only in a certain run."""
+    """The single file contains all modules. Because commands import modules on demand, few runs would need a missing module."""
     code = """
 import sys
 try:

@@ -554,7 +554,7 @@ def test_text_shows_no_control_characters() -> None:
     assert all(line.isprintable() for line in text.splitlines())
 
 
-# Laws
+# Properties for random configurations
 
 
 @given(values=FLOW_SCHEMAS)

@@ -30,7 +30,7 @@ OTHERS = "These are the numbers of one API server: the one that answered."
 
 @pytest.fixture(autouse=True)
 def waited(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Do not wait between two snapshots, and return the times that the command would have waited."""
+    """Skip the wait between two snapshots. Return a list to which the skipped waits are added, in seconds."""
     seconds: list[float] = []
     monkeypatch.setattr(live_servers, "time", SimpleNamespace(sleep=seconds.append))
     return seconds

@@ -38,7 +38,7 @@ def labels(cluster: str, instance: str = "192.0.2.1:6443", job: str = JOB) -> di
 
 
 def thin(recording: Recording, every: int) -> Recording:
-    """Return a recording with a scrape every `every` times 5 seconds."""
+    """Return a recording with only one of `every` scrapes. The original recording has a scrape every 5 seconds."""
     series = (
         one._replace(values=tuple("_" if index % every else value for index, value in enumerate(one.values)))
         for one in recording.series

@@ -263,7 +263,7 @@ def test_seats_of_a_watch_without_a_url() -> None:
 )
 @pytest.mark.usefixtures("empty")
 def test_resources_without_stored_objects_take_one_seat(words: str) -> None:
-    """kube-apiserver counts neither objects nor watchers of these resources."""
+    """Requests for resources that the server does not store, and so does not count, take one seat."""
     request = parse_command_line(f"{words} --as alice").to_request()
     text = render(request, explainer(kubernetes="1.36"))
     assert "takes up to" not in text

@@ -88,7 +88,7 @@ def test_best_suggestions_come_first(typed: str, size: int, suggestions: list[st
 
 
 class Script:
-    """Answers prompts. An empty answer keeps the default."""
+    """Answers prompts with prepared answers, in order. An empty answer keeps the default."""
 
     def __init__(self, *typed: str) -> None:
         self.typed = iter(typed)
@@ -208,7 +208,7 @@ class Terminal:
     def __init__(self, directory: Path, *options: str) -> None:
         self.seen = ""
         self.pid, self.fd = pty.fork()
-        if self.pid == 0:  # pragma: no cover  # the child
+        if self.pid == 0:  # pragma: no cover  # the child process
             try:
                 os.chdir(directory)
                 environment = os.environ | {

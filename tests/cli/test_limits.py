@@ -1,4 +1,4 @@
-"""`apflint limits` and `apflint shards`: JSON, laws, and wrong usage."""
+"""`apflint limits` and `apflint shards`: JSON, properties that always hold, and wrong usage."""
 
 from __future__ import annotations
 

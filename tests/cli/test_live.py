@@ -224,7 +224,7 @@ def built_in_answers(release: Release) -> dict[str, tuple[int, Any]]:
 def test_new_cluster_of_each_release_has_no_findings(
     release: Release, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """apflint reads the newest API version, and does not report fields that the server populates."""
+    """A cluster with only the built-in objects has no findings, not even about fields that the server populates."""
     with serve(built_in_answers(release), tmp_path) as kubeconfig:
         assert run(["check", "--isolated", "--live", "--kubeconfig", kubeconfig]) == 0
     printed, notes = capsys.readouterr()

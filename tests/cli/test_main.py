@@ -1,4 +1,4 @@
-"""The process: standard streams, exit, and width of the terminal."""
+"""The process of a run: standard streams, the end of the process, and the width of the terminal."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_process_ends_after_flushing(
 
 
 def test_process_ends_without_streams(exit_codes: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    """pythonw and some daemons have no streams."""
+    """A process may have no standard streams, as under pythonw or in some daemons."""
     monkeypatch.setattr(sys, "stdout", None)
     monkeypatch.setattr(sys, "stderr", None)
     with pytest.raises(Ended):

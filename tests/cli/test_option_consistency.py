@@ -1,4 +1,4 @@
-"""Options that users expect in all commands: a command that lacks one is listed with the reason."""
+"""Options that users expect in all commands. Commands without such an option are listed here, with the reason."""
 
 from __future__ import annotations
 

@@ -203,7 +203,7 @@ def pipe_in(data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_replay_of_standard_input(
     compress: Callable[[bytes], bytes], log: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As in `kubectl logs kube-apiserver-a -n kube-system | apflint replay -`."""
+    """Standard input can be kube-apiserver's own log, as in `kubectl logs -n kube-system kube-apiserver-a | apflint replay -`."""
     assert run(["replay", log, *SERVER]) == 0
     expected = capsys.readouterr().out.replace(log, "<stdin>")
     pipe_in(compress(Path(log).read_bytes()), monkeypatch)

@@ -49,7 +49,7 @@ spec:
 
 @pytest.fixture(autouse=True)
 def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Change to an empty directory next to the directories of the examples."""
+    """Change to an empty directory, next to copies of the files of the examples."""
     for side in ("before", "after"):
         shutil.copytree(ROOT / "fixtures/stories/move-ci" / side, tmp_path / side)
     shutil.copy(ROOT / "fixtures/simulate/load.yaml", tmp_path)
@@ -481,7 +481,7 @@ def logged(number: int, start: float, seconds: float, **changes: Any) -> dict[st
 def simulate_log(
     capsys: pytest.CaptureFixture[str], directory: Path, events: list[dict[str, Any]], *options: str
 ) -> dict[str, Any]:
-    """Simulate a log, and return the result with its level "global-default"."""
+    """Simulate a log. Return the JSON result, with the level "global-default" under the additional key "level"."""
     log = str(write_log(directory / "audit.log", events))
     command = ["simulate", "--from-audit", log, "-f", "defaults:1.37", "--format", "json", *options]
     found = json.loads(read(capsys, command))

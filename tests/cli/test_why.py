@@ -61,7 +61,7 @@ def ask(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
 
 
 def fail(capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    """Return the error of a command that fails."""
+    """Run a command with invalid arguments, and return its error message."""
     assert run(["why", "--isolated", *words]) == 2
     out, err = capsys.readouterr()
     assert not out

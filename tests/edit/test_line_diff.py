@@ -1,4 +1,4 @@
-"""Unified diffs: `patch` applies them, they equal those of difflib, and their time is linear."""
+"""Unified diffs: `patch` can apply them, they equal the diffs of difflib, and the time grows linearly with the text."""
 
 from __future__ import annotations
 

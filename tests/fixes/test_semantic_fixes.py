@@ -544,7 +544,7 @@ def test_misspelled_verb_is_fixed_beside_other_mistakes(verbs: str, safe: str, u
     assert fixed(after, unsafe=True)[1] == after
 
 
-# Laws.
+# Properties that hold for random manifests.
 
 
 @pytest.mark.parametrize("rule_id", rule_catalogue.list_ids())

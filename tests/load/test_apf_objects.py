@@ -1,4 +1,4 @@
-"""APF objects in a file, and findings about the rest of the file."""
+"""APF objects that are found in a file, and problems in the rest of the file."""
 
 from __future__ import annotations
 
@@ -415,7 +415,7 @@ def test_items_of_typed_list_must_be_a_list() -> None:
     assert problems(text + "items:\n") == problems(text) == []
 
 
-# Near misses, and manifests that only delete an object.
+# Objects that resemble APF objects, and manifests that only delete an object.
 
 FLOW_SCHEMA_SPEC = {"matchingPrecedence": 5000, "priorityLevelConfiguration": {"name": "workload-low"}}
 LEVEL_SPEC = {"type": "Limited", "limited": {"limitResponse": {"type": "Reject"}}}

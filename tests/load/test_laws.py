@@ -1,4 +1,4 @@
-"""Laws of loading: it never raises, every place is inside its text, and values survive a round trip."""
+"""Properties of loading any text: no exceptions, every position is inside the text, and values survive a round trip."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_loading_text_never_raises_and_places_are_inside_it(text: str, name: str
 
 
 def paths(value: Any, path: Path = ()) -> list[Path]:
-    """Return all paths of a value, and an absent path below each."""
+    """Return all paths of a value and, for each of them, a path below it that does not exist."""
     found = [path, (*path, "absent"), (*path, 99)]
     if isinstance(value, dict):
         found += [below for name, part in value.items() for below in paths(part, (*path, name))]

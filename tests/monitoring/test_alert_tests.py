@@ -1,4 +1,4 @@
-"""The tests for promtool that ship with the alerts: they pass in every release, and fail if an alert is wrong."""
+"""The tests for promtool that `apflint alerts` writes: they pass for every release, and fail if an alert is wrong."""
 
 from __future__ import annotations
 
