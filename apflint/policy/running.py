@@ -410,7 +410,7 @@ class Runner:
         return Destination(schema, self._levels[level.name], flow.distinguisher)
 
     def _find_forbidden(self, required: Requirement, *, is_never: bool) -> tuple[FlowSchema, ...]:
-        """Return the FlowSchemas that no request of a `never` or `always` expectation may reach."""
+        """Return the FlowSchemas that no request may reach according to a `never` or `always` expectation."""
         destinations = (
             Destination(schema, self._levels[schema.spec.priority_level_configuration])
             for schema in self.configuration.order

@@ -154,7 +154,7 @@ def test_no_warning_about_healthy_servers(
 
 @needs_prometheus
 def test_old_incident(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
-    """The flood is the worst interval of the whole recording. In the time after it, it is only part of the baseline."""
+    """The flood is the worst interval of the whole recording. Later periods have no warning, and show the flood only as their baseline."""
     found, _ = diagnose(server, capsys, 'cluster="old-incident"')
     assert first_cause(found) == "flood-one-flow"
     for start in (60, 90, 120, 180):
