@@ -33,10 +33,10 @@ CONFIGURATION_CAUSES = frozenset(
 )
 """Causes that a change of FlowSchemas or priority levels can remove."""
 CONTAINED_CAUSES = frozenset(("noisy-but-fair", "flood-contained"))
-"""Causes in which the client that is the cause delays only itself, so that nothing needs to change."""
+"""Causes for which nothing needs to change, because the client that is the cause delays only itself."""
 _SERVER_USER = "system:apiserver"
 _MIN_START_LISTS = 5
-"""Minimum number of resources that an API server lists when it starts, for authorization, admission and its own objects."""
+"""Minimum number of resources that an API server itself lists when it starts."""
 _START_SECONDS = 60
 """Time in seconds after the start of an API server in which clients list and watch all objects again."""
 _MIN_WATCHES = 0.3
