@@ -30,7 +30,7 @@ class ExportedColumn(NamedTuple):
     type: str
     """Type in the file, as DuckDB calls it."""
     convert: str
-    """Expression that converts the value `{}`, or an empty string."""
+    """SQL expression that converts the value, with `{}` in place of the value. Empty if no conversion is needed."""
 
 
 def _of_classified(expression: str) -> str:
