@@ -100,7 +100,7 @@ def test_seat_bounds_agree_with_all_recordings(shared: Path) -> None:
         (20, 2000, 1000, {}, False),
         (5, 2000, 1000, {"limit": 500}, False),
         (20, 2000, 1000, {"limit": 5000}, False),
-        (10, 2000, 1000, {"limit": 500, "selector": True}, False),  # the estimate is half of the objects, because of the selector
+        (10, 2000, 1000, {"limit": 500, "selector": True}, False),  # half of the objects are assumed
         (11, 2001, 1000, {"limit": 1001, "selector": True}, False),
         (10, 2001, 1000, {"limit": 500, "selector": True}, False),
         (1, 2000, 1000, {"single": True}, False),
