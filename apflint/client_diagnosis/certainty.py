@@ -99,10 +99,11 @@ def _list_gaps(evidence: ClientEvidence, question: Question) -> Iterator[Gap]:
         yield Gap("Metrics show limits, rejections and execution times.", SAVE_METRICS)
     elif evidence.servers and not evidence.has_rates:
         yield Gap(
-            "One snapshot counts since the start of the server: a second one shows what happens now.", SAVE_METRICS
+            "Counts of one snapshot begin at the start of the server: a second snapshot shows the present.",
+            SAVE_METRICS,
         )
     if evidence.log is not None and not evidence.servers:
-        yield Gap("A log shows no waits below 500 ms and no limits: metrics of that time do, also from --prometheus.")
+        yield Gap("A log shows neither limits nor waits below 500 ms: add metrics of that time, or use --prometheus.")
     if evidence.log is not None and not evidence.log.is_complete:
         yield Gap("A part of the log could not be read.")
 

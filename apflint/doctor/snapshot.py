@@ -255,7 +255,7 @@ def _parse(source: Source) -> Part:
         return Part(source, "metrics", metrics)
     if '"kind":"Status"' in text.replace(" ", "")[:2000]:
         raise UserError(
-            "the API server has answered with an error instead of metrics or a dump: read it again as a user who may"
+            "the API server has answered with an error instead of metrics or a dump: read it again as a user with permission"
         )
     raise UserError(
         "this is neither metrics nor one of the dumps dump_priority_levels, dump_queues and dump_requests. For manifests, use"

@@ -155,7 +155,7 @@ def _find_restart(view: _View) -> LogCause | None:
         f"An API server started: its own client lists {len(listed)} resources during the incident, and the clients list and watch"
         " again what they need.",
         view.level,
-        advice=f"find out why the server restarted; the first {_START_SECONDS} seconds after a start pass",
+        advice=f"find out why the server restarted; this load ends about {_START_SECONDS} seconds after the start",
     )
 
 

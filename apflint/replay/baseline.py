@@ -56,7 +56,7 @@ def parse_baseline(text: str, zone: tzinfo = UTC) -> Baseline:
         moment = _parse(text, zone)
         if moment is not None and moment.is_before_end:
             if not moment.microseconds:
-                raise UserError(f"{_OPTION}: {quote(text)} is no time at all")
+                raise UserError(f"{_OPTION}: {quote(text)} is an empty period; use a duration such as 24h")
             return Baseline(moment.microseconds)
     elif (start := _parse(first, zone)) is not None and (end := _parse(last, zone)) is not None:
         return Baseline(interval=(start, end))
@@ -105,11 +105,11 @@ def resolve_periods(
     compared = _cut(compared, covered)
     if period.start >= period.end:
         raise UserError(
-            f"{_OPTION}: the log has nothing in the period to compare (--since, --until). It covers {_describe(covered)}"
+            f"{_OPTION}: the log does not cover the period to compare (--since, --until). It covers {_describe(covered)}"
         )
     if compared.start >= compared.end:
         raise UserError(
-            f"{_OPTION}: the log has nothing in the baseline. It covers {_describe(covered)}: name a later --since, or the log"
+            f"{_OPTION}: the log does not cover the baseline. It covers {_describe(covered)}: name a later --since, or the log"
             " of an earlier time as the baseline"
         )
     if compared.start < period.end and period.start < compared.end:

@@ -121,7 +121,7 @@ class _ComparedLogReader:
                 start = max(start, selected.since.microseconds if selected.since is not None else start)
                 end = min(end, selected.until.microseconds if selected.until is not None else end)
             if start >= end:
-                raise UserError("--since, --until: the log has nothing in this period")
+                raise UserError("--since, --until: the log does not cover this period")
             return self._select(measured, assignments, LogPeriod(start, end))
 
     def _measure(self, log: Log, name: str) -> tuple[MeasuredLog, list[Assignment]]:

@@ -131,11 +131,11 @@ def test_short_log_begins_with_the_baseline(text: str, seconds: int) -> None:
 @pytest.mark.parametrize(
     ("text", "since", "until", "message"),
     [
-        ("24h", "1h", "50m", "the log has nothing in the period to compare"),
-        ("1m", "2h", None, "the log has nothing in the baseline"),
+        ("24h", "1h", "50m", "the log does not cover the period to compare"),
+        ("1m", "2h", None, "the log does not cover the baseline"),
         ("30s/10s", "20s", None, "overlap"),
         ("10s/30s", None, None, "the start must be before the end"),
-        ("10s", "20s", "2h", "the log has nothing in the period to compare"),
+        ("10s", "20s", "2h", "the log does not cover the period to compare"),
     ],
 )
 def test_impossible_periods(text: str, since: str | None, until: str | None, message: str) -> None:
