@@ -117,7 +117,7 @@ class ClientDiagnosis(NamedTuple):
     verdict: Verdict | None
     """The verdict of `doctor` about the servers, or None without metrics and dumps."""
     placements: tuple[Placement, ...]
-    """The FlowSchemas and levels of the requests, the most concerned first. Empty if unknown."""
+    """The FlowSchemas and levels of the requests. Placements that the cause concerns come first. Empty if unknown."""
     cause: ClientCause | None
     """The cause that concerns the client or, for a bystander, the worst cause of all."""
     more_causes: int
@@ -141,7 +141,7 @@ class ClientDiagnosis(NamedTuple):
 
     @property
     def placement(self) -> Placement | None:
-        """The most concerned placement, or None if unknown."""
+        """The first placement, or None if unknown."""
         return next(iter(self.placements), None)
 
     @property
@@ -291,7 +291,10 @@ def _list_causes(evidence: ClientEvidence) -> list[ClientCause]:
 
 
 def _from_overload(cause: OverloadCause, log: ClientLog | None) -> ClientCause:
-    """Convert a cause that `doctor` found. A log may confirm the cause, and show its users, which metrics do not show."""
+    """Convert a cause that `doctor` found to a `ClientCause`.
+
+    A log may confirm the cause, and show its users, which metrics do not show.
+    """
     users = [] if cause.user is None else [cause.user]
     logged = log.cause if log is not None else None
     is_confirmed = logged is not None and logged.cause == cause.cause
@@ -315,7 +318,7 @@ def _from_overload(cause: OverloadCause, log: ClientLog | None) -> ClientCause:
 
 
 def _from_log(cause: LogCause, log: ClientLog, assumed_seats: int | None) -> ClientCause:
-    """Convert the cause of an incident in a log. Add all levels that the cause delays."""
+    """Convert the cause of an incident in a log to a `ClientCause`, with all levels that the cause delays."""
     others = log.overloaded if cause.cause in _WIDE_CAUSES else ()
     is_measured = cause.cause in _OUTSIDE  # service times and starts of servers do not depend on seats
     unsure = None if log.has_list_seats or is_measured else _UNKNOWN_LISTS

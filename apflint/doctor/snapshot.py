@@ -360,7 +360,7 @@ def _assemble(parts: Sequence[Part]) -> Snapshot:
             by_kind[part.kind] = part
     content = {kind: part.content for kind, part in by_kind.items()}
     kinds = [kind for kind in ("metrics", "levels", "queues", "requests") if kind in by_kind]
-    snapshot = Snapshot(**content, sources=tuple(by_kind[kind].source for kind in kinds))  # type: ignore[arg-type]  # by kind
+    snapshot = Snapshot(**content, sources=tuple(by_kind[kind].source for kind in kinds))  # type: ignore[arg-type]  # not checked by key
     _check_consistency(snapshot)
     return snapshot
 

@@ -270,7 +270,8 @@ class _Search:
             for step in _STEPS:
                 multiples = range(low // step * step + step, high, step)
                 if multiples:
-                    return min(multiples, key=lambda number: abs(2 * number - low - high)), first  # called immediately
+                    # `min` calls the lambda immediately, so `low` and `high` have the values of this iteration.
+                    return min(multiples, key=lambda number: abs(2 * number - low - high)), first
         return None, earliest
 
     @property

@@ -48,7 +48,7 @@ class SparkDatabase:
         self._waiting: dict[str, list[Row]] = {}
         """Rows of each table that are not yet in a relation."""
         spark.conf.set("spark.sql.ansi.enabled", "true")
-        spark.conf.set("spark.sql.ansi.doubleQuotedIdentifiers", "true")  # the other databases quote names like this
+        spark.conf.set("spark.sql.ansi.doubleQuotedIdentifiers", "true")  # as in the other databases
 
     def query(self, sql: str) -> list[tuple[object, ...]]:
         """Run a statement, and return its rows."""

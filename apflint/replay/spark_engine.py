@@ -87,7 +87,7 @@ def read_log(
         except Exception as error:  # noqa: BLE001  # Spark Connect, Py4J and SQL have different errors
             if any(file.is_remote for file in distributed):
                 raise UserError(f"Spark cannot read the log: {_describe(error)}") from None
-            distributed = []  # read by Spark; Python reads the others
+            distributed = []  # files that Spark reads; Python reads the other files
         for file in files:
             if file not in distributed:
                 reader.read_file(file)
@@ -184,7 +184,7 @@ def check_server(remote: str, seconds: float = _CONNECT_SECONDS) -> None:
         return
     try:
         socket.create_connection((host, port), seconds).close()
-    except (OSError, UnicodeError) as error:  # a label of the host name is empty or too long
+    except (OSError, UnicodeError) as error:  # UnicodeError for an invalid host name
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise UserError(f"cannot use the Spark server {name}: {reason}") from None
 

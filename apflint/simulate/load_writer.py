@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from apflint.replay.object_counts import ObjectCounts
 
 _SECOND = 1_000_000
-"""Microseconds, the unit of times in logs, in a second."""
+"""Number of microseconds in a second. Logs have times in microseconds."""
 _MAX_BURSTS = 300
 """Maximum number of bursts of a client. If a log would need more bursts of one second each, its bursts are longer."""
 _MAX_TIMES = 12

@@ -125,7 +125,7 @@ class QueueSet:
         """Return the seat demand since the previous call, for the adjustment of limits at the time `now`."""
         return self.seat_demand.reset(now)
 
-    def reset_peak(self, now: int) -> None:  # noqa: ARG002  # a queue set that fast-forwards needs the time
+    def reset_peak(self, now: int) -> None:  # noqa: ARG002  # FastForwardQueueSet needs it
         """Forget the seats that were in use before `now`."""
         self.peak_seats = self.seats_in_use
 

@@ -271,7 +271,7 @@ class Statistics:
             for queue_set in queue_sets:
                 for queue in queue_set.queues if queue_set.waiting else ():
                     if queue.waiting:
-                        flows = Counter(request.call.target.flow.index for request in queue.waiting)  # type: ignore[attr-defined]  # an Attempt
+                        flows = Counter(request.call.target.flow.index for request in queue.waiting)  # type: ignore[attr-defined]  # an `Attempt`
                         queues[first + queue.index] = len(queue.waiting), flows.most_common(1)[0][0]
                 first += queue_set.queuing.queues
             tally.samples.append(

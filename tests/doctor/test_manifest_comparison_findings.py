@@ -63,7 +63,7 @@ def test_flow_schemas_of_only_one_side() -> None:
         (("FlowSchema", "own"), 'the server does not have the FlowSchema "own"', "apply the manifest"),
     ]
     assert [item.problem.notes for item in found] == [(), ("Other FlowSchemas match its requests.",)]
-    assert [item.problem.place.document.source.name for item in found] == ["live.yml", "own.yml"]  # type: ignore[union-attr]  # places in manifests
+    assert [item.problem.place.document.source.name for item in found] == ["live.yml", "own.yml"]  # type: ignore[union-attr]  # all places are in manifests
     assert list(objects_differ(Evidence(compute_state(server), own, None, own))) == []
 
 

@@ -87,7 +87,7 @@ def test_only_wanted_metrics_are_parsed() -> None:
         ("", False),
     ],
 )
-def test_recognition(text: str, expected: bool) -> None:  # expected result
+def test_recognition(text: str, expected: bool) -> None:
     assert looks_like_metrics(text) == expected
 
 

@@ -201,7 +201,7 @@ ACCOUNT = "system:serviceaccount:kube-system:a"
     ("system:nodes-of-mine", "get", "/api/v1/namespaces/x/pods/a", "low", None),
     ("system:kube-controller-manager", "list", "/api/v1/pods", "workload-high", None),
     ("system:kube-controller-manager", "list", "/api/v1/pods", "exempt", None),
-    ("system:kube-controller-manager", "list", "/api/v1/pods", "global-default", None),  # APF821 reports it
+    ("system:kube-controller-manager", "list", "/api/v1/pods", "global-default", None),  # APF821 reports this request
     ("system:kube-controller-manager", "update", SYSTEM_LEASE, "workload-high", "leader-election"),
     # The FlowSchema system-leader-election matches get, create and update, but not list.
     ("system:kube-controller-manager", "list", f"{LEASES}/leases", "workload-high", None),
@@ -403,7 +403,7 @@ def found_rules(files: dict[str, str]) -> list[str]:
     (7, 1, "list", "", 0),  # 15% of 7 are more than 1 seat, so the level does not limit the list to 1 seat
     (6, 2, "list", "", 0),
     (6, 1, "get", "", 0),
-    (6, 1, "list", "a", 0),  # metadata.name=a
+    (6, 1, "list", "a", 0),  # a list of one object
 ])  # fmt: skip
 def test_lists_that_the_level_caps(nominal: int, seats: int, verb: str, name: str, count: int) -> None:
     row = f"low, all, 0, -1, x, {MOMENT}, {seats}, 0, 0s, {MOMENT}, ann, {verb}, /apis/apps/v1/deployments, , {name}, v1, deployments, \n"

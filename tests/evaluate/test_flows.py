@@ -81,7 +81,7 @@ def test_flows_agree_with_all_recordings(shared: Path) -> None:
     compared = 0
     for line in (directory / "requests.jsonl").read_text().splitlines():
         row = json.loads(line)
-        if not row["flow_schema"] or "%" in row["url"]:  # # the caller decodes URLs
+        if not row["flow_schema"] or "%" in row["url"]:  # the caller of `find_flow` decodes URLs
             continue
         schema = build_flow_schema(objects[row["config"]]["FlowSchema", row["flow_schema"]], DOCUMENT)
         level = objects[row["config"]]["PriorityLevelConfiguration", row["priority_level"]]

@@ -93,7 +93,7 @@ def test_every_client_that_loses_is_reported(tmp_path: Path) -> None:
                 assert figures.wait_p99 <= before.clients[client].wait_p99 + 10_000_000
 
 
-class open_parts:  # noqa: N801  # a context manager
+class open_parts:  # noqa: N801  # used like a function
     """Opens the log of the incident, and divides it as `propose` does."""
 
     def __init__(self, path: Path) -> None:

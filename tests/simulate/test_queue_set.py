@@ -161,7 +161,7 @@ def test_requests_agree_with_the_server(recording: Callable[[str], Rows], name: 
         for request, row in zip(requests, scenario["requests"], strict=True):
             if (mine := as_recorded(request, row)) != row:
                 wrong[f"{scenario['id']} {request.id}"] = mine, row
-        end = {key: value for key, value in scenario["end"].items() if key != "t"}  # when the recorder stopped
+        end = {key: value for key, value in scenario["end"].items() if key != "t"}  # `t` is when the recorder stopped
         if (mine_in_the_end := counters(queue_set)) != end:
             wrong[scenario["id"]] = mine_in_the_end, end
     assert wrong == {}

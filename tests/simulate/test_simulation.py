@@ -398,7 +398,7 @@ def test_arrivals_are_a_poisson_process() -> None:
     arrivals = list(source.arrivals)
     assert len(arrivals) == pytest.approx(20_000, abs=4 * 20_000**0.5)
     gaps = [(later.time - earlier.time) / SECOND for earlier, later in pairwise(arrivals)]
-    # The proportion for exponential gaps is 1/e.
+    # For a Poisson process, the proportion of gaps that are longer than the mean is 1/e.
     assert sum(gap > 0.01 for gap in gaps) / len(gaps) == pytest.approx(0.3679, abs=0.015)
     assert sorted({arrival.instance for arrival in arrivals}) == [0, 1, 2, 3]
     assert [arrival.time for arrival in arrivals] == sorted(arrival.time for arrival in arrivals)
