@@ -44,7 +44,7 @@ _MIN_WATCHES = 0.3
 _MIN_EXEMPT = 0.3
 """Minimum proportion of all seats of the servers that exempt requests of clients occupy on average."""
 _LONG_SECONDS = 0.5
-"""Execution time in seconds from which a request for one object is slow.
+"""Minimum execution time in seconds for calling a request for one object slow.
 
 The objective of Kubernetes is 1 s for the 99th percentile.
 """

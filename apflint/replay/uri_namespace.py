@@ -20,7 +20,7 @@ _NAMESPACE = f"{_START}namespaces/([^/?%]+)([/?]|$)"
 _RESOURCE = f"{_START}([^/?%]+(/|[?]|$))"
 """Pattern for the first segment after the version, and for the character after this segment."""
 _SPECIAL = "^(|namespaces/|(watch|proxy)[/?]?)$"
-"""Pattern for matches of `_RESOURCE` from which it is uncertain that the request has no namespace."""
+"""Pattern for matches of `_RESOURCE` that do not prove that the request has no namespace."""
 _MARK, _ESCAPE = "/namespaces/", "%"
 UNCERTAIN = _ESCAPE
 """Value of the SQL expression if only Python can determine the namespace. A namespace cannot contain this character."""

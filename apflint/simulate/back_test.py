@@ -31,7 +31,7 @@ _MIN_REQUESTS = 20
 _HIDDEN_WAIT = SECOND // 2
 """Maximum wait in nanoseconds that an audit log may omit."""
 _MANY_WATCHES = 0.05
-"""Minimum proportion of watches among the requests of a level, from which watches are a likely reason of a difference."""
+"""Minimum proportion of watches among the requests of a level for naming watches as a likely reason of a difference."""
 
 
 class LevelFigures(NamedTuple):

@@ -74,7 +74,7 @@ class FastForwardQueueSet(QueueSet):
         self._uses_queues = False
 
     def start_at_once(self, arrival: Arrival, service: int, latency: int, seats: int, flow_hash: int) -> bool:
-        """Start a request if it need not wait. Otherwise, return False; then call `start_request`.
+        """Start a request if it need not wait. If the result is False, the caller must call `start_request`.
 
         The request executes for `service` nanoseconds and then holds its seats for `latency` nanoseconds. `on_end` is not
         called for it.

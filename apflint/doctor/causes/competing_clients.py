@@ -1,4 +1,4 @@
-"""Causes by clients that share a level: several users in one flow, a client that floods the level, and short timeouts."""
+"""Causes in which clients of the same level delay each other: several users in one flow, a client that floods the level, and short timeouts."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from apflint.doctor.causes.overloaded_levels import Overload
 
 MIN_USER_SHARE = 0.5
-"""Minimum proportion of the seats of a shared flow from which a user is the cause of the waits of the other users."""
+"""Minimum proportion of the seats of a shared flow for calling a user the cause of the waits of the other users."""
 MIN_FLOW_SHARE = 0.7
-"""Minimum proportion of the waiting seats of a level from which a flow alone fills the level."""
+"""Minimum proportion of the waiting seats of a level for concluding that a flow alone fills the level."""
 SHORT_WAIT = 0.2
 """Maximum ratio of a short wait to the mean wait. If other flows have short waits, fair queuing protects them."""
 MIN_SHORT_WAITS = 0.02

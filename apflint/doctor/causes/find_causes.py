@@ -71,7 +71,7 @@ def conclude(states: Sequence[ServerState], moment: str = "now") -> Conclusion:
 def _merge_webhooks(causes: list[OverloadCause]) -> list[OverloadCause]:
     """Merge the causes `slow-webhook` of a server into one cause for all affected levels.
 
-    It replaces the first of these causes.
+    The merged cause replaces the first of these causes.
     """
     slow = [cause for cause in causes if cause.cause == "slow-webhook"]
     if len(slow) < 2:

@@ -1,4 +1,4 @@
-"""Causes by the level that requests get: requests at catch-all, and leases at a wrong level or at a level that is too small."""
+"""Causes in which requests are at an unsuitable level: requests at catch-all, and leases at a wrong level or at a level that is too small."""
 
 from __future__ import annotations
 
