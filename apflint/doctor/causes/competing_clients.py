@@ -1,4 +1,4 @@
-"""Causes in which clients of the same level delay each other: several users in one flow, a client that floods the level, and short timeouts."""
+"""Causes in which clients share a level: several users in one flow, a client that floods the level, and short timeouts."""
 
 from __future__ import annotations
 

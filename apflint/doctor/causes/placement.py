@@ -1,4 +1,4 @@
-"""Causes in which requests are at an unsuitable level: requests at catch-all, and leases at a wrong level or at a level that is too small."""
+"""Causes in which requests are at an unsuitable level: catch-all, or a wrong or too small level for leases."""
 
 from __future__ import annotations
 
