@@ -1,1 +1,1 @@
-"""The view of a client: whether API Priority and Fairness slows or rejects its requests, who or what causes it, and what to do."""
+"""Answers for one client: whether API Priority and Fairness delays or rejects its requests, the cause, and what to do."""

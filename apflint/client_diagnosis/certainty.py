@@ -1,4 +1,4 @@
-"""How certain the answer about a client is: what it is based on, and which evidence is missing."""
+"""The certainty of the answer about a client: the evidence for the answer, and the missing evidence."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ class Gap(NamedTuple):
     """Missing evidence that could change the answer."""
 
     text: str
-    """A sentence that says what is unknown, and what shows it."""
+    """A sentence about what is unknown, and about the evidence that would show it."""
     command: str | None = None
-    """A command that gets it, or None."""
+    """A command that collects the missing evidence, or None if there is no such command."""
 
 
 class Certainty(NamedTuple):
     """How certain an answer is."""
 
     basis: tuple[str, ...]
-    """The evidence, as nouns: `2 snapshots of the metrics`."""
+    """The available evidence as noun phrases, such as `2 snapshots of 3 servers`."""
     gaps: tuple[Gap, ...]
     """The missing evidence, the most important first. Empty if the answer is certain."""
 
@@ -45,17 +45,17 @@ class Certainty(NamedTuple):
 
 
 class Question(NamedTuple):
-    """What an answer is about, as far as its certainty depends on it."""
+    """The properties of a question on which the certainty of its answer depends."""
 
     client: ConcernedClient
     is_example: bool
-    """Whether no request was named, and an example stands for the requests of the client."""
+    """Whether the user named no request, so that the answer is about an example request of the client."""
     is_client_needed: bool
     """Whether the answer depends on the clients of the level."""
     unsure: str | None
-    """What else the figures of the cause may mean, or None."""
+    """A sentence about another possible explanation of the figures of the cause, or None."""
     level: str
-    """The level that the configuration gives the requests, or an empty string if a dump shows their level."""
+    """The level of the requests according to the configuration, or an empty string if a dump shows their level."""
 
 
 def judge(evidence: ClientEvidence, question: Question) -> Certainty:
@@ -99,16 +99,17 @@ def _list_gaps(evidence: ClientEvidence, question: Question) -> Iterator[Gap]:
         yield Gap("Metrics show limits, rejections and execution times.", SAVE_METRICS)
     elif evidence.servers and not evidence.has_rates:
         yield Gap(
-            "One snapshot counts since the start of the server: a second one shows what happens now.", SAVE_METRICS
+            "Counts of one snapshot begin at the start of the server: a second snapshot shows the present.",
+            SAVE_METRICS,
         )
     if evidence.log is not None and not evidence.servers:
-        yield Gap("A log shows no waits below 500 ms and no limits: metrics of that time do, also from --prometheus.")
+        yield Gap("A log shows neither limits nor waits below 500 ms: add metrics of that time, or use --prometheus.")
     if evidence.log is not None and not evidence.log.is_complete:
         yield Gap("A part of the log could not be read.")
 
 
 def _compare_objects(evidence: ClientEvidence, question: Question) -> Iterator[Gap]:
-    """Yield a gap if the configuration is not that of the servers, although it gives the level of the requests."""
+    """Yield a gap if the level of the requests comes from the configuration, but the servers have another configuration."""
     if not question.level or not evidence.servers:
         return
     if evidence.level(question.level) is None and evidence.has_metrics:

@@ -1,7 +1,7 @@
 """Concludes why the requests of a client are slow or rejected, from the causes of `doctor` or of an audit log.
 
-The causes are taken as they are. This module adds the view of the client: whether it is the cause, or suffers from the
-cause, or has nothing to do with it.
+This module finds no causes. It adds the role of the client: whether the client is the cause, suffers from the cause, or
+is not affected.
 """
 
 from __future__ import annotations
@@ -30,24 +30,27 @@ if TYPE_CHECKING:
     from apflint.propose.log_causes import LogCause
 
 Role = Literal["culprit", "victim", "affected", "bystander", "unknown"]
-"""`culprit`: the client is the cause. `victim`: another client, a component or the configuration is the cause. `affected`: a
-client of its level is the cause, and the evidence does not show which. `bystander`: no cause concerns its requests. `unknown`:
-the evidence does not show their level."""
+"""The role of the client.
+
+`culprit`: the client is the cause. `victim`: another client, a component or the configuration is the cause. `affected`:
+a client at the same level is the cause, but the evidence does not show which one. `bystander`: no cause concerns the
+client's requests. `unknown`: the evidence does not show the level of the requests."""
 CAUSED_BY_CLIENT = frozenset(
     (
         *("client-timeouts", "exempt-abuse", "flood-contained", "flood-one-flow", "leases-captured", "list-heavy"),
         *("noisy-but-fair", "single-flow", "watch-init-storm"),
     )
 )
-"""Causes whose user is a client that the requests of others, or its own ones, wait for. The user of other causes only shows it,
-such as that of a webhook."""
+"""Causes whose user is the client that makes its own requests or those of others wait.
+
+The user of any other cause is only an example of the affected users, such as those of a slow webhook."""
 WHOLE_SERVER = frozenset(("etcd-slow", "restart"))
-"""Causes that slow the requests of all levels, not only of those that are overloaded."""
+"""Causes that slow the requests of all levels, not only those of overloaded levels."""
 _OUTSIDE = frozenset(("slow-service", "restart", "imbalance"))
-"""Causes in an audit log that are not a matter of API Priority and Fairness."""
+"""Causes in an audit log that do not result from API Priority and Fairness."""
 
 _WIDE_CAUSES = frozenset(("exempt-abuse", "slow-service"))
-"""Causes in an audit log that may delay requests of several levels. A log shows the cause at one of them."""
+"""Causes in an audit log that may delay requests of several levels. A log shows the cause at one of these levels."""
 _UNKNOWN_LISTS = (
     "Without metrics, each list counts as one seat, so a client that lists may be the cause instead: add metrics."
 )
@@ -66,7 +69,7 @@ class Placement(NamedTuple):
     flow_schema: str
     level: str
     source: Literal["dump", "log", "configuration"]
-    """Where this is known from. A dump shows what the server did; the others are computed from the configuration."""
+    """The source of the placement. A dump shows the server's decision. `log` and `configuration` are computed by classification."""
     server: str = ""
     sightings: tuple[Sighting, ...] = ()
     """The requests with this FlowSchema and level in dumps and logs."""
@@ -90,7 +93,7 @@ class ClientCause(NamedTuple):
 
     @property
     def is_client(self) -> bool:
-        """Whether the cause is a client, known or not."""
+        """Whether the cause is a client, even if the evidence does not show which one."""
         return self.name in CAUSED_BY_CLIENT
 
     @property
@@ -114,22 +117,22 @@ class ClientDiagnosis(NamedTuple):
     verdict: Verdict | None
     """The verdict of `doctor` about the servers, or None without metrics and dumps."""
     placements: tuple[Placement, ...]
-    """The FlowSchemas and levels of the requests, the most concerned first. Empty if unknown."""
+    """The FlowSchemas and levels of the requests. Placements that the cause concerns come first. Empty if unknown."""
     cause: ClientCause | None
-    """The cause that concerns the client or, for a bystander, the worst other cause."""
+    """The cause that concerns the client or, for a bystander, the worst cause of all."""
     more_causes: int
     """Number of further causes that need an action."""
     incident: Incident | None
-    """The time of the cause in the log, or None if the cause is from the servers."""
+    """The incident in the log with this cause, or None if the cause was found in metrics or dumps."""
     shares: tuple[Share, ...]
     """The shares of users in the seats of the first placement's level, the largest first. Empty if unknown."""
     shares_source: Literal["dump", "log"]
     flow_schemas: tuple[str, ...]
-    """FlowSchemas of the requests of this level, the one with the most requests first. Empty if unknown."""
+    """FlowSchemas of the requests at the level of `placement`, the FlowSchema with the most requests first. Empty if unknown."""
     level: LevelState | None
-    """The state of this level at the server, or None if unknown."""
+    """The state of the level of `placement` at the server, or None if unknown."""
     service_seconds: float | None
-    """Mean execution time of the requests of this level at the server, or None."""
+    """Mean execution time of the requests of this level at the server, or None if unknown."""
     actions: tuple[Action, ...]
     certainty: Certainty
     similar: tuple[str, ...]
@@ -138,7 +141,7 @@ class ClientDiagnosis(NamedTuple):
 
     @property
     def placement(self) -> Placement | None:
-        """The most concerned placement, or None if unknown."""
+        """The first placement, or None if unknown."""
         return next(iter(self.placements), None)
 
     @property
@@ -150,7 +153,7 @@ class ClientDiagnosis(NamedTuple):
 
     @property
     def harmed(self) -> bool | None:
-        """Whether requests of the client are known to wait or to be rejected. None if the evidence does not show them."""
+        """Whether requests of the client are known to wait or to be rejected, or None if the evidence does not show them."""
         placement = self.placement
         if placement is None or not placement.sightings:
             return None
@@ -210,9 +213,10 @@ def diagnose_client(client: ConcernedClient, evidence: ClientEvidence, words: Co
 
 
 def find_similar_users(user: str, users: frozenset[str]) -> tuple[str, ...]:
-    """Return users that `user` may stand for: those of whose names it is a part, or the one that it misspells.
+    """Return the users that `user` may refer to: names of which it is a part, or the name of which it is a misspelling.
 
-    Empty for a known user. Complete names of service accounts resemble each other, so only a misspelling counts.
+    The result is empty for a known user. If `user` is the complete name of a service account, only a misspelling
+    counts, because such names resemble each other.
     """
     if user in users:
         return ()
@@ -228,9 +232,10 @@ def find_similar_users(user: str, users: frozenset[str]) -> tuple[str, ...]:
 
 
 def _find_placements(client: ConcernedClient, evidence: ClientEvidence) -> list[Placement]:
-    """Return the FlowSchemas and levels of the requests: those in dumps, in the log, and that of the request in question.
+    """Return the FlowSchemas and levels of the requests in dumps, in the log, and of the request in question.
 
-    A dump shows what the server decided. So if it has objects that the configuration lacks, the configuration does not count.
+    A dump shows what the server decided. So if a dump has objects that the configuration lacks, placements from the
+    configuration are left out.
     """
     dumped = list(find_in_dumps(evidence.servers, client))
     logged = evidence.log.sightings if evidence.log is not None else ()
@@ -272,7 +277,7 @@ def _rank(client: ConcernedClient, placement: Placement, causes: list[ClientCaus
 
 
 def _list_causes(evidence: ClientEvidence) -> list[ClientCause]:
-    """Return the causes, the worst first: those of `doctor` or, if it finds no overload now, that of the log, too."""
+    """Return the causes, the worst first: the causes that `doctor` finds and, if there is no overload now, the cause in the log."""
     conclusion, log = evidence.conclusion, evidence.log
     logged = [_from_log(log.cause, log, evidence.assumed_seats)] if log is not None and log.cause is not None else []
     if conclusion is None:
@@ -286,7 +291,10 @@ def _list_causes(evidence: ClientEvidence) -> list[ClientCause]:
 
 
 def _from_overload(cause: OverloadCause, log: ClientLog | None) -> ClientCause:
-    """Return a cause of `doctor`. A log may confirm it, and name the users that metrics do not show."""
+    """Convert a cause that `doctor` found to a `ClientCause`.
+
+    A log may confirm the cause, and show its users, which metrics do not show.
+    """
     users = [] if cause.user is None else [cause.user]
     logged = log.cause if log is not None else None
     is_confirmed = logged is not None and logged.cause == cause.cause
@@ -310,7 +318,7 @@ def _from_overload(cause: OverloadCause, log: ClientLog | None) -> ClientCause:
 
 
 def _from_log(cause: LogCause, log: ClientLog, assumed_seats: int | None) -> ClientCause:
-    """Return the cause of an incident in a log, with all levels that it delays."""
+    """Convert the cause of an incident in a log to a `ClientCause`, with all levels that the cause delays."""
     others = log.overloaded if cause.cause in _WIDE_CAUSES else ()
     is_measured = cause.cause in _OUTSIDE  # service times and starts of servers do not depend on seats
     unsure = None if log.has_list_seats or is_measured else _UNKNOWN_LISTS
@@ -355,7 +363,7 @@ def _find_role(
 
 
 def _is_calm(placement: Placement, evidence: ClientEvidence) -> bool:
-    """Return whether the evidence shows that a level without a cause neither delays nor rejects requests.
+    """Return whether the evidence shows that a level, for which no cause was found, neither delays nor rejects requests.
 
     A dump of requests shows no rejections. A log shows the cause of only one of the overloaded levels.
     """
@@ -368,8 +376,8 @@ def _is_calm(placement: Placement, evidence: ClientEvidence) -> bool:
 def _is_shown(client: ConcernedClient, placement: Placement, evidence: ClientEvidence) -> bool:
     """Return whether the evidence shows the level of the requests.
 
-    Without a request in question, the level is that of an example. It does not count if the evidence should show the client.
-    A level that the configuration gives does not count if the servers have other objects.
+    If the user named no request, the level is that of an example. Such a level does not count if the evidence should
+    contain requests of the client. A level from the configuration does not count if the servers have other objects.
     """
     if placement.source != "dump" and evidence.list_unknown_objects():
         return False
@@ -382,7 +390,7 @@ def _is_shown(client: ConcernedClient, placement: Placement, evidence: ClientEvi
 def _list_actions(
     client: ConcernedClient, role: Role, cause: ClientCause | None, words: CommandWords
 ) -> Iterator[Action]:
-    """Yield what to do, the most useful first."""
+    """Yield the actions that the user can take, the most useful first."""
     live = " ".join(("apflint why", *words.request, "--live --watch 10s"))
     if role == "unknown":
         yield Action("collect the evidence while the requests are slow, such as from the running cluster", live)
@@ -394,14 +402,14 @@ def _list_actions(
         return
     actions = cause.actions or (Action("find the smallest change of objects that would have prevented this"),)
     proposal = _write_proposal(client, role, cause, words)
-    if proposal is not None:  # it names the files at hand, and `doctor` names an example
+    if proposal is not None:  # `proposal` names the given files; the command of `doctor` has placeholders
         change = next((action for action in actions if not action.is_by_client), None)
         actions = tuple(action._replace(command=proposal) if action is change else action for action in actions)
     yield from sorted(actions, key=lambda action: action.is_by_client != (role == "culprit"))
 
 
 def _write_proposal(client: ConcernedClient, role: Role, cause: ClientCause, words: CommandWords) -> str | None:
-    """Return the command that searches and proves a change of objects, or None without a log or if objects do not help."""
+    """Return the command that proposes a change of objects, or None without a log, or if no change of objects can help."""
     if not words.logs or cause.name not in CONFIGURATION_CAUSES:
         return None
     metrics = [f"--metrics {name}" for name in words.server_files]

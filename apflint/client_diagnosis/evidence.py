@@ -1,4 +1,4 @@
-"""The evidence about a client: its requests in dumps and logs, and the levels that they get."""
+"""The evidence about a client: its requests in dumps and logs, and the levels of these requests."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 MAX_DISTANCE = 60.0
-"""Maximum time in seconds between an incident in a log and the last snapshot, if both are about the same overload."""
+"""Maximum time in seconds between an incident in a log and the last snapshot for assuming that both show the same overload."""
 
 
 class ConcernedClient(NamedTuple):
@@ -40,7 +40,7 @@ class ConcernedClient(NamedTuple):
     """Whether the groups of the user are known."""
 
     def sends(self, verb: str | None, resource: str | None, subresource: str | None = "") -> bool:
-        """Return whether a request of the client with this verb and resource is in question. Unknown verbs count."""
+        """Return whether the question is about requests of the client with this verb and resource. None matches any value."""
         if self.request is None or verb is None:
             return True
         info = self.request.info
@@ -60,9 +60,12 @@ class Sighting(NamedTuple):
     waiting: int
     """Requests that wait in a dump, or that waited for more than 500 ms in a log. A log shows no shorter waits."""
     delayed: int
-    """Those of them whose wait counts as a delay. At a busy but healthy level, requests wait for some tens of milliseconds."""
+    """Number of requests among `waiting` that wait long enough to count as delayed.
+
+    At a busy but healthy level, requests wait for some tens of milliseconds.
+    """
     rejected: int | None = None
-    """Number of rejected requests, or None for a dump, which shows none."""
+    """Number of rejected requests, or None for a dump, which does not show rejections."""
     longest_wait: float | None = None
     """Longest known wait in seconds, or None."""
     server: str = ""
@@ -83,7 +86,7 @@ class Share(NamedTuple):
 
 
 class ClientEvidence(NamedTuple):
-    """All that is known about the servers and the requests. Parts that the user did not name are None or empty."""
+    """The evidence about the servers and the requests. Evidence that the user did not provide is None or empty."""
 
     servers: tuple[ServerLoad, ...] = ()
     conclusion: Conclusion | None = None
@@ -121,12 +124,12 @@ class ClientEvidence(NamedTuple):
         return seen | (self.log.users if self.log is not None else frozenset())
 
     def find_unclassified(self, client: ConcernedClient) -> Unclassified | None:
-        """Return why API Priority and Fairness does not classify the request in question, or None if it does."""
+        """Return why API Priority and Fairness does not classify the request in question, or None if the request is classified."""
         return None if client.request is None or self.explanation is None else self.explanation.unclassified
 
     @property
     def matching_log(self) -> ClientLog | None:
-        """The audit log, if it adds to what the servers show: its levels are theirs, and its incident is that of the snapshots."""
+        """The audit log if it is about the same configuration and the same overload as the snapshots of the servers, else None."""
         log = self.log
         if log is None or log.incident is None or not self.servers:
             return log
@@ -136,7 +139,7 @@ class ClientEvidence(NamedTuple):
         return log if is_same_time and not self.list_unknown_objects() else None
 
     def level(self, name: str, server: str = "") -> LevelLoad | None:
-        """Return the load of a level: at a server, or else at the server where most requests wait or are rejected."""
+        """Return the load of a level at `server`, or at the server where most requests wait or are rejected. None if unknown."""
         found = [
             level
             for load in self.servers
@@ -145,7 +148,10 @@ class ClientEvidence(NamedTuple):
         return max(found, key=lambda level: (level.state.rejected or 0) + (level.state.waiting or 0), default=None)
 
     def list_unknown_objects(self) -> tuple[str, ...]:
-        """Return the FlowSchemas and levels of the servers that the configuration lacks: it is then not that of the servers."""
+        """Return the FlowSchemas and levels of the servers that the configuration lacks.
+
+        If there are any, the servers have another configuration.
+        """
         if self.known is None:
             return ()
         configuration = self.known.configuration

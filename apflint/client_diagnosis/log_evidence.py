@@ -1,4 +1,4 @@
-"""What an audit log shows about a client: its requests, the incident that harmed it, and the cause of this incident."""
+"""The evidence in an audit log about a client: its requests, the incident that harmed the client, and the cause of the incident."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from apflint.replay.loaded_log import Replay
 
 _SEED = 1
-"""Seed of the random service times of rejected requests. Any value does: only sums of many of them matter."""
+"""Seed of the random service times of rejected requests. Any value works, because only sums of many service times matter."""
 
 
 class ClientLog(NamedTuple):
-    """What an audit log shows about a client."""
+    """The evidence in an audit log about a client."""
 
     requests: int
     """Number of requests in the log."""
@@ -56,7 +56,7 @@ class _SightingTally:
 
 
 def read_log_evidence(replay: Replay, client: ConcernedClient) -> ClientLog:
-    """Return what a log shows about a client."""
+    """Return the evidence in a log about a client."""
     tuples = replay.log.tuples
     own = {
         number

@@ -28,16 +28,17 @@ LONG_WAIT_SECONDS = 10.0
 A request waits for at most a quarter of its timeout: 15 s with the default timeout of 60 s.
 """
 LEASE_WAIT_SECONDS = 1.0
-"""Minimum wait in seconds that counts as long at the levels for leases. It is also a bucket bound.
+"""Minimum wait in seconds that counts as long at the levels for leases. It is also a bucket bound of the wait histogram.
 
-A component renews its lease every 2 s, and gives the lease up after 10 s (default of `--leader-elect-renew-deadline`).
+A component renews its lease every 2 s. Without success, it gives up the lease after 10 s (default of
+`--leader-elect-renew-deadline`).
 """
 MAX_LONG_WAITS = 0.01
 """Maximum proportion of requests with a long wait that APF802 does not report."""
 MIN_SHORT_SECONDS = 20.0
-"""Minimum time in seconds with more demand than seats that is reported.
+"""Minimum time in seconds in which the demand of a level exceeds its seats for reporting the level.
 
-It is two periods between adjustments; shorter times are bursts.
+It is the time of two adjustments of the limits. Shorter times are bursts.
 """
 _REASONS = {
     "queue-full": "queue-full: no seat was free, and the queue of the flow with the least estimated work was full.",
@@ -89,7 +90,7 @@ def _advise(reason: str) -> str:
 
 
 def long_waits(evidence: Evidence) -> Iterator[Diagnosis]:
-    """APF802: report levels whose requests wait for long."""
+    """APF802: report levels with many long waits."""
     for level in evidence.state.levels:
         if level.waits is None:
             continue
@@ -177,7 +178,8 @@ def demand_above_nominal(evidence: Evidence) -> Iterator[Diagnosis]:
         if nominal is None or average is None or smoothed is None or level.current is None:
             continue
         if min(average, smoothed) > nominal and all(earlier[level.name] > nominal for earlier in earlier_demand):
-            short = level.seconds_short if level.current else None  # for 0 seats, the histogram has another ratio
+            # For a current limit of 0, the server observes another ratio in the histogram of `seconds_short`.
+            short = level.seconds_short if level.current else None
             is_short_burst = short is not None and short < MIN_SHORT_SECONDS
             duration = (
                 []
@@ -210,7 +212,7 @@ def starved_lender(evidence: Evidence) -> Iterator[Diagnosis]:
     """APF805: report levels whose requests wait because the level lends seats."""
     for level in evidence.lasting:
         if level.demand_average is not None and level.demand_average <= (level.current or 0):
-            continue  # the requests are new, and the next adjustment returns the lent seats
+            continue  # the requests arrived recently, and the next adjustment returns the lent seats
         if _is_saturated(level) and level.nominal is not None and level.current is not None:
             lent = level.nominal - level.current
             if lent > 0:
@@ -239,10 +241,11 @@ def request_wider_than_level(evidence: Evidence) -> Iterator[Diagnosis]:
         buckets[bound] = buckets.get(bound, 0) + sample.value
         lines.setdefault(level_of(sample), sample.line)
     for level in evidence.limited:
-        limit = max(level.nominal or 0, level.current or 0)  # the limit may have been higher before
+        # The level may have had its nominal limit when the requests arrived.
+        limit = max(level.nominal or 0, level.current or 0)
         buckets = widths.get(level.name, {})
-        # Bucket counts are cumulative: a request above a bound is in none of the lower buckets. If the bound is at
-        # least the limit, the request is certainly wider than the level.
+        # Requests above a bucket bound need more seats than the bound. If the bound is at least the limit of the level,
+        # they certainly need more seats than the limit.
         bounds = [bound for bound in buckets if limit and bound >= limit]
         if not bounds:
             continue

@@ -50,11 +50,11 @@ class LevelRow(NamedTuple):
     executing: int
     dispatched: int | None
     rejected: int | None
-    """Rejected requests since the start of the server, including time-outs and requests whose client has closed the connection."""
+    """Number of rejected requests since the start of the server, including time-outs and closed connections."""
     timed_out: int | None
-    """Always 0: the server never increments this counter."""
+    """Value of TimedoutRequests. Always 0, because the server never increments this counter."""
     cancelled: int | None
-    """Requests that waited too long, or whose client has closed the connection."""
+    """Number of requests that waited too long, or whose client has closed the connection."""
 
 
 class QueueRow(NamedTuple):
@@ -107,7 +107,7 @@ class RequestRow(NamedTuple):
 
     @property
     def seats(self) -> int:
-        """Maximum number of seats that the request takes at a time."""
+        """Maximum number of seats that the request takes at the same time."""
         return max(self.initial_seats, self.final_seats)
 
 
@@ -214,7 +214,7 @@ def _read_table(text: str) -> Iterator[_Row]:
 def _split_cells(line: str, expected: int) -> list[str]:
     """Return the cells of a row.
 
-    A value may contain a comma and a space: it is recognized by the fixed form of the other cells.
+    A value may contain a comma and a space. The fixed form of the other cells shows where such a value ends.
     """
     cells = _SEPARATOR.split(line)
     if len(cells) <= expected:

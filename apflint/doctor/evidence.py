@@ -63,7 +63,7 @@ class Evidence(NamedTuple):
 
     @property
     def span(self) -> str:
-        """The time in which requests were counted, in words for a message."""
+        """The time in which requests were counted, as a phrase for messages, such as `since the start of the server`."""
         if self.state.since_start:
             return "since the start of the server"
         return "between the snapshots" if self.state.seconds is None else f"in {self.state.seconds:.0f} s"

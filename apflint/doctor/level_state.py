@@ -86,7 +86,7 @@ class LevelState(NamedTuple):
     seconds_short: float | None
     """Seconds in which the demand exceeded the current limit.
 
-    They apply to the same time as all totals (see the module).
+    They are counted in the same time as all totals (see the module).
     """
     seconds: float | None
     """Seconds in which the server observed the demand."""
@@ -138,7 +138,7 @@ class ServerState(NamedTuple):
 
     server: Server
     levels: tuple[LevelState, ...]
-    """Sorted by name."""
+    """The priority levels, sorted by name."""
     seconds: float | None
     """Seconds in which the totals were counted: between two snapshots, or since the start. None if unknown."""
     since_start: bool
@@ -240,14 +240,14 @@ class _Values:
             self.flows.setdefault(level, []).append(_flow(schema, distinguisher, requests))
 
     def gauge(self, quantity: Quantity, level: str) -> float | None:
-        """Return a value, or None if the metrics do not show it."""
+        """Return the value of a quantity at a level, or None if the metrics do not show it."""
         sample = self._gauges[quantity].get(level)
         if sample is not None:
             return sample.value
         return 0 if quantity.counts_requests and quantity in self._shown else None
 
     def seats(self, quantity: Quantity, level: str) -> int | None:
-        """Return a value as an integer."""
+        """Return the value of a quantity at a level as an integer, or None if the metrics do not show it."""
         value = self.gauge(quantity, level)
         return None if value is None else round(value)
 
@@ -367,7 +367,7 @@ def _subtract(
     counts: dict[tuple[str, str, str], tuple[int, int]] = {}
     for factor, source in ((-1, earlier), (1, metrics)):
         for sample in source.find(quantity) if source is not None else ():
-            # A request that did not execute was rejected on arrival (queue-full), so it did not wait.
+            # Requests with execute="false" were rejected on arrival (queue-full), so they did not wait.
             if sample.labels.get("execute", "true") == "true":
                 key = level_of(sample), schema_of(sample), sample.labels.get(label, "")
                 counts[key] = counts.get(key, (0, 0))[0] + factor * round(sample.value), sample.line

@@ -41,7 +41,7 @@ def limits_differ(evidence: Evidence) -> Iterator[Diagnosis]:
                 help=f"use --server-concurrency {total}, or change the inflight flags of kube-apiserver",
             )
         )
-    elif limits is not None and different and not find_restored(evidence):  # see APF820
+    elif limits is not None and different and not find_restored(evidence):  # APF820 reports restored objects
         totals = find_totals({level.name: level.nominal for level in evidence.state.levels if level.nominal}, limits)
         names = {level.name for level, _ in different}
         explanation, advice = _explain_limits(total, totals)
@@ -110,7 +110,8 @@ def objects_differ(evidence: Evidence) -> Iterator[Diagnosis]:
                     help="add the manifests of the level, or delete it from the cluster",
                 ),
             )
-    known = {level.name for level in evidence.state.levels if not level.is_deleted}  # APF814 reports quiescing levels
+    # Quiescing levels count as existing, because APF814 reports them.
+    known = {level.name for level in evidence.state.levels if not level.is_deleted}
     for name, level_object in configuration.levels.items():
         if name not in known and ("PriorityLevelConfiguration", name) not in configuration.imagined:
             yield about_level(

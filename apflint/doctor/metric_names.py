@@ -49,7 +49,11 @@ SEATS_IN_USE = Quantity(
     (Metric(f"{PREFIX}current_executing_seats", 28), Metric(f"{PREFIX}request_concurrency_in_use", 22, 31)),
     counts_requests=True,
 )
-"""Always exported, as are the numbers of executing and dispatched requests: the request that fetches the metrics counts."""
+"""Seats in use.
+
+This quantity and the numbers of executing and dispatched requests always have a sample, because the request that
+fetches the metrics is counted, too.
+"""
 EXECUTING = Quantity("executing requests", (Metric(f"{PREFIX}current_executing_requests", 18),), counts_requests=True)
 WAITING = Quantity(
     "waiting requests", (Metric(f"{PREFIX}current_inqueue_requests", 18),), is_permanent=False, counts_requests=True
@@ -164,7 +168,7 @@ MEASURES = (
 )
 """Quantities from which causes are concluded.
 
-Reports do not list missing ones, because each cause names its missing data.
+Reports do not list these quantities as missing, because each cause names its missing data.
 """
 NAMES = frozenset(metric.name for quantity in (*QUANTITIES, *MEASURES) for metric in quantity.metrics)
 

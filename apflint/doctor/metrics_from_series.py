@@ -1,6 +1,6 @@
 """Converts the series of one API server in Prometheus to the text format in which the server itself exports metrics.
 
-Thus, the diagnosis reads metrics from both sources in the same way. Findings refer to lines of this text.
+So the diagnosis reads metrics from both sources in the same way. Findings refer to lines of this text.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ _MAX_VALUE = float(2**63)
 """Upper limit of plausible values: servers count in 64 bits, even nanoseconds. Larger values could overflow computations."""
 _COUNTED = ("_bucket", "_count", "_sum", "_total")
 _SEATS = "apiserver_flowcontrol_"
-"""Suffixes and prefix of the names of metrics that are never negative. Other metrics use -1 for unknown sizes and counts."""
+"""Suffixes and prefix of the names of metrics that are never negative. Other metrics may be -1, for an unknown value."""
 
 
 class Sample(NamedTuple):

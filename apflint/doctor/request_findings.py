@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from apflint.doctor.level_state import Flow, LevelState
 
 YOUNG_SECONDS = 60.0
-"""Maximum age in seconds of a server whose requests at catch-all may have arrived before the server had read its FlowSchemas."""
+"""Maximum age in seconds of a server whose requests at catch-all are ignored.
+
+The requests may have arrived before the server had read its FlowSchemas.
+"""
 MAX_CATCH_ALL = 0.01
 """Maximum proportion of the requests of a server at the level catch-all that is reported with severity info."""
 _FROM_CACHE = ListOptions(resource_version="0")
@@ -65,7 +68,7 @@ def system_traffic_misplaced(evidence: Evidence) -> Iterator[Diagnosis]:
     names = {level.name for level in evidence.state.levels}
     reported: set[tuple[str | None, str, str]] = set()
     for request in evidence.state.server.last.requests or ():
-        if request.level in (EXEMPT, CATCH_ALL, GLOBAL_DEFAULT):  # the subject of APF809 and APF821
+        if request.level in (EXEMPT, CATCH_ALL, GLOBAL_DEFAULT):  # APF809 and APF821 report requests at these levels
             continue
         home = find_built_in_level(evidence.release, request)
         if home in names - {request.level, CATCH_ALL, GLOBAL_DEFAULT}:

@@ -73,7 +73,7 @@ def _find(evidence: Evidence, rules: Collection[str], conclusion: Conclusion | N
 
 
 def _agree(finding: Finding, evidence: Evidence, conclusion: Conclusion) -> Finding:
-    """Make a finding about load consistent with the conclusion: use the advice of the cause of its level.
+    """Make a finding about load consistent with the conclusion: replace its advice by the advice of the cause at its level.
 
     If the level has no cause, the severity is at most info, and the advice is that no action is needed.
     """

@@ -95,7 +95,7 @@ def misleading_number(evidence: Evidence) -> Iterator[Diagnosis]:
         return
     wrong = [row for row in last.levels or () if row.timed_out == 0 and row.cancelled]
     # In releases that limit waits by a deadline, the counter of cancelled requests includes time-outs. In earlier
-    # releases, `wait` in queueset.go has separate counters.
+    # releases, time-outs have their own counter (`wait` in queueset.go).
     if wrong and evidence.release.limits_wait_by_deadline:
         count = sum(row.cancelled or 0 for row in wrong)
         names = join_some([f'"{row.level}"' for row in wrong], MAX_NAMED)

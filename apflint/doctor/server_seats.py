@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 def find_totals(nominal: Mapping[str, int], limits: Limits) -> tuple[int, int] | None:
     """Return the smallest and the largest server concurrency limit that result in these nominal limits, or None.
 
-    None means that no server concurrency limit fits. The nominal limit of a level grows with the server concurrency limit, so
-    each level permits a range of server concurrency limits.
+    None means that no server concurrency limit fits. The nominal limit of a level grows with the server concurrency
+    limit, so each nominal limit is possible for a range of server concurrency limits. The result is the intersection of
+    these ranges.
     """
     shares = {level.name: level.shares for level in limits.levels}
     share_sum = sum(shares.values())

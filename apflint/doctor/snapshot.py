@@ -35,7 +35,7 @@ _LEVEL_LABELS = ("priority_level", "priorityLevel")
 """Name of the label that contains the priority level. The second name is that of 1.18 and 1.19."""
 _SCHEMA_LABELS = ("flow_schema", "flowSchema")
 _MIN_DIFFERENCE, _MAX_PROPORTION = 100, 0.2
-"""Maximum difference between a counter in a dump and in the metrics: a number of requests, and a proportion.
+"""Maximum difference between a counter in a dump and in the metrics, as a number of requests or as a proportion.
 
 The values differ slightly, because dump and metrics were fetched one after the other.
 """
@@ -99,7 +99,7 @@ class Metrics(NamedTuple):
 
     @property
     def has_all_levels(self) -> bool:
-        """Whether the metrics probably show all levels: both mandatory levels are present, the first and the last by name."""
+        """Whether the metrics probably show all levels. If so, both mandatory levels are present."""
         return {CATCH_ALL, EXEMPT} <= self.levels
 
     @property
@@ -255,7 +255,7 @@ def _parse(source: Source) -> Part:
         return Part(source, "metrics", metrics)
     if '"kind":"Status"' in text.replace(" ", "")[:2000]:
         raise UserError(
-            "the API server has answered with an error instead of metrics or a dump: read it again as a user who may"
+            "the API server has answered with an error instead of metrics or a dump: read it again as a user with permission"
         )
     raise UserError(
         "this is neither metrics nor one of the dumps dump_priority_levels, dump_queues and dump_requests. For manifests, use"
@@ -268,9 +268,9 @@ def group_servers(parts: Sequence[Part]) -> tuple[Server, ...]:
 
     Metrics with the same start time are from one server. The age of the levels orders the snapshots of a server. Dumps
     contain neither start time nor age. A dump belongs to the metrics whose file has the same name up to the first dot.
-    If there are none, it belongs to the metrics in the same directory, if exactly one file qualifies. Otherwise, the
-    dump belongs to the newest metrics of the only server. Raises UserError if a dump cannot be assigned, or contradicts
-    the metrics.
+    Without such metrics, it belongs to the metrics in the same directory if there is exactly one such file. Otherwise,
+    the dump belongs to the newest metrics if there is only one server. Raises UserError if a dump cannot be assigned,
+    or contradicts the metrics.
     """
     metrics = [part for part in parts if part.kind == "metrics"]
     dumps = [part for part in parts if part.kind != "metrics"]
@@ -360,7 +360,7 @@ def _assemble(parts: Sequence[Part]) -> Snapshot:
             by_kind[part.kind] = part
     content = {kind: part.content for kind, part in by_kind.items()}
     kinds = [kind for kind in ("metrics", "levels", "queues", "requests") if kind in by_kind]
-    snapshot = Snapshot(**content, sources=tuple(by_kind[kind].source for kind in kinds))  # type: ignore[arg-type]  # by kind
+    snapshot = Snapshot(**content, sources=tuple(by_kind[kind].source for kind in kinds))  # type: ignore[arg-type]  # not checked by key
     _check_consistency(snapshot)
     return snapshot
 

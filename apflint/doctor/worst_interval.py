@@ -1,7 +1,7 @@
 """Ranks the moments of a period by the number of delayed requests, which wait in a queue or wait for a retry after a rejection.
 
 A rejected request has the header `Retry-After: 1` (`tooManyRequests` in priority-and-fairness.go), so its client waits
-for at least a second. Hence a rejection per second counts as much as a request that always waits.
+for at least a second. So one rejection per second counts as much as one request that always waits.
 """
 
 from __future__ import annotations

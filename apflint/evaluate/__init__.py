@@ -1,1 +1,1 @@
-"""Model of the API server: it classifies a request, finds its flow and seats, and dispatches, queues or rejects it."""
+"""Model of the API server: classification, flow and seats of a request, and whether it is dispatched, queued or rejected."""

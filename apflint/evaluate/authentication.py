@@ -1,4 +1,4 @@
-"""Effects of authentication: the groups that it adds to a user, and the user names of service accounts."""
+"""Effects of authentication: the groups that authentication adds to a user, and the user names of service accounts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _SERVICE_ACCOUNT = re.compile(
 )
 
 
-@lru_cache(maxsize=1024)  # proofs ask repeatedly about the same user
+@lru_cache(maxsize=1024)  # proofs parse the same user names repeatedly
 def parse_service_account(user: str) -> tuple[str, str] | None:
     """Return namespace and name of the service account with the user name `user`, or None if the user name is not valid."""
     match = _SERVICE_ACCOUNT.fullmatch(user)

@@ -1,8 +1,8 @@
-"""Classification: which FlowSchema and priority level a request gets, and which rule of the FlowSchema matches.
+"""Classification: determines the FlowSchema and priority level of a request, and the rule of the FlowSchema that matches.
 
 An entry is an item of `resourceRules` or `nonResourceRules` in a rule. `classify` follows `startRequest` in
-staging/src/k8s.io/apiserver/pkg/util/flowcontrol/apf_controller.go. `Classifier` returns the same results faster for many
-requests. A property test compares both.
+staging/src/k8s.io/apiserver/pkg/util/flowcontrol/apf_controller.go. `Classifier` returns the same results, and is
+faster for many requests. A property test compares both.
 """
 
 from __future__ import annotations

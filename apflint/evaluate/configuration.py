@@ -47,7 +47,10 @@ class Configuration(NamedTuple):
     unusable: Mapping[str, str]
     """Reasons why the server treats stored priority levels as absent, by name of the level. See `_why_unusable`."""
     imagined: frozenset[tuple[Kind, str]]
-    """(kind, name) of each missing mandatory object. The server imagines these objects: it uses them without storing them."""
+    """(kind, name) of each missing mandatory object.
+
+    The server imagines these objects (the term of its source code): it uses the objects without storing them.
+    """
     classifies_watches: bool = True
     """`Release.classifies_watches` of the server."""
 
@@ -98,9 +101,9 @@ def matching_order(schema: FlowSchema) -> tuple[int, str]:
 def _why_unusable(level: PriorityLevelConfiguration) -> str | None:
     """Return why the server treats a stored level as absent, or None if the server uses the level.
 
-    The reason is a predicate, whose subject is the level: `has type "Exempt", but ...`. Source: `queueSetCompleterForPL`.
-    The API server rejects unusable levels, so only manifests that were never applied contain unusable levels. The level
-    `exempt` is usable without the field `exempt`, because the server adds the field.
+    The reason is a verb phrase whose subject is the level: `has type "Exempt", but ...`. Source:
+    `queueSetCompleterForPL`. The API server rejects unusable levels, so only manifests that were never applied contain
+    unusable levels. The level `exempt` is usable without the field `exempt`, because the server adds the field.
 
     Levels with shares or percentages out of range are also treated as unusable. No server computes seats from such values,
     because it rejects them, and negative shares would change the computed seats of all other levels.

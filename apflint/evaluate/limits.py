@@ -1,4 +1,4 @@
-"""Limits of priority levels: how many seats each level gets, and how many requests can wait there.
+"""Limits of priority levels: the seats of each level, and the number of requests that can wait there.
 
 In releases up to 1.25, each limited level has a fixed part of the server's concurrency limit: the assured concurrency value
 (ACV). From 1.26 on, this part is called the nominal limit, and levels lend and borrow seats. Every 10 seconds, the server sets
@@ -50,7 +50,7 @@ class LevelLimits(NamedTuple):
     max: int
     """Upper bound of the current limit, as in the server's metrics. The level may not reach it: see `attainable`.
 
-    Limits do not apply to requests of an exempt level. Until 1.25, min and max of a limited level are the ACV.
+    Limits do not apply to requests of an exempt level. Until 1.25, `min` and `max` of a limited level are the ACV.
     """
     idle: int
     """Current limit while no level has requests. The server allocates all seats even then."""
@@ -243,14 +243,14 @@ def current_limits(limits: Limits, demand: Mapping[str, float]) -> dict[str, int
     items: dict[str, AllocationItem] = {}
     for level in levels:
         demanded = demand.get(level.name, 0.0)
-        # A level does not lend the seats it demands, up to its nominal limit.
+        # A level does not lend the seats that it needs itself, up to its nominal limit.
         lower = max(float(level.min), min(float(level.nominal), demanded))
         if level.is_exempt and not limits.release.allocates_seats_to_exempt:
             seats[level.name] = _round(lower)
         else:
             items[level.name] = AllocationItem(lower, float(level.max), max(lower, demanded))
-    # A recording of a server shows that the distributed sum includes the nominal limits of exempt levels, although the server
-    # does not always subtract the seats of exempt levels.
+    # Recordings show that the server distributes the sum of all nominal limits, including those of exempt levels,
+    # although it does not always subtract the seats of exempt levels.
     allocation = allocate(limits.nominal_sum, list(items.values()))
     if allocation is None:
         return nominal

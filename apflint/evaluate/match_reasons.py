@@ -55,7 +55,7 @@ HintKind = Literal[
     "whole segments",
     "namespaces without clusterScope",
 ]
-"""Kind of a hint: the small difference because of which a condition fails. A hint also contains the names that it is about."""
+"""Kind of a hint: the small difference because of which a condition fails. A hint also contains the names that are involved."""
 _CONDITIONS: Mapping[bool, tuple[Condition, ...]] = {
     True: ("verb", "resource", "group", "namespace"),
     False: ("verb", "path"),
@@ -112,7 +112,7 @@ class SkippedFlowSchema(NamedTuple):
 
     flow_schema: FlowSchema
     unusable: str | None
-    """Why the priority level is unusable, as a predicate, or None if it does not exist."""
+    """Why the priority level is unusable, as a verb phrase, or None if the level does not exist."""
     path: Path = ("spec", "priorityLevelConfiguration", "name")
 
 
@@ -229,8 +229,8 @@ def _explain_value(condition: Condition, path: Path, actual: str, values: Sequen
 def _explain_subjects(user: UserInfo, subjects: Sequence[Subject], path: Path) -> Mismatch:
     """Explain why none of `subjects` matches the user. `path` is the path of the list.
 
-    `Mismatch.path` is the path of the first subject for which there is a hint. If there is no hint, but only one subject, it is
-    the path of this subject, else the path of the list.
+    `Mismatch.path` is the path of the first subject for which there is a hint. Without a hint, it is the path of the
+    only subject, or the path of the list if there are several subjects.
     """
     for number, subject in enumerate(subjects):
         if hint := _find_subject_hint(user, subject):

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def list_possible_flow_schemas(configuration: Configuration, info: RequestInfo) -> tuple[FlowSchema, ...]:
     """Return the FlowSchemas that may capture a request, in matching order, if nothing is known about its user.
 
-    All other FlowSchemas certainly do not capture the request, whoever the user is. The result may contain some FlowSchemas that
-    do not capture it, either, because perhaps no user has the necessary combination of groups.
+    All other FlowSchemas certainly do not capture the request, whoever the user is. The result may also contain
+    FlowSchemas that never capture the request, because perhaps no user has the necessary combination of groups.
     """
     possible: list[FlowSchema] = []
     captured: set[Subject] = set()

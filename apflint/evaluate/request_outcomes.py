@@ -1,4 +1,4 @@
-"""Possible outcomes of a request at its priority level: dispatched, queued or rejected, when, and after which wait.
+"""Possible outcomes of a request at its priority level (dispatched, queued, rejected), with their conditions and waits.
 
 A request waits in a queue for at most a quarter of its deadline. The query parameter `timeout` shortens the deadline. Sources:
 KEP-1040,
@@ -56,11 +56,11 @@ Circumstance = Literal[
     "waited too long when another request arrives",
     "client is gone",
 ]
-"""When an outcome happens."""
+"""The condition under which an outcome happens."""
 
 
 class Outcome(NamedTuple):
-    """One possible outcome of a request at a level, and when it happens. `list_outcomes` lists all outcomes of a level."""
+    """One possible outcome of a request at a level, and its condition. `list_outcomes` lists all outcomes of a level."""
 
     result: Literal["dispatched", "queued", "rejected"]
     circumstance: Circumstance
@@ -82,7 +82,8 @@ class Unclassified(NamedTuple):
 
 def find_deadline(url: str, info: RequestInfo) -> Deadline:
     """Return the deadline of a request. `url` is its path with or without a query, and `info` has its attributes."""
-    # A long-running request has no deadline, so its `timeout` has no effect. The default then only limits the queue wait.
+    # A long-running request has no deadline, so its `timeout` has no effect. The default deadline then limits only the
+    # wait in the queue.
     if "timeout" not in url or is_long_running(info):
         return _DEFAULT_DEADLINE
     return read_deadline(url.partition("?")[2])
@@ -114,7 +115,8 @@ def list_outcomes(level: LevelLimits, release: Release) -> tuple[Outcome, ...]:
     """Return the possible outcomes of a request at a level, from best to worst."""
     if level.is_exempt:
         return (Outcome("dispatched", "exempt"),)
-    # Recorded: a level without queues executes one request at a time even if it has no seats. So "dispatched" is possible.
+    # Recordings show that a level without queues executes one request at a time even if it has no seats. So
+    # "dispatched" is possible.
     if level.response != "Queue":
         return Outcome("dispatched", "seat is free"), Outcome("rejected", "no queues", 429, "concurrency-limit")
     outcomes = [
@@ -122,7 +124,7 @@ def list_outcomes(level: LevelLimits, release: Release) -> tuple[Outcome, ...]:
         Outcome("rejected", "queue is full", 429, "queue-full"),
         *_list_timeouts(release),
     ]
-    if level.attainable:  # recorded: a level with queues executes nothing if it has no seats
+    if level.attainable:  # in recordings, a level with queues and without seats executes nothing
         outcomes.insert(0, Outcome("dispatched", "seat is free and no request waits"))
     return tuple(outcomes)
 

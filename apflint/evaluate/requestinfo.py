@@ -38,7 +38,7 @@ _LABEL_SELECTOR = rf"(?:{_REQUIREMENT}(?: , {_REQUIREMENT})*)?"
 _LONG_RUNNING_VERBS = frozenset(("watch", "proxy"))
 LONG_RUNNING_SUBRESOURCES = frozenset(("attach", "exec", "proxy", "log", "portforward"))
 LONG_RUNNING_PATH = "/debug/pprof/"
-"""Prefix of the paths of profiles. Requests with this prefix are long-running, as requests with the verbs and subresources above.
+"""Prefix of the paths of profiles. Requests with this prefix are long-running, like requests with the verbs and subresources above.
 
 Source: `BuildGenericConfig` in pkg/controlplane/apiserver/config.go and
 `BasicLongRunningRequestCheck` in staging/src/k8s.io/apiserver/pkg/server/filters/longrunning.go."""
@@ -77,7 +77,7 @@ def parse_request_info(method: str, url: str) -> RequestInfo:
     parts = path.strip("/").split("/")
     grouped = parts[0] == "apis"
     if len(parts) < (4 if grouped else 3) or not (grouped or parts[0] == "api"):
-        # A path that is too short for a resource has no API prefix in the result, except /apis/GROUP/VERSION.
+        # If the path is too short for a resource, the result has no API prefix, except for /apis/GROUP/VERSION.
         prefix = "apis" if grouped and len(parts) == 3 else ""
         return RequestInfo(False, method.lower(), prefix, "", "", "", "", "", "", path)
     prefix = parts[0]
@@ -186,7 +186,7 @@ def _decoded(text: str) -> str:
     # Replace bytes that are not UTF-8 by U+FFFD, as the server does when it writes the path to its log or metrics.
     if "%" not in text:
         return text
-    from urllib.parse import unquote_to_bytes  # import takes 1.5 ms, needed for escapes only
+    from urllib.parse import unquote_to_bytes  # the import takes 1.5 ms, and only escapes need it
 
     return unquote_to_bytes(text.encode("utf-8", "surrogatepass")).decode("utf-8", "replace")
 

@@ -1,4 +1,4 @@
-"""An index of the rules of FlowSchemas by their subjects. Long lists of rules have a second index by verb, API group and so on.
+"""An index of the rules of FlowSchemas by their subjects. Long lists of rules have a second index, such as by verb.
 
 The index finds the first rule that matches a request among thousands of rules, without trying all of them. The result is the
 same as with the functions of `apflint.evaluate.match`. A rule *covers* a value of a request attribute, such as a verb, if the
@@ -182,7 +182,7 @@ class RuleIndex:
                 if (verb in verbs or verbs == _EVERYTHING) and self._matches_url(urls, path):
                     return number
             return None
-        # Inlined `matches_resource_policy_rule`, because most of the time of a classification is spent here.
+        # This is `matches_resource_policy_rule`, inlined because classification spends most of its time here.
         verb, group, resource, namespace = request
         for number in numbers:
             verbs, groups, resources, cluster_scope, namespaces = entries[number]
@@ -204,7 +204,7 @@ class RuleIndex:
 
 
 def matched_values(info: RequestInfo) -> tuple[str, ...]:
-    """Return the values of a request that rules are compared with.
+    """Return the values of a request that are compared with rules.
 
     For a resource request: (verb, API group, resource, namespace). For a non-resource request: (verb, first path segment, path).
     """

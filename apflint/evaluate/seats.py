@@ -82,7 +82,10 @@ class Seats(NamedTuple):
 
     @property
     def peak(self) -> int:
-        """Seats that must be free before the request starts: the maximum of both phases. The request takes this number in both phases."""
+        """Seats that must be free before the request starts: the maximum of `initial` and `final`.
+
+        The request holds this number of seats both during and after its execution.
+        """
         return max(self.initial, self.final)
 
 
@@ -123,7 +126,7 @@ def estimate_seats(
     bound = request_bound(level_max_seats, release.max_list_seats)
     if options.single and not release.estimates_seats_by_size:
         return MINIMUM_SEATS
-    if not options.is_valid:  # the server assumes the maximum, because it estimates the seats before it answers 400
+    if not options.is_valid:  # the server estimates the maximum, before it answers 400
         return bound
     if verb == "watch" and not is_watch_list(release, options):
         return MINIMUM_SEATS
@@ -156,7 +159,7 @@ def estimate_by_size(
 
     `object_bytes` is the average size of an object in bytes, 0 if unknown.
     """
-    if objects == "unknown":  # the server assumes that an aggregated API server serves the resource and does the work
+    if objects == "unknown":  # the server assumes that an aggregated API server loads the objects
         return MINIMUM_SEATS
     if isinstance(objects, str):
         objects, object_bytes = 1_000_000_000, UNKNOWN_OBJECT_BYTES
@@ -223,9 +226,9 @@ def bound_seats(release: Release, info: RequestInfo, options: ListOptions, level
 def estimate_mutating_seats(watchers: int, level_max_seats: int) -> Seats:
     """Return the seats of a create, update, patch or delete request if `watchers` watchers are notified of the change.
 
-    Up to 9 watchers need no final seats. If the level allows fewer final seats than the watchers need, the request holds these
-    seats for a longer time. Do not call this for deletecollection requests and for requests of service account tokens, which
-    always take 1 seat.
+    Up to 9 watchers need no final seats. If the level allows fewer final seats than the watchers need, the request
+    holds these seats for a longer time. Do not call this for deletecollection requests and for requests for service
+    account tokens, which always take 1 seat.
     """
     if watchers < _WATCHERS_PER_SEAT:
         return Seats(MINIMUM_SEATS)

@@ -1,4 +1,4 @@
-"""Finds the shares with which priority levels get a wanted number of seats.
+"""Finds the shares that give priority levels a wanted number of seats.
 
 Shares are relative: a level has `ceil(seats of the server x shares / sum of all shares)` nominal seats (`nominal_limit`). So an
 additional share for one level takes seats from all other levels.
@@ -31,9 +31,9 @@ def find_joint_shares(
 ) -> dict[str, int] | None:
     """Return the smallest shares, by name, that together give each level in `wanted` at least the wanted seats.
 
-    Return None if no shares do. No level gets fewer shares than in `shares`. A level that has enough seats with `shares` may need
-    more shares, because the shares of another level grow. `other_shares` is the sum of the shares of all levels that are not in
-    `wanted`. `total` is the number of seats of the server.
+    Return None if there are no such shares. No level gets fewer shares than in `shares`. A level that has enough seats
+    with `shares` may need more shares, because the shares of another level grow. `other_shares` is the sum of the
+    shares of all levels that are not in `wanted`. `total` is the number of seats of the server.
     """
     found = {name: shares[name] for name in wanted}
     # The shares that a level needs grow with the sum of all shares, so the smallest solution is the least fixed point.

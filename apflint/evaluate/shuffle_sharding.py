@@ -64,7 +64,7 @@ def is_admitted(queues: int, hand_size: int) -> bool:
 
 def flow_hash(flow_schema: str, distinguisher: str) -> int:
     """Return the hash of a flow as an unsigned integer of 64 bits (`computeFlowHash`)."""
-    from hashlib import sha256  # imported on demand: OpenSSL takes 2 ms to load
+    from hashlib import sha256  # imported here because loading OpenSSL takes 2 ms
 
     return int.from_bytes(sha256(_encode(flow_schema) + b"\0" + _encode(distinguisher)).digest()[:8], "little")
 

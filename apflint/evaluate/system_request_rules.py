@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from apflint.releases import Release
 
 PLATFORM_NAMESPACE_PREFIXES = ("kube-", "openshift-")
-"""Prefixes of the namespaces of the platform. The platform may use the reserved levels, because its FlowSchemas do so on purpose."""
+"""Prefixes of the namespaces of the platform. FlowSchemas for these namespaces may intentionally use the reserved levels."""
 PLATFORM_USER_PREFIXES = (
     "eks:",  # reserved for EKS: https://docs.aws.amazon.com/eks/latest/userguide/set-custom-username.html
     *("system:aggregator", "system:apiserver", "system:cloud-", "system:gke-", "system:kube-"),

@@ -8,8 +8,8 @@ classes cache a formula and results, so reuse their objects. The terms of this p
   configurations, both servers must classify them.
 - *requester*: a user name together with the groups of a request by this user.
 - *world*: an assumption about which requesters exist. In the world `"authenticated"` (default), users have the groups that
-  authentication gives them: `system:anonymous` is only in `system:unauthenticated`. Service accounts are in their three
-  groups only. All other users are in `system:authenticated`, and may be in any group except groups of service accounts.
+  authentication gives them. `system:anonymous` is only in `system:unauthenticated`. Service accounts are only in their
+  three groups. All other users are in `system:authenticated`, and may be in any group except groups of service accounts.
   In the world `"any"`, every user name occurs with every set of groups, because impersonation allows every combination.
 - *entry*: a resource rule or non-resource rule of a rule.
 - *part* of a FlowSchema: the FlowSchema itself, a rule, or a subject or entry of a rule.

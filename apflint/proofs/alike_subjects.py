@@ -23,20 +23,20 @@ _FEW_SUBJECTS = 32
 class AlikeSubjects:
     """Finds the subjects of a rule that behave alike in a configuration.
 
-    Users behave alike if, for each of them, only one subject of the configuration has the name of the user. Then no other
-    subject distinguishes their requests. The same applies to groups. It applies to service accounts only if no subject
-    matches all service accounts of their namespace.
+    Users behave alike if only one subject of the configuration names each of these users, because then no other subject
+    distinguishes their requests. The same applies to groups. It applies to service accounts only if, in addition, no
+    subject matches all service accounts of their namespace.
     """
 
     def __init__(self, order: Sequence[FlowSchema]) -> None:
         self._order = order
 
     def representatives(self, rule: PolicyRulesWithSubjects) -> Collection[int]:
-        """Return indices of subjects. If requests reach all these subjects, requests reach all subjects of the rule.
+        """Return indices of subjects whose reachability proves that all subjects of the rule are reachable.
 
-        Of each group of subjects that behave alike, the result includes the first and the last subject. A request reaches the
-        last subject only if no subject before it matches the request. The others have fewer subjects before them, so if a
-        request reaches the last, a similar request reaches each of them. The first subject is included, because the first
+        The result includes the first and the last of the subjects that behave alike. A request reaches the last subject
+        only if no earlier subject matches the request. The other subjects have fewer earlier subjects. So if a request
+        reaches the last subject, similar requests reach the others. The first subject is included, because the first
         candidate is a request of this subject.
         """
         if len(rule.subjects) <= _FEW_SUBJECTS:

@@ -1,7 +1,7 @@
-"""Candidates: requests that probably match a FlowSchema, or both of two FlowSchemas. They combine values from the rules.
+"""Candidates: requests that probably match a FlowSchema, or each of two FlowSchemas, made of values from the rules.
 
-Candidates are guesses. If the classifier confirms that a candidate matches, this is a proof. If it confirms no candidate,
-nothing is proven.
+If the classifier confirms that a candidate matches, this is a proof. If the classifier confirms no candidate, nothing
+is proven.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def make_candidates(
         requests += [_path_request(entry, unmentioned, end) for entry in rule.non_resource_rules]
         if not requests[offset:] or not rule.subjects:
             continue
-        possible: dict[int, bool] = {}  # cached: thousands of candidates differ only in the user
+        possible: dict[int, bool] = {}  # cache, because thousands of candidates differ only in the user
         subjects, last = rule.subjects, len(rule.subjects) - 1
         for number in range(max(len(requests), len(subjects))):
             at = (number + offset) % len(requests)

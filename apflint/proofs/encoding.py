@@ -54,13 +54,14 @@ class Formula:
     """Clauses over numbered variables, and a solver. A literal is the number of a variable, negative for its negation."""
 
     def __init__(self) -> None:
-        from pysat.solvers import MainThread, Solver  # type: ignore[import-untyped]  # 20 ms that most runs do not need
+        # This import takes 20 ms, and most runs do not need the solver.
+        from pysat.solvers import MainThread, Solver  # type: ignore[import-untyped]
 
-        # On Ctrl-C, python-sat would leave its C++ code by longjmp, which may crash the process, and would raise a
-        # RuntimeError. So disable this. Python then handles Ctrl-C after the call of the solver, which takes milliseconds.
+        # Disable the Ctrl-C handling of python-sat, which leaves its C++ code by longjmp. This may crash the process,
+        # and raises a RuntimeError. Python then handles Ctrl-C after the call of the solver, which takes milliseconds.
         MainThread.check = staticmethod(lambda: False)
         self._solver = Solver(name="minisat22")
-        # Delete the solver before the interpreter unloads modules: later, the __del__ of python-sat would print an
+        # Delete the solver before the interpreter unloads modules. Afterwards, the __del__ of python-sat would print an
         # error.
         finalize(self, self._solver.delete)
         self._new_clauses: list[list[int]] = []
@@ -140,7 +141,7 @@ class Formula:
         return [literal for literal in literals if model[abs(literal) - 1] != literal]
 
     def core(self) -> frozenset[int]:
-        """Return some assumptions of the last `solve` that together exclude every model. The last `solve` must have found none."""
+        """Return assumptions of the last `solve` that are together unsatisfiable. The last `solve` must have returned False."""
         return frozenset(self._solver.get_core() or ())
 
 
@@ -155,7 +156,7 @@ class Attribute:
         formula.exactly_one(self._by_index)
 
     def covered(self, key: object) -> int:
-        """Return the literal that is true if the list `key` of a rule matches the value that the request has."""
+        """Return the literal that is true if a list of a rule matches the value of the request. `key` is the key of the list."""
         indices = self._axis.covers.get(key, ())
         if len(indices) == len(self._by_index):
             return self._formula.true
@@ -225,8 +226,8 @@ class Encoding:
     def requesters(self, requesters: Requesters) -> int:
         """Return the assumption that one of these requesters sends the request.
 
-        Do not negate the result: the encoding is valid in one direction only. In the world `any`, users have no usual groups,
-        so the set `SYSTEM` has no requesters.
+        Do not negate the result: if it is false, the requester may still be one of these requesters. In the world
+        `any`, users have no usual groups, so the set `SYSTEM` has no requesters.
         """
         if requesters == ANYBODY:
             return self.formula.true
@@ -257,12 +258,13 @@ class Encoding:
         return self._point() if self.formula.solve((*assumptions, self.requesters(by))) else None
 
     def _point(self) -> Point:
-        """Return the request that the last model stands for."""
+        """Return the request that the last model represents."""
         model = self.formula.model()
         user = self._users.chosen(model)
         groups = [group for group, variable in self._groups.items() if model[variable - 1] > 0]
         if self.world == "authenticated":
-            # Add the groups that readers expect for this user. Groups that no FlowSchema names do not affect the result.
+            # Add the usual groups, which users expect in an example. Groups that no FlowSchema names do not affect the
+            # result.
             groups += (group for group in usual_groups(user) if group not in self._groups)
         if model[self._is_resource - 1] > 0:
             return Point(user, tuple(groups), True, *(attribute.chosen(model) for attribute in self._of_resources))

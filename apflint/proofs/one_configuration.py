@@ -46,11 +46,11 @@ _MEMBERS: tuple[Member, ...] = ("subjects", "resourceRules", "nonResourceRules")
 _MAX_CANDIDATE_ROUNDS = 4
 """Maximum number of rounds of candidates before the solver is called. Each round pairs the subjects with different entries."""
 _MAX_REMEMBERED = 128
-"""Maximum number of cached resolutions. A small cache is enough, because equal requests are resolved shortly after each other."""
+"""Maximum number of cached resolutions. A small cache is enough, because repeated requests follow each other closely."""
 _WHOLE: Key = (None, None, None)
 """Key of the FlowSchema itself."""
 _SIBLING_WORK = 8
-"""Cost, in a proof about a part, of each earlier rule of its FlowSchema, and of each item of its list. A FlowSchema costs 1."""
+"""Cost of each earlier rule of the FlowSchema, and of each item in the list, of a part to prove. Each FlowSchema costs 1."""
 
 
 class FlowSchemaPart(NamedTuple):
@@ -72,7 +72,7 @@ class FlowSchemaPart(NamedTuple):
 
     @property
     def only(self) -> tuple[PolicyRulesWithSubjects, ...]:
-        """Return rules that match the same requests as the part."""
+        """Return rules that match the same requests as the part alone."""
         if self.rule is None:
             return self.schema.spec.rules
         rule = self.schema.spec.rules[self.rule]
@@ -100,8 +100,10 @@ class Claim(NamedTuple):
     among: tuple[Requesters, ...]
     """The request must be by one of these requesters."""
     typical: Iterable[Point] = ()
-    """Requests to try first (may be an iterator). If one of them proves the claim, this request is the witness. There is no
-    search for a more ordinary request then."""
+    """Requests to try first (may be an iterator).
+
+    If one of these requests proves the claim, it is the witness, even if a more ordinary request exists.
+    """
 
 
 def parts_of(schema: FlowSchema) -> Iterator[FlowSchemaPart]:
@@ -134,7 +136,7 @@ class Analysis:
         # If several FlowSchemas are derived from one document, `_positions` has the position of the last of them.
         self._positions = {schema.document: at for at, schema in enumerate(configuration.order)}
         self._reached: dict[int, dict[Key, Point]] = {}
-        """A request for each part that decides about a request, by position and key. Without the FlowSchemas in `_complete`."""
+        """A request for each part that decides about a request, by position and key. FlowSchemas in `_complete` are omitted."""
         self._complete: dict[int, Point] = {}
         """A request for each FlowSchema whose parts all decide about some request, by position."""
         self._minimizing_proofs = max(MAX_MINIMAL_BLOCKERS, MAX_MINIMIZING_PROOFS // max(1, len(configuration.order)))
@@ -221,7 +223,7 @@ class Analysis:
     def find_unreachable(
         self, schemas: Iterable[FlowSchema] | None = None
     ) -> tuple[tuple[FlowSchemaPart, ...], tuple[FlowSchema, ...]]:
-        """Return (parts of `schemas` that never decide about a request, FlowSchemas that are not completely analyzed).
+        """Return parts of `schemas` that never decide about a request, and the FlowSchemas that are not completely analyzed.
 
         The default for `schemas` is all FlowSchemas. Parts are in matching order. If a part never decides, the result omits
         the parts inside it. A FlowSchema without rules never decides. The budget `MAX_REACHABILITY_WORK` limits how many
@@ -246,8 +248,8 @@ class Analysis:
                 if work > MAX_REACHABILITY_WORK:
                     not_analyzed[position] = part.schema
                     continue
-                # Require with clauses that no earlier FlowSchema matches. All proofs of this loop need this, and clauses make
-                # the formula smaller than an assumption for each proof.
+                # All proofs of this loop require that no earlier FlowSchema matches. Clauses for this condition make
+                # the formula smaller than assumptions in each proof.
                 for schema in order[excluded:position]:
                     encoding.formula.add_clause(-encoding.schema(schema))
                 excluded = position
@@ -301,7 +303,7 @@ class Analysis:
         return tuple(sorted(needed, key=lambda part: (self.position(part.schema), part.rule or 0, part.entry or 0)))
 
     def matches_nothing(self, part: FlowSchemaPart) -> bool:
-        """Return True if no request matches the part, even if there were no earlier parts. Much cheaper than `find_shadows`."""
+        """Return whether no request matches the part, even without earlier parts. Much faster than `find_shadows`."""
         rules = part.only
         digests = map(make_digest, self.candidates(rules))
         if any(matches_policy_rule(digest, rule) for digest in digests for rule in rules):
@@ -315,7 +317,7 @@ class Analysis:
         schemas: Collection[FlowSchema],
         exceptions: Sequence[PolicyRulesWithSubjects] = (),
     ) -> Witness | None:
-        """Return a witness that goes to one of `schemas` and matches `requests`, but none of `exceptions`.
+        """Return a witness that one of `schemas` captures and that matches `requests`, but none of `exceptions`.
 
         Return None if no such request exists. To prove that the requests never go to a priority level, pass the
         FlowSchemas of this level. To prove that the requests always go there, pass all other FlowSchemas.

@@ -1,7 +1,8 @@
 """Ties: FlowSchemas with the same matchingPrecedence that match the same requests, so that their names determine the order.
 
-A group of n FlowSchemas has about n²/2 pairs. The search only needs to know which FlowSchemas have a tie. So it omits
-pairs in which both FlowSchemas have a tie already. One call to the solver covers all pairs that candidates do not decide.
+A group of n FlowSchemas has about n²/2 pairs. The result contains only FlowSchemas with a tie. So the search omits
+pairs of two FlowSchemas that already have a tie. One call of the solver covers all pairs of a FlowSchema for which
+candidates prove no tie.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Quick tests of whether two FlowSchemas can match the same request.
 
-False is a proof that no request matches both FlowSchemas. True proves nothing.
+The result False proves that no request matches both FlowSchemas. The result True proves nothing.
 """
 
 from __future__ import annotations

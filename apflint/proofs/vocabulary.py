@@ -81,7 +81,7 @@ class Vocabulary(NamedTuple):
 
 
 def build_vocabulary(rules: Collection[PolicyRulesWithSubjects], world: World, *, watches: bool = True) -> Vocabulary:
-    """Return representative values of each attribute, without the verb `watch` if the server does not classify watches.
+    """Return representative values of each attribute. Omit the verb `watch` if the server does not classify watches.
 
     For every possible request, some combination of the values matches the same rules as the request.
     """
@@ -90,7 +90,7 @@ def build_vocabulary(rules: Collection[PolicyRulesWithSubjects], world: World, *
     paths = {entry for rule in rules for entry in rule.non_resource_rules}
     api_groups, resources = {entry.api_groups for entry in entries}, {entry.resources for entry in entries}
     methods = {entry.verbs for entry in paths}
-    # Whether a request is in scope depends on both its API group and its resource.
+    # Whether a request is in scope (`is_in_scope`) depends on both its API group and its resource.
     scoped = {group for names in resources for name in names for group in cluster_scoped_groups(name)}
     verbs = VERBS if watches else [verb for verb in VERBS if verb != "watch"]
     http_verbs = _words(methods, HTTP_VERBS, is_valid_http_verb, "x-method{}")
@@ -153,7 +153,7 @@ def _merge(
 ) -> Axis:
     """Return an axis. If the same lists cover several values, and the values have the same type, include only the first value.
 
-    The function compares the indices of lists, because comparing long lists takes time.
+    Lists are compared by their indices, because comparing long lists takes time.
     """
     covering: dict[str, list[int]] = {value: [] for value in values}
     for number, item in enumerate(lists):

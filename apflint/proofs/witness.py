@@ -1,7 +1,8 @@
 """Witnesses: ordinary requests that prove a claim, as commands and as lines of a requests file.
 
-The solver may find an unusual request. So this module tries a more ordinary value for each attribute (few groups, a common
-verb, a resource that exists). It keeps the value if the classifier confirms that the request still proves the claim.
+The solver may find an unusual request. So this module tries a more ordinary value for each attribute (few groups, a
+common verb, a resource that exists). The value is kept if the classifier confirms that the request still proves the
+claim.
 """
 
 from __future__ import annotations
@@ -130,10 +131,10 @@ def find_witness(
 
 
 def find_earliest(find: Find, among: Sequence[Requesters]) -> Point | None:
-    """Return a request by a requester of the first set for which `find` returns a request, or None if there is none.
+    """Return a request by a requester of the first set in `among` for which `find` returns a request, or None if there is none.
 
-    Most searches find nothing. So the first call of `find` searches all requesters: if it finds nothing, no call for a single
-    set is necessary.
+    Most searches find nothing. So the first call of `find` searches all requesters. If this call finds nothing, no
+    further calls are necessary.
     """
     point = find(ANYBODY)
     if point is None or among[0].send(point):
@@ -187,7 +188,8 @@ def _other_users(point: Point, world: World) -> Iterator[Point]:
     itself = () if point.user.startswith(SERVICE_ACCOUNT_PREFIX) else (point.user,)
     for user in (USERS[0], *nodes, *itself, f"{SERVICE_ACCOUNT_PREFIX}default:default", point.user, ANONYMOUS):
         forced = forced_groups(user)
-        # In clusters, only nodes are in `system:nodes`. So a user who replaces the user of the request does not get it.
+        # In clusters, only nodes are in `system:nodes`. So an ordinary user who replaces the user of the request does
+        # not get this group.
         others = sorted(free.difference(forced, (NODES,) if user == USERS[0] != point.user else ()))
         yield point._replace(user=user, groups=usual_groups(user))
         yield point._replace(user=user, groups=forced)
@@ -213,7 +215,7 @@ def _similar_resources(point: Point) -> Iterator[tuple[str, str]]:
     yield from ((known.group, point.resource) for known in RESOURCES if known.name == name)
     same_group = ((known.group, known.name) for known in RESOURCES if known.group == point.api_group)
     yield from islice(same_group, _MAX_RESOURCES)
-    # If the API group is not one of Kubernetes, replace the values that the solver chose by plain names.
+    # If Kubernetes does not serve the API group, replace the values that the solver chose by plain names.
     for group, resource in islice(product((point.api_group, "example.com"), (point.resource, "widgets")), 1, None):
         if "*" not in group and "*" not in resource and not get_resource(resource, group):
             yield group, resource
@@ -307,8 +309,8 @@ def _http(point: Point) -> tuple[str, str]:
     version = known.version if known else "v1"
     base = f"/apis/{_quote(point.api_group)}/{version}" if point.api_group else f"/api/{version}"
     is_collection = point.verb in COLLECTION_VERBS
-    # For subresources and the empty resource, the server ignores the query parameter `watch`. A watch of these needs the
-    # deprecated path prefix `/watch`.
+    # For subresources and the empty resource, the server ignores the query parameter `watch`. A watch of such resources
+    # needs the deprecated path prefix `/watch`.
     if point.verb == "watch" and (subresource or not resource):
         base += "/watch"
     is_namespace = (
@@ -322,7 +324,8 @@ def _http(point: Point) -> tuple[str, str]:
     if point.namespace and not is_namespace:
         base += f"/namespaces/{_quote(point.namespace)}"
     elif not point.namespace and resource in ("namespaces", "watch", "proxy"):
-        # Directly after the API version, the server gives these names a special meaning. So put `/namespaces/` before them.
+        # Directly after the API version, these resource names have a special meaning. After `/namespaces/`, they are
+        # ordinary resources.
         base += "/namespaces/"
     segments = [resource]
     if subresource:
@@ -337,7 +340,7 @@ def _http(point: Point) -> tuple[str, str]:
 
 
 def _quote(text: str) -> str:
-    from urllib.parse import quote  # imported on demand: hardly any request needs it
+    from urllib.parse import quote  # imported here because hardly any request needs it
 
     return quote(text, safe="/:@!$&'()*+,;=~")
 

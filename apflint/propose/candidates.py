@@ -56,7 +56,7 @@ FLOW_QUEUES = QueuingConfiguration(queues=64, hand_size=6, queue_length_limit=50
 ONE_FLOW_QUEUES = QueuingConfiguration(queues=1, hand_size=1, queue_length_limit=50)
 """Queues of a new level, for several flows and for a single flow. The queue length is the default of Kubernetes."""
 _VITAL_LEVELS = LEASE_LEVELS | {"system"}
-"""Levels of leases, heartbeats and kubelets. `workload-high`, the level of controllers, is not one of them."""
+"""Levels of leases, heartbeats and kubelets. `workload-high`, the level of controllers, is not included."""
 _SHARED_LEVELS = ("global-default", "workload-low")
 """Built-in levels for requests of all other users."""
 
@@ -257,14 +257,14 @@ class _Builder:
                     yield f"{names} to the level {target}", (moved,), placed, ""
             several = len(subjects) > 1 or is_several_users(subjects[0])
             queues = FLOW_QUEUES if several else ONE_FLOW_QUEUES
-            # The default of borrowingLimitPercent is no limit, and that of lendablePercent is 0.
+            # Try a level that may borrow without limit (the default), and one that may not borrow.
             for borrowing in (None, 0) if self.release.has_borrowing else (None,):
                 plain = level._replace(lendable_percent=0, borrowing_limit_percent=borrowing, queuing=queues)
                 own = found._replace(changes=(plain, schema))
                 yield f"a level of its own for {names}", (plain, schema), own, ""
 
     def _fair_part(self) -> int:
-        """Return the number of seats for the client that is the cause: an equal part of the seats of the level that it leaves."""
+        """Return the number of seats for the client that is the cause: an equal part of the seats of its former level."""
         limits = self.limits
         users = rank_users(self.usage.at(self.cause.level))
         return 1 if limits is None else max(1, limits.nominal // max(1, len(users)))
@@ -272,7 +272,7 @@ class _Builder:
     def _list_targets(self, *, is_cause: bool) -> list[str]:
         """Return the existing levels to which clients may move.
 
-        The log must show users of such a level, so that it shows who loses.
+        Only levels whose users are in the log are returned, so that the simulation shows which users lose seats.
 
         Return no level for a client that is the cause, because the client would harm the users of that level.
         """
@@ -288,9 +288,9 @@ def _subject_of(user: str) -> Subject:
 
 
 def list_fields(candidate: Candidate) -> tuple[tuple[str, Change], ...]:
-    """Return the values of a candidate that may be unnecessary.
+    """Return the values of a candidate that may be unnecessary, by name.
 
-    For each value, return the changes without it or with half of it.
+    With each value, return the change that omits or halves the value.
     """
     found: list[tuple[str, Change]] = []
     for change in candidate.changes:

@@ -81,8 +81,8 @@ def _write_objects(
     changes: Sequence[Change], before: Effective, after: Effective, needs: Sequence[Need], candidate: Candidate
 ) -> Iterator[tuple[dict[str, Any], dict[Path, str]]]:
     reasons: dict[str, str] = {}
-    # A field may have several needs, one for each smaller value that was tried. The last one is kept, because its value was the
-    # closest to half of the proposed value.
+    # A field may have several needs, because the search may halve a value several times. The last need is about half of
+    # the proposed value.
     for need in needs:
         reasons[need.field] = f"{need.change[:1].upper()}{need.change[1:]}, {need.misses[0]}."
     for change in changes:

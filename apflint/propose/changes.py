@@ -214,7 +214,7 @@ def measure(changes: Sequence[Change], before: Effective, after: Effective) -> C
 
 
 def is_system_flow_schema(schema: FlowSchema, release: Release) -> bool:
-    """Return whether a FlowSchema is for the system: a built-in one for the system, or one that references a system level.
+    """Return whether a FlowSchema is for the system: a protected built-in one, or one that references a level of the system.
 
     A new FlowSchema must not capture requests of such a FlowSchema: leases, heartbeats, and requests of the control
     plane.

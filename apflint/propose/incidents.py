@@ -1,4 +1,4 @@
-"""Incidents in audit logs: periods in which requests were rejected or waited, their priority levels, and the users of the seats.
+"""Incidents in audit logs: periods in which requests were rejected or waited, their priority levels, and their users.
 
 Only what a log shows counts: rejections, and waits of more than half a second.
 """
@@ -86,7 +86,7 @@ class KindUsage(NamedTuple):
     kind: tuple[str, str, str]
     """User, verb, and resource or path."""
     attributes: tuple[int, ...]
-    """Indices of their attribute tuples."""
+    """Indices of the attribute tuples of the requests."""
     requests: int
     """Number of requests during the incident."""
     harmed: int

@@ -270,7 +270,8 @@ class _Search:
             for step in _STEPS:
                 multiples = range(low // step * step + step, high, step)
                 if multiples:
-                    return min(multiples, key=lambda number: abs(2 * number - low - high)), first  # called at once
+                    # `min` calls the lambda immediately, so `low` and `high` have the values of this iteration.
+                    return min(multiples, key=lambda number: abs(2 * number - low - high)), first
         return None, earliest
 
     @property
@@ -331,7 +332,7 @@ def find_captors(configuration: Configuration, subjects: Sequence[Subject]) -> I
 
 
 def _reduce(configuration: Configuration, user: UserInfo) -> Configuration:
-    """Return the configuration with only the rules that match a user, and with a subject for everybody in each rule."""
+    """Return the configuration with only the rules that match a user. The subject of each rule matches all users."""
     reduced = []
     for schema in configuration.order:
         rules = tuple(

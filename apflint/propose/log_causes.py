@@ -33,10 +33,10 @@ CONFIGURATION_CAUSES = frozenset(
 )
 """Causes that a change of FlowSchemas or priority levels can remove."""
 CONTAINED_CAUSES = frozenset(("noisy-but-fair", "flood-contained"))
-"""Causes in which the client that is the cause delays only itself, so that nothing needs to change."""
+"""Causes for which nothing needs to change, because the client that is the cause delays only itself."""
 _SERVER_USER = "system:apiserver"
 _MIN_START_LISTS = 5
-"""Minimum number of resources that an API server lists when it starts, for authorization, admission and its own objects."""
+"""Minimum number of resources that an API server itself lists when it starts."""
 _START_SECONDS = 60
 """Time in seconds after the start of an API server in which clients list and watch all objects again."""
 _MIN_WATCHES = 0.3
@@ -44,7 +44,7 @@ _MIN_WATCHES = 0.3
 _MIN_EXEMPT = 0.3
 """Minimum proportion of all seats of the servers that exempt requests of clients occupy on average."""
 _LONG_SECONDS = 0.5
-"""Execution time in seconds from which a request for one object is slow.
+"""Minimum execution time in seconds for calling a request for one object slow.
 
 The objective of Kubernetes is 1 s for the 99th percentile.
 """
@@ -155,7 +155,7 @@ def _find_restart(view: _View) -> LogCause | None:
         f"An API server started: its own client lists {len(listed)} resources during the incident, and the clients list and watch"
         " again what they need.",
         view.level,
-        advice=f"find out why the server restarted; the first {_START_SECONDS} seconds after a start pass",
+        advice=f"find out why the server restarted; this load ends about {_START_SECONDS} seconds after the start",
     )
 
 

@@ -1,7 +1,7 @@
 """Proposes a change that would have prevented an incident in an audit log.
 
-The search for a change simulates one half of the incident. The report contains the result for the other half, which the
-search did not use.
+The search for a change simulates one half of the incident. The report contains the results of the other half, so that
+the proposal is not fitted to the reported requests.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ MIN_MARGIN = 30 * MICROSECONDS
 MIN_HELD_OUT_SECONDS = 20.0
 """Minimum duration in seconds of an incident that is divided into halves.
 
-Each half then contains an adjustment of limits.
+Each half then contains at least one adjustment of the levels' limits, which kube-apiserver makes every 10 s.
 """
 LOADS = (1.5, 2.0)
 """Factors of the load for which a proposal is also simulated."""
@@ -132,7 +132,7 @@ class LogProposal(NamedTuple):
     If the incident is too short to be divided, the effects are those in the whole incident.
     """
     moved_share: float
-    """Sentences about requests whose waits the simulation cannot predict."""
+    """Proportion of the simulated requests whose FlowSchema or level changes, from 0 to 1."""
     loads: tuple[LoadEffect, ...]
     unpredictable: tuple[str, ...]
     """Sentences about clients whose waits the simulation cannot predict."""

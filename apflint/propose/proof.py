@@ -53,10 +53,10 @@ MEASURED = {
 A proposal from a log may have their findings, because the simulation measures what these rules estimate.
 """
 KEPT_FRACTION = 0.75
-"""Proportion of its seats on a server with default flags that a level of the system must keep, if its peak is unknown.
+"""Proportion of its seats that a level of the system must keep if its peak is unknown.
 
-If such a level loses more, APF603 reports a warning, too. A server with more seats than the default may give the
-additional seats to other levels.
+The proportion applies to the seats of a server with default flags. A server with more seats may give the additional
+seats to other levels. If a level loses more, APF603 reports a warning, too.
 """
 
 

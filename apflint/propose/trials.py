@@ -35,7 +35,7 @@ _NANOSECONDS = 1000
 
 
 class ClientKey(NamedTuple):
-    """Identifies the requests of a user that one priority level gets under the configuration that was in force.
+    """Identifies the requests of a user at one priority level, under the configuration that was in force.
 
     The key stays the same under all configurations, so that a client can be compared before and after a change.
     """
@@ -149,7 +149,7 @@ def _add_up(
 ) -> dict[ClientKey, ClientFigures]:
     """Return the figures of each client.
 
-    If a change divides the requests of a client, its wait is the wait of the slower part.
+    If a change moves only a part of a client's requests, the wait of the client is the wait of the slower part.
     """
     found: dict[ClientKey, ClientFigures] = {}
     for level in levels:

@@ -1,6 +1,7 @@
-"""Fast reader of wrappers: it takes the events out of lines with one wrapper, so that they are read like a plain log.
+"""Fast removal of wrappers: the log records that hosted control planes and log collectors put around audit events.
 
-`apflint.requests.log_wrappers` is the reference. It reads every line for which this reader does not find an event.
+`apflint.requests.log_wrappers` is the reference implementation. It also reads all lines that this module cannot read,
+such as lines with several wrappers.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ class BareLine(NamedTuple):
 
 
 class LineUnwrapper:
-    """Takes events out of lines, and remembers which wrapper has which keys."""
+    """Extracts events from log records. Caches the wrapper of each combination of keys."""
 
     def __init__(self, event_field: Sequence[str]) -> None:
-        self._is_enabled = not event_field  # the reference reads events in fields that the user names
+        self._is_enabled = not event_field  # `log_wrappers` reads fields that the user names
         self._wrappers: dict[tuple[str, ...], Wrapper | None] = {}
 
     def unwrap(self, lines: Sequence[bytes]) -> list[BareLine | None]:
-        """Return the event of each line, or None for each line that the reference must read."""
+        """Return the event of each line, or None for each line that `log_wrappers` must read."""
         if not self._is_enabled:
             return [None] * len(lines)
         return [self._unwrap_field(line) if line[:1] == b"{" else _strip_prefix(line) for line in lines]
@@ -66,7 +67,7 @@ class LineUnwrapper:
         return BareLine(event.encode(), server if isinstance(server, str) else "")
 
     def _find_wrapper(self, value: dict[str, Any]) -> Wrapper | None:
-        """Return the wrapper of a log record if its keys alone decide it, or None."""
+        """Return the wrapper of a log record if the keys of the record determine it, or None."""
         keys = tuple(value)
         if keys not in self._wrappers:
             if len(self._wrappers) >= _MAX_REMEMBERED:

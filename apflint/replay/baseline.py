@@ -1,4 +1,4 @@
-"""The baseline of a log: the time with which `--baseline` compares a period, such as the day before an incident."""
+"""The option `--baseline`: an earlier time with which a period of a log is compared, such as the day before an incident."""
 
 from __future__ import annotations
 
@@ -34,28 +34,29 @@ class Baseline(NamedTuple):
 
 
 class LogPeriod(NamedTuple):
-    """A time from `start` until before `end`, in microseconds since 1970."""
+    """A period from `start` (inclusive) to `end` (exclusive), in microseconds since 1970."""
 
     start: int
     end: int
 
     @property
     def seconds(self) -> float:
-        """Return the length."""
+        """Return the length of the period in seconds."""
         return (self.end - self.start) / 1e6
 
 
 def parse_baseline(text: str, zone: tzinfo = UTC) -> Baseline:
     """Parse a duration such as `24h`, an interval FROM/TO, or a path of a log. Raises UserError for anything else.
 
-    FROM and TO are times or durations, as with --since. A path in this form needs `./` at the start.
+    FROM and TO are times or durations, as with --since. If a path looks like a duration or an interval, it needs `./`
+    at the start.
     """
     first, slash, last = text.partition("/")
     if not slash:
         moment = _parse(text, zone)
         if moment is not None and moment.is_before_end:
             if not moment.microseconds:
-                raise UserError(f"{_OPTION}: {quote(text)} is no time at all")
+                raise UserError(f"{_OPTION}: {quote(text)} is an empty period; use a duration such as 24h")
             return Baseline(moment.microseconds)
     elif (start := _parse(first, zone)) is not None and (end := _parse(last, zone)) is not None:
         return Baseline(interval=(start, end))
@@ -78,13 +79,13 @@ def _parse(text: str, zone: tzinfo) -> Moment | None:
 def resolve_periods(
     baseline: Baseline, since: Moment | None, until: Moment | None, extent: Extent
 ) -> tuple[LogPeriod, LogPeriod]:
-    """Return the baseline and the compared period within one log. Both are cut to the time that the log covers.
+    """Return the baseline and the compared period within one log. Both are limited to the time that the log covers.
 
-    Without `since`, the compared period is the last hour of the log (or the last hour before `until`). If the log is not
-    longer than that, the baseline is its start, but at most half of the log, and the period is the rest. A baseline that
-    is a duration ends where the period starts.
+    Without `since`, the compared period is the last hour of the log (or the last hour before `until`). If the log is
+    not longer than an hour, it is divided: the baseline is the start of the log, at most its first half, and the
+    compared period is the rest. A baseline that is a duration ends where the period starts.
 
-    Raises UserError if both overlap, or if the log has no time for one of them.
+    Raises UserError if the baseline and the compared period overlap, or if the log does not cover one of them.
     """
     covered = LogPeriod(extent.start, extent.end + 1)
     end = covered.end if until is None else until.resolve(extent.end).microseconds
@@ -104,11 +105,11 @@ def resolve_periods(
     compared = _cut(compared, covered)
     if period.start >= period.end:
         raise UserError(
-            f"{_OPTION}: the log has nothing in the period to compare (--since, --until). It covers {_describe(covered)}"
+            f"{_OPTION}: the log does not cover the period to compare (--since, --until). It covers {_describe(covered)}"
         )
     if compared.start >= compared.end:
         raise UserError(
-            f"{_OPTION}: the log has nothing in the baseline. It covers {_describe(covered)}: name a later --since, or the log"
+            f"{_OPTION}: the log does not cover the baseline. It covers {_describe(covered)}: name a later --since, or the log"
             " of an earlier time as the baseline"
         )
     if compared.start < period.end and period.start < compared.end:

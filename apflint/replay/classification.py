@@ -73,8 +73,9 @@ class TupleClassifier:
         resolution = self._classify(RequestDigest(info, user))
         certain = True
         if groups is None and not has_fixed_groups(attributes.user):
-            # The log has no groups. Further groups can only match earlier FlowSchemas. If even a user in all groups matches no
-            # earlier FlowSchema, the missing groups make no difference.
+            # The log does not contain the groups of this user. If the user has more groups, at most an earlier
+            # FlowSchema can match. If no earlier FlowSchema matches even a user in all groups, the unknown groups make
+            # no difference.
             everything = UserInfo(user.name, (*user.groups, *sorted(self._groups.difference(user.groups))))
             certain = self._classify(RequestDigest(info, everything)).position == resolution.position
         schema, level = resolution.flow_schema, resolution.priority_level.name

@@ -20,7 +20,7 @@ class Operation(NamedTuple):
     """Pattern of user agents. Empty if the log has none."""
     verb: str
     resource: str
-    """RESOURCE[.GROUP][/SUBRESOURCE], or the path of a request that is not for a resource."""
+    """RESOURCE[.GROUP][/SUBRESOURCE], or the path of a non-resource request."""
 
 
 class Traffic(NamedTuple):
@@ -29,7 +29,7 @@ class Traffic(NamedTuple):
     requests: int = 0
     rejected: int = 0
     executed: int = 0
-    """Number of executed requests with a duration. Watches have none."""
+    """Number of executed requests whose duration is known. Watches are not counted."""
     seat_microseconds: int = 0
     """Sum over `executed` of seats x duration after the logged wait."""
     first: int | None = None
@@ -38,7 +38,7 @@ class Traffic(NamedTuple):
     """Time at which the last request was received, in microseconds since 1970. None without requests."""
 
     def add(self, other: Traffic) -> Traffic:
-        """Return the sums over both."""
+        """Return the sum of both values."""
         firsts = [time for time in (self.first, other.first) if time is not None]
         lasts = [time for time in (self.last, other.last) if time is not None]
         return Traffic(

@@ -40,7 +40,7 @@ class MovedRequest(NamedTuple):
     user: str
     verb: str
     resource: str
-    """RESOURCE[.GROUP][/SUBRESOURCE], or the path of a request that is not for a resource."""
+    """RESOURCE[.GROUP][/SUBRESOURCE], or the path of a non-resource request."""
     namespace: str
 
 
@@ -61,7 +61,7 @@ class LoggedMove(NamedTuple):
 
 
 class ReplayComparison(NamedTuple):
-    """A log under two configurations."""
+    """The results of a replay of one log under two configurations."""
 
     old: ReplayReport
     new: ReplayReport
@@ -75,9 +75,9 @@ class ReplayComparison(NamedTuple):
 
     @property
     def classified(self) -> int:
-        """Return the number of requests that a configuration classifies.
+        """Return the number of requests that at least one of the configurations classifies.
 
-        A newer release classifies a superset of the requests.
+        The configuration of the newer release classifies all requests that the other one classifies.
         """
         return max(report.outcomes.get("classified", 0) for report in (self.old, self.new))
 

@@ -17,11 +17,11 @@ _UNUSED = Assignment("no user")
 
 
 def assign_by_time(log: Log, classifiers: Sequence[TupleClassifier], times: Sequence[int]) -> list[Assignment]:
-    """Return the assignments of all attribute tuples, after giving the log its own tuples for each version.
+    """Give the log separate attribute tuples for each version of the configuration, and return the assignments of all tuples.
 
     `classifiers` has one more item than `times`: the version before the first change. `times` are in microseconds since
-    1970, in ascending order. The tuples of the version N follow those of the version N-1, in the same order, so that all
-    tables have an assignment for each tuple without knowing about versions.
+    1970, in ascending order. The tuples of version N follow those of version N-1, in the same order. So each tuple has
+    exactly one assignment, and the tables need no column for the version.
     """
     number, database = len(log.tuples), log.database
     starts = [None, *times]

@@ -45,8 +45,8 @@ _ATTRIBUTE_COLUMNS = """
     distinguished_by TEXT, seats INTEGER, holds INTEGER
 """
 
-# SQLite needs less than half of the time if rows are almost sorted by the first expression of GROUP BY, such as
-# `ended`.
+# SQLite takes less than half of the time if the rows are almost sorted by the first expression of GROUP BY. Rows are
+# almost sorted by `ended`.
 _DROP_COPIES = """
     DELETE FROM request WHERE id IS NOT NULL AND rowid NOT IN (
         SELECT min(rowid) FROM request WHERE id IS NOT NULL GROUP BY ended, id, started, received)
@@ -61,7 +61,7 @@ _DROP_STARTED = """
         SELECT id FROM request WHERE started = 0 AND id IN (SELECT id FROM request WHERE started = 1))
 """
 
-# The same for databases that do not change rows. The statements replace a table by a query of the former table.
+# The same steps for databases in which rows cannot be changed. Each statement defines a new table from the former one.
 _WITHOUT_COPIES = f"""
     SELECT {_REQUEST_NAMES} FROM (SELECT *, CASE WHEN id IS NULL THEN 1 ELSE row_number() OVER (
         PARTITION BY ended, id, started, received ORDER BY tuple, server) END AS copy FROM request) AS numbered WHERE copy = 1
@@ -107,7 +107,7 @@ DIMENSIONS = {
     "group": '"group"',
     "userPattern": "user_pattern",
     "userAgent": "agent",
-    # The inner table has no column `agent`, so that the name is that of the request.
+    # The table `agent_pattern` has no column `agent`, so `agent` is the column of the outer query.
     "userAgentPattern": "(SELECT pattern FROM agent_pattern WHERE name = agent)",
     "verb": "verb",
     "resource": "resource",
@@ -126,7 +126,7 @@ class Database(Protocol):
     """A database with the table `request`."""
 
     has_fast_windows: bool
-    """Whether window functions are fast enough to be used."""
+    """Whether window functions are faster than the same computation in Python."""
     is_distributed: bool
     """Whether several machines evaluate queries. Rows cannot be changed, and a sort of all rows would not fit on one machine."""
 
@@ -227,7 +227,7 @@ def count_requests(database: Database) -> tuple[int, int, int]:
 def drop_assignments(database: Database, *, keep_selected: bool) -> None:
     """Drop the tables and the view that `store_assignments` created.
 
-    With `keep_selected`, delete the requests that the condition did not select.
+    With `keep_selected`, also delete the requests that the condition of `store_assignments` did not select.
     """
     if keep_selected:
         database.query(f"CREATE TABLE selected AS SELECT {_REQUEST_NAMES} FROM logged")
@@ -251,9 +251,9 @@ def store_assignments(
     """Create the tables `attributes` and `apf` and the view `logged`. Return the names of the priority levels.
 
     Tuples are numbered from 0 in the order of `assigned`. The column `level` contains indices of the returned names.
-    `resource` is RESOURCE[.GROUP][/SUBRESOURCE], or the path of a request that is not for a resource. `short_resource`
-    has no group. If the SQL expression `condition` is not empty, `logged` and `apf` contain only the requests that meet
-    this condition.
+    `resource` is RESOURCE[.GROUP][/SUBRESOURCE], or the path of a non-resource request. `short_resource` has no group.
+    If the SQL expression `condition` is not empty, `logged` and `apf` contain only the requests that meet this
+    condition.
     """
     levels: dict[str, int] = {}
     database.query(f"CREATE TABLE attributes ({_ATTRIBUTE_COLUMNS})")

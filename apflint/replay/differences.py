@@ -1,9 +1,10 @@
 """Differences between the clients of a period and of its baseline.
 
-The difference of a client is the evidence that its rate has grown, in the sense of the G-test of statistics: with N requests
-instead of the expected E, it is N ln(N / E) - (N - E). So a new client, and a busy client whose rate doubles, have large
-differences, and random variations have small ones. Seat-seconds are compared in the same way, at the duration that the requests
-of the client have in the period. Otherwise, a server that has become slow would make all of its clients differ.
+The difference of a client measures the evidence that its rate of requests has grown: N ln(N / E) - (N - E) for N
+requests if E requests are expected, as in the G-test of statistics. A new client, or a busy client whose rate doubles,
+has a large difference. Random variations cause small differences. Seat-seconds are compared in the same way. For both
+sides, they are computed with the durations in the period. Otherwise, a slow server would make all of its clients
+differ.
 """
 
 from __future__ import annotations
@@ -20,19 +21,18 @@ if TYPE_CHECKING:
     from apflint.replay.client_traffic import ClientTraffic
 
 _MINIMUM_EXPECTED = 0.5
-"""Number of requests that a client without requests in the baseline is assumed to have sent there. Zero would make each new
-client infinitely different."""
+"""Expected number of requests of a client that sent none in the baseline. With 0, its difference would be infinite."""
 _MIN_EXECUTED = 3
 """Minimum number of executed requests on both sides for comparing their durations."""
 SLOW_FACTOR = 2.0
-"""Minimum factor of durations that is a difference."""
+"""Minimum ratio of the durations in the period to those in the baseline for calling a client slower."""
 
 
 class Difference(NamedTuple):
     """A client, or an operation of a client, in the period and in the baseline."""
 
     operation: Operation
-    """The user in both cases. Of a client, the other fields are those of the operation that differs most."""
+    """The operation. For a client, the fields other than the user are those of the client's operation that differs most."""
     users: int
     """Number of user names with this pattern in both periods."""
     before: Traffic
@@ -44,7 +44,7 @@ class Difference(NamedTuple):
     evidence: float = 0.0
     """N ln(N / E) - (N - E) for the requests. Twice this number is the G-test."""
     slower: int = 0
-    """Seat-microseconds in the period because known operations take longer than in the baseline."""
+    """Additional seat-microseconds in the period, because operations that also occur in the baseline take longer."""
     is_operation_new: bool = False
     """Whether the baseline has no requests with `operation`."""
 
@@ -68,13 +68,13 @@ class Slowdown(NamedTuple):
     """Requests that also occur in the baseline, and now take longer."""
 
     before: float
-    """Mean duration in the baseline in microseconds, if it had the requests of the period."""
+    """Mean of the durations in the baseline in microseconds, weighted by the numbers of requests in the period."""
     now: float
     """Mean duration in the period in microseconds."""
     slower: int
     """Number of clients whose requests take at least `SLOW_FACTOR` times as long."""
     compared: int
-    """Number of clients with requests on both sides."""
+    """Number of clients with requests in both periods."""
     share: float
     """Share of the additional seat-seconds of the period that these durations explain, from 0 to 1."""
 
@@ -98,7 +98,10 @@ class Differences(NamedTuple):
 
 
 def find_differences(now: ClientTraffic, before: ClientTraffic, ratio: float) -> Differences:
-    """Compare the clients of a period with those of its baseline. `ratio` is the length of the period over that of the baseline."""
+    """Compare the clients of a period with those of its baseline.
+
+    `ratio` is the length of the period divided by the length of the baseline.
+    """
     names = _name_patterns(now.names, before.names)
     agents = _name_patterns(now.agents, before.agents)
 
@@ -134,7 +137,7 @@ def find_differences(now: ClientTraffic, before: ClientTraffic, ratio: float) ->
 
 
 def _name_patterns(*sides: Mapping[str, frozenset[str]]) -> dict[str, str]:
-    """Return the name to show for each pattern. If both sides have only one name with the pattern, it is this name."""
+    """Return the name to show for each pattern: the pattern itself, or the only name that matches the pattern."""
     members: dict[str, frozenset[str]] = {}
     for side in sides:
         for pattern, found in side.items():
@@ -200,7 +203,7 @@ def _measure_slowdown(before: Traffic, now: Traffic) -> int:
 def _find_slowdown(
     pairs: Mapping[Operation, tuple[Traffic, Traffic]], clients: Iterable[Difference], ratio: float
 ) -> Slowdown | None:
-    """Compare the durations of the operations that both sides have, at the numbers of requests of the period."""
+    """Compare the durations of the operations that occur in both periods, weighted by the numbers of requests in the period."""
     known = {operation: sides for operation, sides in pairs.items() if _is_comparable(*sides)}
     if not known:
         return None

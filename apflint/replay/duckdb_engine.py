@@ -1,8 +1,9 @@
 """The engine for large logs: DuckDB reads the files on several cores, in bounded memory, and spills to disk.
 
-DuckDB reads a file with the types of an audit event. If a line has other types or is not JSON, the Python engine reads the whole
-file instead. So all engines have the same results. If the events are in wrappers, DuckDB first writes them without wrappers to a
-temporary file, so that both kinds of logs are read in the same way. Python reads the lines that are not in this wrapper.
+DuckDB reads a file with fixed types for the fields of audit events. If a line has other types or is not JSON, the
+Python engine reads the whole file instead. So all engines have the same results. If the events are in wrappers, DuckDB
+first writes them without wrappers to a temporary file, so that both kinds of logs are read in the same way. Python
+reads the lines that are not in this wrapper.
 """
 
 from __future__ import annotations
@@ -104,9 +105,9 @@ _MAX_WRAPPED_LINE_BYTES = 2 * 1024 * 1024
 """Maximum number of bytes in a line with a prefix that DuckDB reads. Each thread has a buffer for several lines."""
 _SAMPLE_ROWS = 1_000
 _NO_LINE = "0"
-"""Stands for a line that DuckDB has already parsed, so that Python must read the whole file."""
+"""Placeholder for a line whose text DuckDB does not keep after parsing. Python then reads the whole file."""
 _MAX_OTHER_LINES = 50_000
-"""Maximum number of lines outside of the wrapper of a file, such as lines of other logs. Beyond it, Python reads the file."""
+"""Maximum number of lines of a file that are not in its wrapper, such as lines of other logs. Python reads files with more."""
 
 
 class OutOfMemoryError(UserError):
@@ -137,7 +138,7 @@ class DuckDatabase:
         self.query(f"SET temp_directory = {quote(self._directory.name)}")
         self.query("SET preserve_insertion_order = false")
         self.query("SET checkpoint_threshold = '1TB'")  # without a database file, checkpoints only take time
-        # Spark has this function only under the name `regexp_like`.
+        # Spark executes the same SQL, and has this function only under the name `regexp_like`.
         self.query("CREATE MACRO regexp_like(text, pattern) AS regexp_matches(text, pattern)")
         self.query("SET enable_progress_bar = true")
         self.query("SET enable_progress_bar_print = false")
@@ -369,7 +370,8 @@ def _read_files(database: DuckDatabase, reader: EventReader, files: Sequence[Aud
     # A pipe cannot be opened twice. In a file of one byte, DuckDB does not detect a line.
     if any(file.is_stream or file.size < _MIN_FILE_BYTES for file in files):
         return False
-    # DuckDB would read all files before it fails. It cannot know which file a line without a wrapper was in.
+    # Check the first lines of each file, because DuckDB would fail only after it has read all files. Wrapped files are
+    # read one by one, because Python reads some of their lines and needs to know the file of a line.
     formats = {find_format(file, wanted.event_field) for file in files}
     wrapper = formats.pop()
     if formats or wrapper is None or (wrapper != PLAIN and (len(files) > 1 or not can_unwrap(wrapper))):
@@ -426,7 +428,7 @@ def _read_files(database: DuckDatabase, reader: EventReader, files: Sequence[Aud
 
 
 def _reduce(database: DuckDatabase, reader: EventReader, event: str, wanted: Wanted) -> None:
-    """Create the table `raw` from the relation `event`, which lacks the hash of the audit ID."""
+    """Create the table `raw` from the query `event`, which does not contain the hash of the audit ID."""
     event = f"SELECT *, CAST(hash(audit_id) >> 1 AS BIGINT) AS id FROM ({event})"
     database.query(f"CREATE TABLE raw AS {reduce_events(event, 'epoch_us', wanted, reader.namespaces)}")
 
@@ -436,13 +438,14 @@ def _read_wrapped(
 ) -> str:
     """Create the table `raw` from a file with wrapped events. Return the name of the API server of most events, empty if unknown.
 
-    The events are written to a temporary file. In this file, an event of another API server also has its name, and a line
-    that Python must read is an object with the line. The keys of both are random, so that no log contains them.
+    The events are written to a temporary file. In this file, events of other API servers have an additional field with
+    the name of their server. A line that Python must read becomes an object with one field, which contains the line.
+    The keys of both fields are random, so that no log contains them.
     """
     unwrapping = make_unwrapping(wrapper, _quote_name, "JSON")
     mark = secrets.token_hex(8)
     line, server = f"line-{mark}", f"server-{mark}"
-    if unwrapping.fields:  # a damaged line is an error, and then Python reads the file
+    if unwrapping.fields:  # a damaged line makes the query fail; Python then reads the file
         lines, other = _read_json([path], unwrapping.fields, compression), quote(_NO_LINE)
     else:
         lines, other = _read_lines(path, compression), "to_json(line)"
@@ -481,7 +484,7 @@ def _list_other_lines(database: DuckDatabase, number: int) -> list[str] | None:
     if number > _MAX_OTHER_LINES:
         return None
     lines = [line for (line,) in _query(database, f"SELECT line FROM raw WHERE class = {ODD}")]
-    # Parts of a long line are joined in the order of the file.
+    # Python must read the whole file if it contains parts of a long line, because their order is needed to join them.
     return None if any(line is None or line == _NO_LINE or is_part(line) for line in lines) else lines
 
 

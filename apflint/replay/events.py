@@ -33,9 +33,10 @@ Recorded on 1.36.2: a request has this annotation if and only if API Priority an
 TOO_MANY_REQUESTS = 429
 """Status of rejections by API Priority and Fairness. Their `responseStatus` has no `reason`, because the body is plain text.
 
-A status with a reason is the response of a handler, such as the refusal of an eviction because of a PodDisruptionBudget,
-even if the event has no annotations. Source: `tooManyRequests` in staging/src/k8s.io/apiserver/pkg/server/filters/maxinflight.go. Recorded on
-1.36.2: all 10,352 rejections.
+A status with a reason is the response of a handler, such as the refusal of an eviction because of a
+PodDisruptionBudget, even if the event has no annotations. Source: `tooManyRequests` in
+staging/src/k8s.io/apiserver/pkg/server/filters/maxinflight.go. All 10,352 recorded rejections of a server 1.36.2 have
+no reason.
 """
 QUEUE_WAIT = "apiserver.latency.k8s.io/apf-queue-wait"
 """Annotation with the time in the queue, a Go duration. Only requests that took more than 500 ms have the annotation.

@@ -1,9 +1,9 @@
 """Fast reader of log lines in the layout of kube-apiserver. It parses text that many lines share only once.
 
-In most lines, the text from the URI to the object is the same as in an earlier line, and there are few different
-annotations. So a line is split at fixed keys of the event, and each part is looked up in a dictionary of parsed parts.
-The split is exact: if `{A}`, `{B}` and `{C}` are JSON objects, then `{A,B,C}` is a JSON object with the fields of all
-three. A JSON parser reads all other lines.
+In most lines, the body (the text from `requestURI` to `objectRef`) is the same as in an earlier line, and there are few
+different annotations. So a line is split at fixed keys of the event, and each part is looked up in a dictionary of
+parsed parts. The split is exact: if `{A}`, `{B}` and `{C}` are JSON objects, then `{A,B,C}` is a JSON object with the
+fields of all three. A JSON parser reads all other lines.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _HEXADECIMAL = b"0123456789abcdef-"
 _OTHER_FIELDS = {"stage": COMPLETE, "stageTimestamp": "1970-01-01T00:00:00Z"}
 """Values for the fields that are required in an event but are not part of the body.
 
-With them, the body can be validated alone.
+With these values, the body can be validated without the rest of the line.
 """
 _BODY_FIELDS = frozenset(
     ("requestURI", "verb", "user", "impersonatedUser", "authenticationMetadata", "sourceIPs", "userAgent", "objectRef")
@@ -67,7 +67,7 @@ _REQUEST = re.compile(
     rf'"requestURI":"({_PLAIN}(?:\\u0026{_PLAIN})*)",("verb":"({_PLAIN})",.*,"objectRef":'
     rf'\{{"resource":"{_PLAIN}")(?:,"namespace":"({_PLAIN})")?(?:,"name":"({_PLAIN})")?([^{{}}]*\}})'.encode()
 )
-"""Pattern for the body: the text from the URI to the object.
+"""Pattern for the body: the text from `requestURI` to `objectRef`.
 
 The groups are the URI, the text up to the resource, the verb, the namespace, the name, and the rest. The groups
 determine the attributes unless a key occurs twice.
@@ -110,7 +110,7 @@ class CanonicalLines:
         self._hash_id = hash_id
         self._has_options = has_options
         self._bodies: dict[bytes, int] = {}
-        """Indices of attribute tuples by body, the text from the URI to the object."""
+        """Indices of attribute tuples by body."""
         self._requests: dict[tuple[Hashable, ...] | None, int] = {}
         """Indices of attribute tuples by the groups that `_REQUEST` matches in the body."""
         self._plain_namespaces: dict[bytes | None, str] = {}
@@ -184,8 +184,8 @@ class CanonicalLines:
     ) -> tuple[Row, int, bool]:
         """Return the row of an event, the offset of the line end, and whether `received` belongs to the same request.
 
-        The event is one after `RequestReceived`. `received` is a `RequestReceived` event with the same audit ID, or
-        None. Raises one of `_EXPECTED` for lines in another layout.
+        The event has a later stage than `RequestReceived`. `received` is a `RequestReceived` event with the same audit
+        ID, or None. Raises one of `_EXPECTED` for lines in another layout.
         """
         body_start, started = start + _COMPLETE_BODY, 0
         if not data.startswith(_IS_COMPLETE, start + _ID_END):
@@ -193,7 +193,7 @@ class CanonicalLines:
             if not data.startswith(_IS_STARTED, start + _ID_END):
                 raise ValueError("another stage")
         _, body = received or (0, b"")
-        is_pair = received is not None and data.startswith(body, body_start)  # the audit ID is already the same
+        is_pair = received is not None and data.startswith(body, body_start)  # the caller compared the audit IDs
         if not is_pair:
             body = data[body_start : data.index(_STATUS, body_start)]
         match = _ANSWER(data, body_start + len(body))
@@ -216,7 +216,7 @@ class CanonicalLines:
         )
 
     def _read_body(self, text: bytes) -> int:
-        """Return the index of the attribute tuple of the text from the URI to the object."""
+        """Return the index of the attribute tuple of a body, the text from `requestURI` to `objectRef`."""
         key: tuple[Hashable, ...] | None = None
         named = {}
         if match := _REQUEST.fullmatch(text):
@@ -269,7 +269,7 @@ class CanonicalLines:
     def _read_code(self, text: bytes) -> tuple[int | None, int]:
         """Return the code in `responseStatus` or None, and 1 if the code is 429 with a reason, else 0.
 
-        Such a 429 comes from a handler.
+        A 429 with a reason comes from a handler, not from API Priority and Fairness.
         """
         status = _parse(text)
         code = status.get("code")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Wanted(NamedTuple):
     """Optional columns that a report needs.
 
-    They take most of the memory, because their strings differ between requests.
+    These columns take most of the memory, because their strings differ between requests.
     """
 
     namespace: bool = False

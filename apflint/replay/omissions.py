@@ -37,7 +37,7 @@ class Omissions(NamedTuple):
     requests: tuple[str, ...] = ()
     """Other requests that the log does not contain, such as `requests of nodes`."""
     has_decisions: bool = True
-    """Whether any event has the annotation of authorization.
+    """Whether any event has the annotation `authorization.k8s.io/decision`.
 
     The annotation distinguishes rejections from other responses with status 429.
     """

@@ -30,7 +30,7 @@ class ExportedColumn(NamedTuple):
     type: str
     """Type in the file, as DuckDB calls it."""
     convert: str
-    """Expression that converts the value `{}`, or an empty string."""
+    """SQL expression that converts the value, with `{}` in place of the value. Empty if no conversion is needed."""
 
 
 def _of_classified(expression: str) -> str:
@@ -108,7 +108,7 @@ def _copy(database: DuckDatabase, source: str, directory: str) -> int:
         finally:
             with suppress(FileNotFoundError):
                 os.unlink(temporary)
-    except (OSError, ValueError, duckdb.IOException) as error:  # ValueError: a NUL in the name
+    except (OSError, ValueError, duckdb.IOException) as error:  # ValueError if the name has a NUL
         reason = error.strerror if isinstance(error, OSError) else None
         raise UserError(f'--write-parquet: cannot write "{path}": {reason or error}') from None
     return int(str(number))

@@ -47,7 +47,7 @@ class PeriodComparison(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """Return the length of the period over that of the baseline."""
+        """Return the length of the period divided by the length of the baseline."""
         return self.now.period.seconds / self.before.period.seconds
 
 
@@ -60,7 +60,7 @@ def compare_periods(
     top_users: int = 3,
     report: Callable[[int], object] = lambda _: None,
 ) -> PeriodComparison:
-    """Read the files, and compare the period that the filter selects with the baseline. Its conditions select on both sides.
+    """Read the files, and compare the period that the filter selects with the baseline. The conditions of the filter apply to both.
 
     `baseline_files` are the files of `Baseline.log`, or () for a baseline within `files`. `report` is called with the number
     of bytes read since the previous call. Raises UserError as `replay` and `resolve_periods` do, and for a log without
@@ -106,7 +106,11 @@ class _ComparedLogReader:
     def read(
         self, files: Sequence[AuditLogFile], name: str, *, is_filtered: bool
     ) -> tuple[ComparedPeriod, ClientTraffic]:
-        """Read a log, and return its requests: those of --since and --until, or all. `name` is for the message about an empty log."""
+        """Read a log, and return its requests.
+
+        If `is_filtered`, return only requests from --since until --until. `name` is the name of the log in error
+        messages.
+        """
         log = read_log(files, self._options, join_namespaces(self._classifiers), self._report)
         with closing(log.database):
             measured, assignments = self._measure(log, name)
@@ -117,7 +121,7 @@ class _ComparedLogReader:
                 start = max(start, selected.since.microseconds if selected.since is not None else start)
                 end = min(end, selected.until.microseconds if selected.until is not None else end)
             if start >= end:
-                raise UserError("--since, --until: the log has nothing in this period")
+                raise UserError("--since, --until: the log does not cover this period")
             return self._select(measured, assignments, LogPeriod(start, end))
 
     def _measure(self, log: Log, name: str) -> tuple[MeasuredLog, list[Assignment]]:

@@ -395,7 +395,7 @@ class EventReader:
     def _add(self, event: dict[str, Any], stage: str, server: int) -> None:
         """Add the row of an event. Raises an exception for events that `find_problem` rejects.
 
-        This method runs for every event, so it avoids calls.
+        This method runs for every event, so it avoids function calls.
         """
         get = event.get
         key = read_attributes(event, self.namespaces, has_options=self._wanted.list_options)
@@ -506,7 +506,7 @@ def find_lines(data: bytes) -> list[int]:
 
 
 def _decode(line: str | bytes) -> str:
-    """Return the text of a line. Raises UserError if the line is not UTF-8, or has too many parts."""
+    """Return the text of a line. Raises UserError if the line is not UTF-8, or has too many commas, colons and brackets."""
     _check_size(line)
     try:
         return line if isinstance(line, str) else line.decode()
@@ -515,7 +515,7 @@ def _decode(line: str | bytes) -> str:
 
 
 def _parse_line(text: str) -> list[object]:
-    """Return the JSON value in a line, or all batches of CloudWatch in it. A blank line has no value.
+    """Return the JSON values in a line: none in a blank line, one, or several CloudWatch batches.
 
     Raises UserError if the line is not JSON.
     """

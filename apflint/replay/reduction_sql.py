@@ -46,7 +46,10 @@ _WAIT_UNITS = (("h", 3600e6), ("m", 60e6), ("s", 1e6), ("ms", 1e3), ("[uµμ]s",
 
 _NUMBER = r"-?[0-9]+([.][0-9]*)?([eE][-+]?[0-9]+)?"
 _OTHER_VALUE = rf"^([{{\[]|({_NUMBER}|true|false|[-+]?([Nn][Aa][Nn]|[Ii][Nn][Ff]([Ii][Nn][Ii][Tt][Yy])?))$)"
-"""Pattern of texts that may come from a JSON value that is not a string. It matches no UUID: some consist of digits, `e` and `-`."""
+"""Pattern of texts that may come from a JSON value that is not a string.
+
+It does not match UUIDs, although some UUIDs consist only of digits, `e` and `-`.
+"""
 _find_other_value = re.compile(_OTHER_VALUE).search
 _IS_PLAIN = """
     is_plain AND (kind IS NULL OR kind IN ('', 'Event')) AND (version IS NULL OR version = '' OR version LIKE 'audit.k8s.io/%')
@@ -88,7 +91,7 @@ def reduce_events(event: str, to_microseconds: str, wanted: Wanted, namespaces: 
     """Return a query with a row for each event of the relation `event`. Rows of requests have a key.
 
     A key is the text of an attribute tuple, because databases compare one string faster than several. `to_microseconds`
-    is the function that converts times. All namespaces that are not in `namespaces` get the same value.
+    is the SQL function that converts times. All namespaces that are not in `namespaces` get the same value.
     """
     has_path = "reference IS NULL"
     is_self = "impersonated IS NULL"

@@ -148,7 +148,7 @@ def replay_sides(
 
 
 def join_namespaces(classifiers: Iterable[TupleClassifier]) -> frozenset[str]:
-    """Return the namespaces that FlowSchemas of at least one configuration name."""
+    """Return the namespaces that are named by a FlowSchema of at least one configuration."""
     return frozenset[str]().union(*(classifier.namespaces for classifier in classifiers))
 
 
@@ -269,7 +269,7 @@ def _choose_engine(
     if engine == "auto" and is_small:
         return "python"
     try:
-        import duckdb  # noqa: F401  # only whether it is installed
+        import duckdb  # noqa: F401  # imported only to check that DuckDB is installed
     except ImportError:
         if engine == "duckdb":
             raise UserError("DuckDB is not installed. Install it with: pip install 'apflint[replay]'") from None

@@ -50,8 +50,8 @@ class Imbalance(NamedTuple):
 
 
 def sum_by_server(log: Log, servers: Sequence[str]) -> tuple[ServerTraffic, ...]:
-    """Return the sums over the selected requests of each of these API servers, also of those without any, by name."""
-    if len(servers) == 1:  # the levels have the same sums
+    """Return the sums over the selected requests of each of these API servers, by name. Servers without requests are included."""
+    if len(servers) == 1:  # the report of the levels already contains these sums
         return ()
     rows: Any = log.database.query(
         "SELECT server, count(*), sum(rejected), count(wait), coalesce(sum(seats * busy), 0) FROM apf GROUP BY server"

@@ -1,7 +1,8 @@
 """The tables of a replay in Spark: relations that the executors compute and keep.
 
-This machine receives only results of queries: distinct attribute tuples, sums and histograms, but no requests. Statements are
-those for SQLite and DuckDB. Tables are temporary views, and UPDATE defines a new relation, because rows are never changed.
+The machine that runs apflint receives only results of queries: distinct attribute tuples, sums and histograms, but no
+requests. The SQL statements are the same as for SQLite and DuckDB. Tables are temporary views, and UPDATE defines a new
+relation, because rows are never changed.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _LARGE = ("request", "received")
 _ROWS_PER_RELATION = 100_000
 """Maximum number of rows of a large table that Python has read and that are not yet a relation of Spark."""
 HASHES = {"id": "xxhash64(id)", "uri": "CAST(hash(uri) >> 1 AS BIGINT)"}
-"""SQL expressions for the columns with hashes, from the strings."""
+"""SQL expressions that compute the hashes in these columns from strings."""
 
 
 class SparkDatabase:
@@ -42,12 +43,12 @@ class SparkDatabase:
         self.rows_received = 0
         """Number of rows that this machine has received from Spark."""
         self.end_session: Callable[[], object] = lambda: None
-        """Ends the session. Its owner sets it when the database becomes the owner."""
+        """Function that ends the session. It does nothing until the database becomes responsible for the session."""
         self._schemas: dict[str, str] = {}
         self._waiting: dict[str, list[Row]] = {}
         """Rows of each table that are not yet in a relation."""
         spark.conf.set("spark.sql.ansi.enabled", "true")
-        spark.conf.set("spark.sql.ansi.doubleQuotedIdentifiers", "true")  # the other databases quote names like this
+        spark.conf.set("spark.sql.ansi.doubleQuotedIdentifiers", "true")  # as in the other databases
 
     def query(self, sql: str) -> list[tuple[object, ...]]:
         """Run a statement, and return its rows."""
@@ -117,7 +118,7 @@ class SparkDatabase:
         self.define(table, relation if table in _LARGE else relation.hint("broadcast"))
 
     def define(self, name: str, relation: DataFrame) -> None:
-        """Make a relation the content of a table."""
+        """Define a table, whose content is the relation."""
         relation.createOrReplaceTempView(name)
 
     def close(self) -> None:

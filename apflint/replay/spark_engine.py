@@ -87,7 +87,7 @@ def read_log(
         except Exception as error:  # noqa: BLE001  # Spark Connect, Py4J and SQL have different errors
             if any(file.is_remote for file in distributed):
                 raise UserError(f"Spark cannot read the log: {_describe(error)}") from None
-            distributed = []  # read by Spark; Python reads the others
+            distributed = []  # files that Spark reads; Python reads the other files
         for file in files:
             if file not in distributed:
                 reader.read_file(file)
@@ -111,7 +111,7 @@ def _list_files(
         try:
             found = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(_url(file))
             listing = found.select("path", "length").orderBy("path").collect()
-        except Exception as error:  # noqa: BLE001  # as in `read_log`
+        except Exception as error:  # noqa: BLE001  # Spark Connect, Py4J and SQL have different errors
             raise UserError(f"{file.path}: Spark cannot list it: {_describe(error)}") from None
         # Spark reports `file:/path` for `file:///path`.
         stored = [StoredObject(re.sub("^file:/(?!/)", "file:///", path), size) for path, size in listing]
@@ -156,7 +156,7 @@ def _open_session(remote: str | None) -> Iterator[Any]:
     try:
         spark = (builder.remote(remote) if remote else builder).getOrCreate()
         spark.conf.set("spark.sql.session.timeZone", "UTC")
-    except Exception as error:  # noqa: BLE001  # as above
+    except Exception as error:  # noqa: BLE001  # Spark Connect and Py4J have different errors
         place = f"the Spark server {_hide_parameters(remote)}" if remote else "a local Spark"
         raise UserError(f"cannot use {place}: {_describe(error)}") from None
     finally:
@@ -184,7 +184,7 @@ def check_server(remote: str, seconds: float = _CONNECT_SECONDS) -> None:
         return
     try:
         socket.create_connection((host, port), seconds).close()
-    except (OSError, UnicodeError) as error:  # a label of the host name is empty or too long
+    except (OSError, UnicodeError) as error:  # UnicodeError for an invalid host name
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise UserError(f"cannot use the Spark server {name}: {reason}") from None
 
@@ -240,7 +240,7 @@ def _read_files(database: SparkDatabase, reader: EventReader, files: Sequence[Au
     for path, line in _collect(database, f"SELECT server, line FROM raw WHERE class = {ODD} ORDER BY server"):
         odd.setdefault(path, []).append(line)
     for path, texts in odd.items():
-        reader.coverage.files -= 1  # counted again
+        reader.coverage.files -= 1  # `read_odd_lines` counts the file again
         reader.read_odd_lines(found[path], texts)
 
 
@@ -283,7 +283,7 @@ def _collect(database: SparkDatabase, sql: str) -> list[Any]:
 
 def _url(file: AuditLogFile) -> str:
     """Return the URL of a file for Spark."""
-    if file.path.startswith("s3://"):  # the name of the file system in Hadoop
+    if file.path.startswith("s3://"):  # Hadoop's file system for S3 has the scheme `s3a`
         return f"s3a{file.path.removeprefix('s3')}"
     return file.path if is_url(file.path) else Path(file.path).resolve().as_uri()
 
@@ -317,7 +317,7 @@ def _escape(sql: str) -> str:
 
 
 _EVENT_TEXT = "value"
-"""SQL expression for the text of the event in a line `value`. Expressions that unwrap log records belong here."""
+"""SQL expression for the text of the event in the line `value`. Spark does not remove wrappers, so the text is the line."""
 _AMBIGUOUS = _escape(is_ambiguous(f"e.{text}" for text in _TEXTS))
 # Spark ignores text after a JSON value, but not inside a list. So the line is also parsed as an item of a list.
 _EVENT = f"""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from apflint.replay.verification import Verification
 
 _SERIES_LENGTH = 240
-"""Maximum number of intervals in a time series. The number is a multiple of the cells of a sparkline."""
+"""Maximum number of intervals in a time series. The number is a multiple of the number of characters in a sparkline."""
 
 
 _BIN_BITS = 11
@@ -339,7 +339,7 @@ def _compute_levels(
                 sum(part.rejected for part in parts),
                 waits.get(number)
                 if limits.response == "Queue"
-                else None,  # in other levels, a wait always ends in a rejection
+                else None,  # without queues, only rejected requests have a wait
                 durations.get(number),
                 sum(part.seat_microseconds for part in parts),
                 tuple(peak_seats for peak_seats, _ in peak.values()),
@@ -450,7 +450,7 @@ def _find_peaks(database: Database, intervals: Intervals) -> Iterable[Sequence[A
 
 
 def _add_seats_at_start(rows: Iterable[Sequence[Any]]) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of `_PEAKS` for those of `_RELATIVE_PEAKS`, which are in the order of the intervals."""
+    """Convert rows of `_RELATIVE_PEAKS` to rows of `_PEAKS`. The rows must be in the order of the intervals."""
     in_use: Counter[tuple[int, int]] = Counter()
     for level, server, part, taken, time, net in rows:
         yield level, server, part, in_use[level, server] + taken, time, net
@@ -562,9 +562,11 @@ def _distributions(database: Database, value: str, condition: str) -> dict[int, 
 
 
 def _query_histograms(database: Database, value: str, condition: str) -> dict[int, DurationPercentiles]:
-    """Return the percentiles, from histograms: first of all values, then of the exact values in the bins of the percentiles.
+    """Return the percentiles of the SQL expression `value`, from two queries.
 
-    A bin has the values with the same length and the same first `_BIN_BITS` bits, so a histogram has a bounded number of bins.
+    The first query computes a histogram. The second counts the exact values in the bins that contain the percentiles. A
+    bin contains the values with the same number of bits and the same first `_BIN_BITS` bits, so the number of bins is
+    bounded.
     """
     binned = (
         f"SELECT level, value, shift, value >> shift AS bin FROM (SELECT level, value,"
@@ -689,8 +691,8 @@ def stream_requests(log: Log) -> Iterator[RequestAnswer]:
     """Yield the requests of a log in the order of their ends."""
     sql = (
         f"SELECT audit_id, outcome, flow_schema, priority_level, {DISTINGUISHER}, seats, wait, rejected, received FROM logged"
-        # All columns are in ORDER BY, because databases sort NULL differently, and engines number the tuples
-        # differently.
+        # All engines must give the same order. Tuple numbers differ between engines, and databases sort NULL
+        # differently. So ORDER BY contains all values in which requests can differ, and replaces NULL.
         " ORDER BY coalesce(ended, received), received, coalesce(audit_id, ''), outcome, coalesce(flow_schema, ''),"
         f" {DISTINGUISHER}, seats, coalesce(wait, -1), rejected"
     )

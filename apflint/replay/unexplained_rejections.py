@@ -30,7 +30,7 @@ def find_contradictions(report: ReplayReport) -> Iterator[Contradiction]:
     kube-apiserver's util/flowcontrol/fairqueuing/queueset/queueset.go (`StartRequest`). If the number of objects is
     unknown, the level may have used more seats: each list may have taken the maximum.
     """
-    for level in () if report.coverage.interrupted else report.levels:  # unread requests may use the seats
+    for level in () if report.coverage.interrupted else report.levels:  # requests that were not read may use the seats
         if not level.rejected or level.limits.type == "Exempt":
             continue
         seats = max((peak.seats for peak in level.peaks), default=0)

@@ -5,7 +5,7 @@
 bodies. For example, a ClusterRole is created outside of any namespace, even if its body has `metadata.namespace`.
 
 Python and SQL evaluate the same patterns, so the patterns have neither backslashes nor look-around.
-`parse_request_info` parses all other URIs, such as URIs with escaped segments.
+`parse_request_info` parses URIs that the patterns do not cover, such as URIs with escaped segments.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NAMESPACE = f"{_START}namespaces/([^/?%]+)([/?]|$)"
 _RESOURCE = f"{_START}([^/?%]+(/|[?]|$))"
 """Pattern for the first segment after the version, and for the character after this segment."""
 _SPECIAL = "^(|namespaces/|(watch|proxy)[/?]?)$"
-"""Pattern for matches of `_RESOURCE` that may not be a resource without a namespace."""
+"""Pattern for matches of `_RESOURCE` that do not prove that the request has no namespace."""
 _MARK, _ESCAPE = "/namespaces/", "%"
 UNCERTAIN = _ESCAPE
 """Value of the SQL expression if only Python can determine the namespace. A namespace cannot contain this character."""

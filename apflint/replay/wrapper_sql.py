@@ -19,7 +19,10 @@ Fields = dict[str, "str | Fields"]
 """Fields of an object: SQL types, or the fields of inner objects."""
 _NULL = "CAST(NULL AS STRING)"
 _TRAILING_COMMA = r",\s*[}\]]"
-"""Pattern of what DuckDB reads although it is not JSON. The pattern may also match inside of strings, which Python reads, too."""
+"""Pattern of a trailing comma, which DuckDB accepts although JSON does not.
+
+The pattern may also match inside of a string. Python reads all lines that match.
+"""
 
 
 class Unwrapping(NamedTuple):
@@ -70,11 +73,12 @@ def _is_plain(text: str) -> str:
 
 
 def _list_absent(wrapper: Wrapper) -> Iterator[str]:
-    """Yield the keys that would give an object with this wrapper another meaning, for Python's reader."""
+    """Yield the keys that must be absent from an object, because Python's reader would not choose this wrapper otherwise."""
     yield from EVENT_KEYS
     at = WRAPPED_IN_FIELD.index(wrapper) if wrapper in WRAPPED_IN_FIELD else len(WRAPPED_IN_FIELD)
     roots = [other.path[0] for other in WRAPPED_IN_FIELD[:at]]
-    # DuckDB does not distinguish the case of columns. Fields of journald are uppercase, so no record has both of two such keys.
+    # DuckDB cannot distinguish keys that differ only in case. No record has two such keys, because fields of journald
+    # are uppercase.
     yield from (root for root in roots if root.lower() != wrapper.path[0].lower())
 
 

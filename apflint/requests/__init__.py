@@ -1,1 +1,1 @@
-"""Requests to classify, and parsers that read them from words, HTTP requests, command lines, JSON and audit events."""
+"""Requests to classify, and their parsers: for words, HTTP requests, command lines, JSON and audit events."""

@@ -23,10 +23,11 @@ _FIELDS = frozenset(("kind", "user", "impersonatedUser", "verb", "requestURI", "
 def parse_event(value: object) -> Request:
     """Return the request of an audit.k8s.io Event. The event may be inside a log record of a hosted control plane.
 
-    `impersonatedUser` takes precedence over `user`, because API Priority and Fairness classifies requests after impersonation.
-    `verb` and `requestURI` take precedence over `objectRef`, because the server may have added the namespace and name in the
-    HTTP body to `objectRef` (`LogRequestObject` in staging/src/k8s.io/apiserver/pkg/audit/request.go). API Priority and Fairness
-    does not read the body. Raises UserError if `value` is not an audit event with a readable request.
+    `impersonatedUser` takes precedence over `user`, because API Priority and Fairness classifies requests after
+    impersonation. `verb` and `requestURI` take precedence over `objectRef`. The server may have added namespace and
+    name from the HTTP body to `objectRef` (`LogRequestObject` in staging/src/k8s.io/apiserver/pkg/audit/request.go),
+    but API Priority and Fairness does not read the body. Raises UserError if `value` is not an audit event with a
+    readable request.
     """
     event = require_object(unwrap_event(value), "an audit event")
     if _FIELDS.isdisjoint(event):

@@ -40,10 +40,11 @@ _STATUS_OF_GRPC = {
 def convert_google_record(record: dict[str, object]) -> dict[str, object]:
     """Return a record of Cloud Audit Logs as an audit event without groups, duration and URI.
 
-    `resourceName` is GROUP/VERSION/[namespaces/NAMESPACE/]RESOURCE[/NAME][/SUBRESOURCE], and the core group is `core`. The
-    last part of `methodName` is the verb. The status is a gRPC code. For code 8 (HTTP status 429), the record does not show who
-    rejected the request. An eviction is assumed to be rejected after authorization, by a PodDisruptionBudget. Other requests are
-    assumed to be rejected before authorization, by API Priority and Fairness. Raises UserError for a record of another service.
+    `resourceName` is GROUP/VERSION/[namespaces/NAMESPACE/]RESOURCE[/NAME][/SUBRESOURCE], and the core group is `core`.
+    The last part of `methodName` is the verb. The status is a gRPC code. For code 8 (HTTP status 429), the record does
+    not show who rejected the request. Evictions are assumed to be rejected by a PodDisruptionBudget, after
+    authorization. Other requests are assumed to be rejected by API Priority and Fairness, before authorization. Raises
+    UserError for a record of another service.
     """
     payload = _find_payload(record)
     method, path = payload.get("methodName"), payload.get("resourceName")
@@ -58,7 +59,7 @@ def convert_google_record(record: dict[str, object]) -> dict[str, object]:
     resource, name, subresource = (*parts, "", "", "")[:3]
     verb, methods = method.rpartition(".")[2], method.split(".")
     if not subresource and name and name == methods[-2] and resource == methods[-3]:
-        name, subresource = "", name  # a subresource without an object name
+        name, subresource = "", name  # the path has a subresource, but no object name
     code = _get_object(payload, "status").get("code") or 0
     status = _STATUS_OF_GRPC.get(code, 500) if isinstance(code, int) else 500
     reference = {"resource": resource, "subresource": subresource, "namespace": namespace, "name": name}

@@ -35,7 +35,7 @@ NO_EVENTS = (
 
 
 class JsonValue(NamedTuple):
-    """A value of a JSON text, with its line number (from 1). If the line is not JSON, `error` is a clause about it, else None."""
+    """A value of a JSON text, with its line number (from 1). `error` is a clause if the line is not JSON, else None."""
 
     line: int
     value: object
@@ -97,7 +97,7 @@ def _is_beginning(line: bytes) -> bool:
 
 
 def describe_json_error(error: ValueError | RecursionError) -> str:
-    """Describe an exception of `json.loads` in a clause."""
+    """Return a clause that describes an exception of `json.loads`."""
     if isinstance(error, RecursionError):
         return "this JSON is nested too deeply"
     # json.loads raises a plain ValueError only for numbers with too many digits, with advice for Python programs.

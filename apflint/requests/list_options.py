@@ -1,8 +1,8 @@
 """Reduces the URL of a list or watch request to a string with the options that determine its seats.
 
-Many URLs have the same string, so that their requests can be counted together. The patterns have neither backslashes nor
-look-around, so that Python and SQL evaluate them equally. The patterns match the URL as the client encoded it. So a repeated
-parameter, or a parameter with an escaped name (`%6Cimit=5`), may be misread.
+Requests with the same string can be counted together. The patterns have neither backslashes nor look-around, so that
+Python and SQL evaluate them equally. The patterns match the URL as the client encoded it. So a repeated parameter, or a
+parameter with an escaped name (`%6Cimit=5`), may be misread.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from apflint.evaluate.seats import ListOptions
 
 LIST_VERBS = ("list", "watch")
 MAX_LIMIT = 100_000
-"""Greatest limit in a result. It also represents all greater limits, because a list with this limit can take the maximum number of
-seats in every release."""
+"""Greatest limit in a result. It replaces greater limits, because it already allows the maximum seats in every release."""
 _SINGLE_OBJECT = "name"
 """Part of the result for a list of a single object (`fieldSelector=metadata.name=x`, visible in `objectRef`)."""
 
@@ -58,10 +57,11 @@ _OPTIONS = (
 )
 """(word, patterns) for each option. A pattern is (regular expression, part of the result).
 
-The patterns are tried only if the URL contains the word. Only the part of the first matching pattern is added to the result.
-After the part `limit=`, the first group of the match is added. An empty part stands for the default value of the option. If a
-number is invalid, the server cannot decode any option. Source: `Convert_url_Values_To_v1_ListOptions` in
-staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/zz_generated.conversion.go, and conversion.go in apimachinery/pkg/runtime.
+The patterns are tried only if the URL contains the word. The result gets the part of the first matching pattern. The
+part `limit=` is followed by the first group of the match. An empty part stands for the default value of the option. If
+a number is invalid, the server cannot decode any option. Source: `Convert_url_Values_To_v1_ListOptions` in
+staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/zz_generated.conversion.go, and conversion.go in
+apimachinery/pkg/runtime.
 """
 _COMPILED = tuple(
     (word, tuple((re.compile(pattern.replace("$", r"\Z")).search, part) for pattern, part in cases))

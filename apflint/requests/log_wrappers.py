@@ -1,8 +1,9 @@
-"""The wrappers of audit logs: what log collectors and cloud services put around an audit event.
+"""The wrappers of audit logs: text and JSON objects that log collectors and cloud services put around an audit event.
 
-`WRAPPERS` is the table of all formats. All engines use this table: Python as written here, DuckDB and Spark as SQL
-(`apflint.replay.wrapper_sql`). A wrapper is recognized by content: by the text before the event, or by the keys around it. A value
-that has one of the keys `EVENT_KEYS` is never unwrapped, because it is an audit event itself.
+`WRAPPERS` is the table of all formats. This module unwraps events in Python, and `apflint.replay.wrapper_sql`
+translates the table to SQL for DuckDB and Spark. A wrapper is recognized by the text before the event, or by the keys
+of the object around the event. A value with one of the keys `EVENT_KEYS` is an audit event itself, and is never
+unwrapped.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
 
 
 class Wrapper(NamedTuple):
-    """One format. Exactly one of `prefix`, `path`, `items` and `convert` is set, and determines how to get the audit event.
+    """The format of a wrapper. Exactly one of `prefix`, `path`, `items` and `convert` is set, and locates the audit event.
 
-    Only `PLAIN` sets none of them: it is the audit event itself, without a wrapper.
+    `PLAIN` is the exception: it sets none of these fields, and stands for an audit event without a wrapper.
     """
 
     name: str
@@ -39,16 +40,16 @@ class Wrapper(NamedTuple):
     suffix: str = ""
     """Text after the event in a line."""
     path: tuple[str, ...] = ()
-    """Keys that lead to the event, which is an object, or a string that contains JSON."""
+    """Path of keys to the event. The event is an object, or a string that contains JSON."""
     server: tuple[str, ...] = ()
-    """Keys that lead to the name of the API server, or to the name of the stream or host that identifies the server."""
+    """Path of keys to the name of the API server, or to the name of the stream or host that identifies the server."""
     category: str = ""
     """Key of the category of a record. If the key is present and its value is not in `AUDIT_CATEGORIES`, the record is only counted,
     because it contains no audit event."""
     items: str = ""
     """Key of the list of records that the wrapper contains."""
     expand: Callable[[dict[str, object]], list[Record]] | None = None
-    """Function that returns the records, if the value of `items` is not a list of records. None if it is such a list."""
+    """Function that returns the records, or None if the value of `items` is a list of records."""
     recognize: Callable[[dict[str, object]], bool] | None = None
     convert: Callable[[dict[str, object]], object] | None = None
     """Function that converts a record for which `recognize` returns True into an audit event."""
@@ -350,7 +351,7 @@ WRAPPERS: tuple[Wrapper, ...] = (
         expand=_expand_tables,
     ),
 )
-"""All wrappers. Of several that fit, the first one counts."""
+"""All wrappers. If a value matches several wrappers, the first one counts."""
 _PREFIXED = tuple(wrapper for wrapper in WRAPPERS if wrapper.prefix)
 WRAPPED_IN_FIELD = tuple(wrapper for wrapper in WRAPPERS if wrapper.path)
 _LISTS = tuple(wrapper for wrapper in WRAPPERS if wrapper.items)
@@ -362,7 +363,7 @@ _CRI_PART = re.compile(rf"{_TIME} (stdout|stderr) ([FP])(?::[0-9A-Za-z]+)* (.*)"
 _DECODER = json.JSONDecoder()
 _SPACES = re.compile(r"[ \t\r\n]*")
 MAX_DEPTH = 8
-"""Maximum number of wrappers around each other."""
+"""Maximum number of nested wrappers."""
 
 
 class PartOfLine(NamedTuple):
@@ -458,9 +459,10 @@ def _skip_spaces(text: str, at: int) -> int:
 
 
 def is_other_log(value: object) -> bool:
-    """Return whether a value is a log record that does not contain an audit event, as its other fields show.
+    """Return whether a value is a log record whose fields show that it does not contain an audit event.
 
-    These are Azure log records of other categories, such as `kube-scheduler`, and control messages of CloudWatch.
+    Such records are Azure log records of other categories, such as `kube-scheduler`, and control messages of
+    CloudWatch.
     """
     if not isinstance(value, dict):
         return False
@@ -482,7 +484,7 @@ def find_field(value: object, event_field: Sequence[str] = ()) -> Wrapper | None
 
 
 def is_bare(value: object, wrapper: Wrapper) -> bool:
-    """Return whether the field of a log record contains an event, and not a line with a prefix."""
+    """Return whether the field of a log record contains the bare event, instead of a line with a prefix."""
     found = _find(value, wrapper.path)
     return isinstance(found, dict) or (isinstance(found, str) and found.startswith("{"))
 
@@ -513,7 +515,7 @@ def unwrap(value: object, event_field: Sequence[str] = ()) -> Record | None:
 
 
 def unwrap_event(value: object) -> object:
-    """Return the audit event in wrappers, or another value unchanged. Raises UserError as `unwrap` does."""
+    """Remove all wrappers around an audit event. Return any other value unchanged. Raises UserError as `unwrap` does."""
     for _ in range(MAX_DEPTH):
         record = unwrap(value)
         if record is None:

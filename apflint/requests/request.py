@@ -39,7 +39,7 @@ class Request(NamedTuple):
     url: str = ""
     """Path and query if the input contains them. Empty if the input describes the request by verb and resource."""
     added_groups: tuple[str, ...] = ()
-    """Groups that authentication adds. They are also the last groups of the user, and a note names them."""
+    """Groups that authentication adds. These groups are also the last groups of the user, and a note names them."""
 
     @property
     def digest(self) -> RequestDigest:

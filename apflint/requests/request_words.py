@@ -119,7 +119,7 @@ def parse_command_line(text: str, user: str | None = None, groups: Sequence[str]
     `groups` are added to the groups of the text. `user` is the user of the request; if it is None, the text must name the
     user. Raises UserError if the text cannot be parsed, or if the user is missing or named twice.
     """
-    import shlex  # imported for policy tests only
+    import shlex  # imported here because only policy tests need it
     from argparse import ArgumentError, ArgumentParser
 
     parser = ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
@@ -253,7 +253,7 @@ def _infer_group(word: str) -> RequestedResource:
         )
     known, *others = named
     if word == known.name and not known.group and not others:
-        return RequestedResource("", known.version, known.name, known)  # nothing was inferred, so no note
+        return RequestedResource("", known.version, known.name, known)  # the input was exact, so there is no note
     reading = "is" if word == known.name else f'is read as "{known.name}"'
     note = f'"{word}" {reading} in {describe_group(known.group)}'
     if others:
@@ -319,7 +319,7 @@ def _infer_namespace(verb: str, namespace: str | None, notes: list[str], *, is_c
     if namespace:
         return namespace
     if verb in COLLECTION_VERBS:
-        return ""  # like the API, list across all namespaces if no namespace is given
+        return ""  # without a namespace, list across all namespaces, as the API does
     if is_custom:
         notes.append("No namespace is given, so the resource is assumed to be cluster-scoped.")
         return ""

@@ -1,7 +1,7 @@
 """Comparison of kube-apiserver's log with a configuration: FlowSchema, priority level and seats of logged requests.
 
-The log does not name users. So it contradicts the configuration for certain only if the logged FlowSchema matches the request of
-no user.
+The log does not name users. So a logged request contradicts the configuration for certain only if the logged FlowSchema
+cannot match the request, whichever user sent it.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class LoggedComparer:
 
 
 def _note(schema: str) -> str:
-    """Return a clause that explains why the log may contain the FlowSchema `catch-all`, or "" for all other FlowSchemas.
+    """Return a clause that explains an unexpected FlowSchema `catch-all` in the log, or "" for all other FlowSchemas.
 
     Recordings of kube-apiserver show that it uses `catch-all` until it has read its configuration.
     """

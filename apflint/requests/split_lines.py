@@ -35,7 +35,7 @@ class SplitLines:
         return not self._parts
 
     def clear(self) -> int:
-        """Delete all parts. Return the number of incomplete lines that they belong to."""
+        """Delete all parts. Return the number of incomplete lines to which the parts belong."""
         number = len(self._parts)
         self._parts.clear()
         self._size = 0
@@ -107,7 +107,7 @@ def is_part(line: str) -> bool:
 
 
 def _is_open(text: str) -> bool:
-    """Return whether a text is the beginning of a JSON object."""
+    """Return whether a text is the incomplete beginning of a JSON object."""
     if not text.startswith("{"):
         return False
     try:

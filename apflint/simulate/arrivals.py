@@ -42,11 +42,11 @@ class ArrivalSource(NamedTuple):
     draw_service: Callable[[int], int]
     """Function that returns the service time in nanoseconds for the number of a request."""
     differ: bool
-    """Whether the instances of the client send different requests: another user or other arguments."""
+    """Whether the instances of the client send different requests, with another user or other arguments."""
     is_closed: bool
     """Whether the source is a closed loop: a client sends its next request some time after each response."""
     follow: Callable[[int, int], Arrival | None] | None = None
-    """Function that returns the request that a client sends after a response, or None if it sends no more.
+    """Function that returns the next request that a client sends after a response, or None if the client sends no more requests.
 
     The arguments are the number of the client and the time of the response in nanoseconds."""
 

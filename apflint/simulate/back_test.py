@@ -1,7 +1,7 @@
 """Back-test of a simulation: compares rejections and waits in the log with the simulation of the configuration that was in force.
 
-A difference above a tolerance means that the simulation lacks a fact about the server or its clients. Its predictions
-for other configurations are then unreliable.
+If a difference exceeds its tolerance, the simulation lacks a fact about the server or its clients. Then its predictions
+for other configurations are unreliable.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ WAIT_FACTOR = 1.5
 WAIT_TOLERANCE = SECOND // 2
 """Difference of the two 99th percentiles in nanoseconds that is always permitted, even if their ratio exceeds `WAIT_FACTOR`."""
 _MIN_DIFFERENT = 5
-"""Difference in the number of rejections that is always permitted."""
+"""Difference in the number of rejections that is always permitted, even if it exceeds `REJECTED_SHARE`."""
 _MIN_REQUESTS = 20
 """Minimum number of requests of a level for comparing the 99th percentiles of its waits."""
 _HIDDEN_WAIT = SECOND // 2
 """Maximum wait in nanoseconds that an audit log may omit."""
 _MANY_WATCHES = 0.05
-"""Minimum proportion of watches among the requests of a level, from which watches are a likely reason of a difference."""
+"""Minimum proportion of watches among the requests of a level for naming watches as a likely reason of a difference."""
 
 
 class LevelFigures(NamedTuple):

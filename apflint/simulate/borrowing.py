@@ -81,8 +81,8 @@ def adjust_limits(levels: Sequence[Borrower], nominal_sum: int) -> Adjustment:
         part = (remaining - min_sum) / (floor_sum - min_sum)
         shared = [level.min + round_half_away((level.floor - level.min) * part) for level in limited]
         return Adjustment("shared", merge(shared), share_fraction=part)
-    # The server passes `nominal_sum` here instead of `remaining`, so it lends the seats of exempt requests twice. The
-    # simulation does the same.
+    # `remaining` would be correct. But the server passes `nominal_sum`, and so lends the seats of exempt requests
+    # twice. The simulation does the same.
     items = [AllocationItem(float(level.floor), float(level.max), level.target) for level in limited]
     allocation = allocate(nominal_sum, items)
     if allocation is None:

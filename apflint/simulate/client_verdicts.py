@@ -52,7 +52,7 @@ class ClientTotals(NamedTuple):
 
     @property
     def requests_noun(self) -> str:
-        """The noun for the requests, such as `lists` or `lists of pods`."""
+        """The noun for the requests, such as `lists of pods`, or `lists` if they have several resources."""
         return describe_requests(self.verb, self.resource)
 
     @property

@@ -1,7 +1,7 @@
 """Finds closed loops in an audit log: clients that send their next request only after a response.
 
-Such a client has a number of workers, and each worker has one request in flight. If the server responds faster, the client
-sends its requests sooner. So the logged arrival times are wrong for another configuration.
+Such a client has a number of workers, each with one request in flight. If the server responds faster, the client sends
+its requests sooner. So under another configuration, its requests would not arrive at the logged times.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from apflint.named_tuple import NamedTuple
 
 _MIN_REQUESTS = 20
 _MIN_PART = 2 / 3
-"""Minimum proportion of time for a closed loop in which at least `_NEARLY_ALL` of its workers have a request in flight."""
+"""Minimum proportion of the time in which at least `_NEARLY_ALL` of the workers have a request in flight."""
 _NEARLY_ALL = 0.9
 _MAX_REJECTED = 0.05
 """Maximum proportion of a closed loop's requests that are rejected on arrival.

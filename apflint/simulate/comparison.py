@@ -1,4 +1,4 @@
-"""Comparison of two simulations of the same load with the same seed: which levels and clients have different figures."""
+"""Finds the levels and clients with different figures in two simulations of the same load with the same seed."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Figures(NamedTuple):
 
 
 class FigureDifference(NamedTuple):
-    """A level or a client with different figures. The figures of a side without requests are None."""
+    """A level or a client whose figures differ. If a simulation has no such requests, its figures are None."""
 
     name: str
     levels: tuple[str, str] | None
-    """Priority levels of the client on both sides, or None if the difference is that of a level."""
+    """Priority levels of the client in both simulations, or None if the difference is about a level."""
     old: Figures | None
     new: Figures | None
 

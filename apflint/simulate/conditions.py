@@ -1,4 +1,4 @@
-"""Conditions of `--fail-if`: what must not happen to a client, or to the requests of a priority level."""
+"""Conditions of `--fail-if`: rejections or waits of a client or a priority level that make the command fail."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class FailureCondition(NamedTuple):
     kind: Literal["client", "level"] | None = None
     """Whether the name is that of a client or of a level.
 
-    If None, the name is that of a client if there is one, or else that of a level.
+    If None, the name is the name of a client, or of a level if no client has this name.
     """
     wait: int | None = None
     """Longest permitted wait in nanoseconds, or None for the condition `rejected`, which permits no rejection."""

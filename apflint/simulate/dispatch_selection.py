@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Picker:
-    """Finds the next queue. The time grows only with the logarithm of the number of queues."""
+    """Finds the next queue in a time that grows only with the logarithm of the number of queues."""
 
     def __init__(self, queues: Sequence[Queue]) -> None:
         self._queues = queues
@@ -51,7 +51,7 @@ class Picker:
             heappush(self._finishes, finish)
             return
         place = bisect_left(indices, queue.index)
-        if indices[place : place + 1] != [queue.index]:  # else an outdated entry becomes valid again
+        if indices[place : place + 1] != [queue.index]:  # otherwise, the outdated entry of the queue is valid again
             indices.insert(place, queue.index)
 
     def pick(self, robin: int) -> Queue | None:

@@ -49,7 +49,7 @@ class EventLoop:
         self._limited: dict[int, deque[SimulatedRequest]] = {}
         """Requests by wait limit, in order of arrival.
 
-        Some may not wait any more. The first request of each limit has a pending event.
+        Some requests may no longer wait. The first request of each limit has a pending event.
         """
 
     def schedule(self, time: int, kind: int, number: int, action: Callable[[T, int], None], subject: T) -> None:
@@ -95,7 +95,7 @@ class EventLoop:
         self.finish()
 
     def advance(self, when: int, number: int) -> None:
-        """Run all events before an event. `when` is its time, combined with its kind as in `events`."""
+        """Run all events before the event `number`. `when` is the time of this event, combined with its kind as in `events`."""
         events, until = self.events, (when, number)
         while events and events[0] < until:
             at, _, action, subject = heappop(events)

@@ -1,11 +1,11 @@
-"""Fast-forward: while every request of a priority level starts at once, the level needs no queues.
+"""Fast-forward: while every request of a priority level starts immediately, the level is simulated without its queues.
 
-A request that finds enough free seats starts when it arrives, whichever queue it would join. So as long as this is true, a
-level needs only its seats in use, the ends of its requests, and the seat demand that borrowing observes. If a request arrives
-for which the seats do not suffice, the level needs the exact state of its queues: virtual time, the work of each queue and
-the order of dispatch. This state depends only on what happened since the level was idle (`QueueSet.is_idle`): from the idle
-state on, virtual time counts only as a difference. So the level records its requests since it was idle, and sends them
-through the queues if the state is needed. It uses its queues until it is idle again.
+If enough seats are free, a request starts when it arrives, whichever queue it would join. So the state of the level
+consists only of the seats in use, the ends of its requests, and the seat demand that borrowing observes. If a request
+arrives for which too few seats are free, the exact state of the queues is needed: virtual time, the work of each queue,
+and the order of dispatch. This state depends only on the events since the level was last idle (`QueueSet.is_idle`),
+because only differences of virtual time matter. So the level records its requests since then. When the state is needed,
+the level sends the recorded requests through the queues, and uses its queues until it is idle again.
 
 The results are exactly those of `QueueSet`.
 """
@@ -32,7 +32,7 @@ _SEAT_BITS = 32
 """Bits of the seats in an integer that combines the time at which a request releases its seats with the seats."""
 _FIELDS = len(Arrival._fields)
 MAX_RECORDED_REQUESTS = 1_000_000
-"""Maximum number of requests that are recorded, in 40 bytes each. A level that has more without being idle uses its queues."""
+"""Maximum number of recorded requests, of 40 bytes each. A level with more requests since it was idle uses its queues."""
 
 
 class _LimitChange(NamedTuple):
@@ -43,9 +43,9 @@ class _LimitChange(NamedTuple):
 
 
 class FastForwardQueueSet(QueueSet):
-    """A queue set that uses its queues only from the first request that they may delay until the level is idle again.
+    """A queue set that uses its queues only if a request may wait, and from then on until the level is idle again.
 
-    `recreate` returns the request of an arrival that was started with `start_at_once`.
+    `recreate` returns the request object for an arrival that `start_at_once` started without an object.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class FastForwardQueueSet(QueueSet):
         self._releases: list[int] = []
         """Heap of the times at which requests release their seats, each combined with the seats."""
         self._recorded = array("q")
-        """The arrivals of requests since the level was idle, one field after the other."""
+        """The fields of all arrivals since the level was idle, in a flat array."""
         self._others: list[tuple[int, SimulatedRequest | _LimitChange]] = []
         """Other events since the level was idle, each with the number of arrivals in `_recorded` before it."""
         self._first_limit = concurrency_limit
@@ -74,7 +74,7 @@ class FastForwardQueueSet(QueueSet):
         self._uses_queues = False
 
     def start_at_once(self, arrival: Arrival, service: int, latency: int, seats: int, flow_hash: int) -> bool:
-        """Start a request if it need not wait. Otherwise, return False; then call `start_request`.
+        """Start a request if it need not wait. If the result is False, the caller must call `start_request`.
 
         The request executes for `service` nanoseconds and then holds its seats for `latency` nanoseconds. `on_end` is not
         called for it.
@@ -104,7 +104,7 @@ class FastForwardQueueSet(QueueSet):
         return True
 
     def start_request(self, request: SimulatedRequest, now: int) -> None:
-        """Start a request at once, or use the queues from now on."""
+        """Start a request immediately, or use the queues from now on."""
         if self.wake is not None:
             self.wake(now)
         if not self._uses_queues:
@@ -146,7 +146,7 @@ class FastForwardQueueSet(QueueSet):
         self.seats_in_use = used
 
     def _begin_recording(self) -> None:
-        """Forget the recorded events, because the level is idle. Keep what later requests depend on."""
+        """Clear the recorded events, because the level is idle. Update the indices on which the queues of later requests depend."""
         number = len(self._recorded) // _FIELDS
         if self._others:
             number += sum(not isinstance(event, _LimitChange) for _, event in self._others)
@@ -158,7 +158,7 @@ class FastForwardQueueSet(QueueSet):
         self._first_limit = self.concurrency_limit
 
     def _use_queues(self, now: int, number: int) -> None:
-        """Send the recorded requests through the queues, up to the arrival of the request `number` at the time `now`."""
+        """Send the recorded requests through the queues, to get their state when the request `number` arrives at the time `now`."""
         if not self.seats_in_use:
             self._begin_recording()
         own = self._loop, self._on_end, self.seat_demand, self.peak_seats, self.concurrency_limit
@@ -219,7 +219,7 @@ class FastForwardQueueSet(QueueSet):
         self.concurrency_limit = concurrency_limit
 
     def observe_demand(self, now: int) -> IntegratorResults:
-        """Return the seat demand since the previous call. Requests that end now have not ended yet."""
+        """Return the seat demand since the previous call. Requests that end at the time `now` still count as executing."""
         self._release_until(now - 1)
         return super().observe_demand(now)
 

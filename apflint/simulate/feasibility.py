@@ -66,7 +66,7 @@ def check_servers(servers: int, duration: int, limits: Limits) -> None:
 
 
 def find_excess(load: Load) -> Iterator[tuple[Path, str]]:
-    """Yield a problem if the load has too many requests in total or at once. The path is that of the largest client."""
+    """Yield a problem if the load has too many requests, in total or at the same time. The path is that of the largest client."""
     requests = {client: count_requests(client, load.end) for client in load.clients}
     if sum(requests.values()) > MAX_SIMULATED_REQUESTS:
         worst = max(requests, key=requests.__getitem__)

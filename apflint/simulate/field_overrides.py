@@ -54,8 +54,8 @@ def parse_change(text: str) -> LevelFieldChange:
 def apply_changes(known: Effective, changes: Iterable[LevelFieldChange]) -> Effective:
     """Return the configuration with changed priority levels. Raises UserError for an unknown level.
 
-    The result is not validated. All changes of a level are made at once, because a level with only some of its changes
-    may be invalid.
+    The result is not validated. All changes of a level are applied in one step, because a level with only some of its
+    changes may be invalid.
     """
     by_level: dict[str, list[LevelFieldChange]] = {}
     for change in changes:

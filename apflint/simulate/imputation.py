@@ -1,9 +1,9 @@
 """Imputes missing service times: draws them at random from the service times of similar requests.
 
 Two kinds of requests need an imputed service time. A rejected request has no service time. The logged duration of a
-request that took at most half a second may contain a wait in a queue, which the log does not show. Both get the service
-time of a similar request (`RequestKind`) that did not wait and arrived at nearly the same time. The requests must be
-close in time, because service times change during an incident.
+request that took at most half a second may contain a wait in a queue, which the log does not show. Both kinds get the
+service time of a similar request (`RequestKind`) that did not wait and arrived at nearly the same time. The requests
+must be close in time, because service times change during an incident.
 """
 
 from __future__ import annotations
@@ -76,11 +76,11 @@ class ServiceTimes:
             for attributes, assignment in zip(tuples, assignments, strict=True)
         ]
         self._samples: dict[tuple[int, bool], _Samples] = {}
-        """The samples of the most specific kind of an attribute tuple, and of those in `_exact` or `_rough`."""
+        """The samples of the most specific kind, by index of the attribute tuple and whether they are exact."""
         self._exact: dict[RequestKind, _Samples] = {}
         self._rough: dict[RequestKind, _Samples] = {}
         self._merged: dict[tuple[RequestKind, bool], _Samples] = {}
-        """Cache of the samples of kinds that are more general than those in `_exact` and `_rough`.
+        """Cache of the samples of more general kinds than those in `_exact` and `_rough`.
 
         Only few requests need such kinds.
         """
@@ -115,7 +115,7 @@ class ServiceTimes:
         return None
 
     def draw_exact(self, attributes: int, received: int, quantile: float) -> int | None:
-        """Return a service time without a wait of requests with the same level and verb, or None without such a time."""
+        """Return the service time of a request with the same level and verb that did not wait, or None if there is none."""
         for kind in self._kinds[attributes][:2]:
             if (found := self._find(kind, is_exact=True)) is not None:
                 return found.draw(received, quantile)

@@ -68,7 +68,7 @@ class Burst(NamedTuple):
 
 
 class Retries(NamedTuple):
-    """What a client does after a response with status 429."""
+    """How a client retries after a response with status 429."""
 
     max: int
     delay: int | None = None

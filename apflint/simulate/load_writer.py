@@ -1,8 +1,8 @@
 """Writes the load of an audit log as a load file that users can edit. It has a client for each user, verb and resource.
 
-The load has each request of the log, including rejected requests, at about its arrival time. A retry is a separate
-request. The sorted service times of a client are divided into parts of equal size. The file has the average of each
-part, so that the sum of all service times stays the same.
+The load sends each request of the log, including rejected requests and retries, at about its logged time. The sorted
+service times of a client are divided into parts of equal size. The file has the average of each part, so that the sum
+of all service times stays the same.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from apflint.replay.object_counts import ObjectCounts
 
 _SECOND = 1_000_000
-"""Microseconds, the unit of times in logs, in a second."""
+"""Number of microseconds in a second. Logs have times in microseconds."""
 _MAX_BURSTS = 300
-"""Maximum number of bursts of a client. In a long log, a burst contains the requests of more than a second."""
+"""Maximum number of bursts of a client. If a log would need more bursts of one second each, its bursts are longer."""
 _MAX_TIMES = 12
 """Maximum number of service times of a client."""
 _PERIOD = 5 * _SECOND
@@ -44,7 +44,7 @@ _PERIOD = 5 * _SECOND
 _CHANGE = 2.5
 """Minimum ratio of the average service times of two consecutive parts.
 
-From this ratio on, the requests are split into two clients.
+At this ratio or more, the requests are split into two clients.
 """
 _MIN_EXECUTED = 5
 """Minimum number of executed requests in a part. Service times of parts with fewer requests are not compared."""

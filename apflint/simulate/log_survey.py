@@ -1,4 +1,4 @@
-"""Survey of an audit log: the facts about the log that its simulations need, under the configuration that was in force.
+"""Survey of an audit log: facts that its simulations need, found under the configuration that was in force.
 
 First, all requests of the log are read to make the survey. Then the requests are read again for the simulation of each
 configuration.
@@ -43,7 +43,7 @@ _MIN_SHARE_OF_TIME_OUTS = 0.9
 _MIN_RETRIES_PART = 0.01
 """Minimum proportion of retries among the requests of a level.
 
-If there are fewer, the simulation of retries hardly affects the result.
+With fewer retries, simulating them hardly affects the result.
 """
 
 
@@ -92,7 +92,7 @@ class LogSurvey(NamedTuple):
     services: ServiceTimes
     loops: tuple[ClosedLoop, ...]
     growths: tuple[ServiceGrowth, ...]
-    """Kinds of requests whose service times grow with the number of requests that execute at once."""
+    """Kinds of requests whose service times grow with the number of requests that execute at the same time."""
     retrying_users: frozenset[str]
     """Users who send rejected requests again."""
     levels: tuple[LoggedLevel, ...]
@@ -177,7 +177,7 @@ def list_sent_requests(survey: LogSurvey, rows: Iterator[RequestRow]) -> Iterato
 
 
 class _LevelTally:
-    """Counts the requests of a priority level. Only requests that are rejected, waits, watches and retries are added one by one."""
+    """Counts the requests of a priority level. Only rejections, waits, watches and retries are added one by one."""
 
     def __init__(self) -> None:
         self.requests = self.rejected = self.retries = self.watches = self._shown = 0
@@ -203,7 +203,7 @@ class _LevelTally:
 
 
 class _SurveyedTuple:
-    """What the survey needs to know about an attribute tuple for each of its requests."""
+    """Values of an attribute tuple that the survey needs for each request with this tuple."""
 
     __slots__ = ("executions", "level", "limited", "min_seats", "rejected", "requests", "seats", "user", "watches")
 
@@ -214,7 +214,7 @@ class _SurveyedTuple:
         self.watches = not assignment.has_seats_at_end
         self.limited = level is not None and not level.is_exempt
         self.min_seats = max(1, level.min) if level is not None else 0
-        """Seats that the level has at any time. A request within them never waits."""
+        """Minimum of the level's current limit. While fewer seats are in use, no request waits."""
         self.executions: Executions = array("q"), array("q")
         self.requests = self.rejected = 0
 
@@ -235,7 +235,7 @@ class _Surveyor:
         self.known: dict[int, _SurveyedTuple] = {}
 
     def _recall(self, number: int) -> _SurveyedTuple:
-        """Return what is known about an attribute tuple."""
+        """Return the values of an attribute tuple, computed for its first request."""
         attributes, assignment = self.tuples[number], self.assignments[number]
         level = self.limits.get(assignment.priority_level or "")
         found = self.known[number] = _SurveyedTuple(attributes, assignment, level)
@@ -328,7 +328,7 @@ class _Surveyor:
 
 
 def survey_log(replay: Replay, seed: int) -> LogSurvey:
-    """Return the survey of a log. `replay` has the configuration that was in force. `seed` is that of the random numbers."""
+    """Return the survey of a log. `replay` has the configuration that was in force. `seed` initializes the random numbers."""
     surveyor = _Surveyor(replay)
     add = surveyor.add
     for row in stream_rows(replay):

@@ -75,7 +75,7 @@ class _Sender(NamedTuple):
     left_after: int | None
     """Wait in nanoseconds after which the client left the queue, or None if it did not leave."""
     is_early: bool
-    """Whether the requests arrived in the time `early`. If so, they are counted separately."""
+    """Whether the requests arrived in the time `early` of `build_logged_load`. If so, they are counted separately."""
 
 
 class LoggedRoutes:
@@ -234,7 +234,7 @@ def build_logged_load(
     loops = _ClosedLoops(survey, routes, duration, scaling)
     sending = _Sending(survey, routes, loops, scaling, survey.retrying_users if merges else frozenset())
     arrivals = sending.list_arrivals(list_sent_requests(survey, stream_rows(replay)))
-    if survey.loops:  # a closed loop may send a later request before its logged time
+    if survey.loops:  # a closed loop may need a request before its logged time
         arrivals = iter(list(arrivals))
     clients = [
         SimulatedClient(name, (), RequestArguments(""), ServiceTime(0)) for name in ("log", "retrying", "closed")
@@ -268,7 +268,7 @@ class _Sending:
         self._factors = [scaling.find_factor(*list_names(attributes)) for attributes in survey.tuples]
         self._retrying = retrying
         self._senders: dict[tuple[int, str, int, str | None], tuple[int, int]] = {}
-        """Number of the client and index of the source of requests that the server accepted."""
+        """Cache for requests that the server accepted: the number of their client, and the index of their source."""
 
     def list_arrivals(self, requests: Iterator[SentRequest]) -> Iterator[Arrival]:
         """Yield the requests that do not follow a response."""
@@ -338,6 +338,6 @@ def _list_assumptions(replay: Replay) -> Iterator[str]:
 
 
 def list_names(attributes: AttributeTuple) -> tuple[str, str, str]:
-    """Return the names of the client of requests: user with verb and resource, user with verb, and only the user."""
+    """Return the names by which users can select a client: user with verb and resource, user with verb, and only the user."""
     user, verb, resource = find_kind(attributes)
     return f"{user} {verb} {resource}", f"{user} {verb}", user

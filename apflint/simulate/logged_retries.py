@@ -43,7 +43,7 @@ class RetryFinder:
 
     @property
     def has_rejections(self) -> bool:
-        """Whether a request was rejected. Before, a request that is not rejected need not be added."""
+        """Whether a request was rejected. Accepted requests before the first rejection need not be added."""
         return bool(self._rejections or self._expected)
 
     def add(self, request: LoggedArrival) -> bool:

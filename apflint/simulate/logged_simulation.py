@@ -1,7 +1,7 @@
 """Simulations of an audit log: the back-test with the configuration that was in force, and the simulation of a change.
 
-A log does not show when the server adjusted its limits, nor whether requests that look like retries of rejected requests
-are retries. The simulation tries several assumptions (`LogAssumptions`), and uses those that reproduce the log best.
+A log shows neither when the server adjusted its limits, nor whether requests that look like retries are retries. The
+simulation tries several assumptions (`LogAssumptions`), and uses those that reproduce the log best.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class LogSimulation(NamedTuple):
     """One run for each configuration. The first configuration is the one that was in force."""
     assumptions: LogAssumptions
     is_interrupted: bool = False
-    """Whether the user stopped a simulation, so that results are of a part of the log, or fewer assumptions were tried."""
+    """Whether the user stopped a simulation. Then the results are those of a part of the log, or fewer assumptions were tried."""
 
 
 def simulate_log(
@@ -91,8 +91,9 @@ def simulate_log(
     A replay is only used until the next replay is requested. The back-test simulates the whole log, without `scaling` and
     `warmup`.
 
-    Ctrl-C during a simulation stops it: its result is that of the time until then (`SimulationResult.is_partial`), and further
-    simulations are of this part of the log. Raises KeyboardInterrupt for a second Ctrl-C, and UserError if the log has no request that can be simulated, for an unknown client, and if the log is not longer than the warm-up.
+    Ctrl-C stops a simulation. Its result is then about the simulated part of the log (`SimulationResult.is_partial`),
+    and further simulations are limited to this part. Raises KeyboardInterrupt for a second Ctrl-C. Raises UserError if
+    the log has no request that can be simulated or is not longer than the warm-up, and for an unknown client.
     """
     runs: list[LoggedRun] = []
     survey: LogSurvey | None = None
@@ -115,7 +116,7 @@ def simulate_log(
         for assumed in assumptions:
             results.append(run(part, survey, assumed, scaling, show, warmup))
             is_interrupted = is_interrupted or results[-1].is_partial
-            if results[-1].is_partial:  # the other assumption would have to be stopped at the same time
+            if results[-1].is_partial:  # a complete run with the other assumption would not be comparable
                 break
         runs.append(_join(results, tuple(list_unpredictable(survey, replay)) if runs else ()))
     if survey is None:
@@ -130,8 +131,8 @@ def _join(results: list[SimulationResult], unpredictable: tuple[str, ...]) -> Lo
 def list_unpredictable(survey: LogSurvey, replay: Replay) -> Iterator[str]:
     """Yield sentences about requests whose wait the simulation of `replay` cannot predict.
 
-    The service times of such requests grow with the number of requests that execute at once, and the configuration
-    gives them other seats.
+    The service times of such requests grow with the number of requests that execute at the same time, and the
+    configuration gives the requests other seats.
     """
     limits = {level.name: level for level in replay.known.limits.levels}
     if survey.assignments == tuple(replay.assignments) and survey.limits == limits:
@@ -155,7 +156,7 @@ def list_unpredictable(survey: LogSurvey, replay: Replay) -> Iterator[str]:
 
 
 def _find_seats(assignment: Assignment, limits: Mapping[str, LevelLimits]) -> tuple[object, ...]:
-    """Return a key for the seats of an assignment. With equal keys, the same number of requests can execute at once."""
+    """Return a key for the seats of an assignment. Equal keys mean that equally many requests can execute at the same time."""
     level = limits.get(assignment.priority_level or "")
     return (assignment.seats, *(() if level is None else (level.name, level.nominal, level.min, level.max)))
 
@@ -206,11 +207,11 @@ class TestedLog(NamedTuple):
     results: list[SimulationResult]
     """The results of the back-tests with the assumptions."""
     survey: LogSurvey
-    """The survey of what was simulated: of the log, or of a part if the user stopped the simulation."""
+    """The survey of the simulated log, or of the simulated part if the user stopped the simulation."""
     period: tuple[int, int] | None = None
-    """The part, in microseconds since 1970, or None if the results are of the whole log."""
+    """Start and end of the simulated part in microseconds since 1970, or None for the whole log."""
     is_interrupted: bool = False
-    """Whether the user stopped a simulation. Without `period`, it was that of a further assumption."""
+    """Whether the user stopped a simulation. If `period` is None, the first simulation was complete, and a later one stopped."""
 
 
 def test_log(replay: Replay, survey: LogSurvey, show: Callable[[Load, int], None]) -> TestedLog:

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from apflint.simulate.queue import Queue
 
 _MAX_REMEMBERED_HANDS = 65_536
-"""Maximum number of flows whose hands are remembered."""
+"""Maximum number of flows whose hands are cached."""
 
 
 class Dealer:
-    """Chooses the queue of a request, and remembers the hands of flows."""
+    """Chooses the queue of a request, and caches the hands of flows."""
 
     def __init__(self, queues: Sequence[Queue], count: int, hand_size: int) -> None:
-        """Use the first `count` of `queues`. The list has more queues while a level removes queues."""
+        """Assign requests to the first `count` of `queues`. Further queues are being removed, and get no new requests."""
         self._queues = queues
         self._count = count
         self._hand_size = hand_size
@@ -36,8 +36,8 @@ class Dealer:
 
         Executing requests are not counted.
 
-        If several queues have the least work, return the first. The start of the search moves on with every request
-        (`enqueues`), so that overlapping hands do not prefer the same queue.
+        If several queues have the least work, return the first. The search starts at another queue of the hand for
+        every request (`enqueues`), so that overlapping hands do not prefer the same queue.
         """
         hand = self._hands.get(flow_hash) or self._deal(flow_hash)
         size = self._hand_size
@@ -51,7 +51,7 @@ class Dealer:
         return best
 
     def _deal(self, flow_hash: int) -> tuple[Queue, ...]:
-        """Return the hand of a flow twice in a row, so that a slice of the result is the hand rotated to any start."""
+        """Return the hand of a flow, repeated once. So a slice of the result is the hand that starts with any of its queues."""
         if len(self._hands) >= _MAX_REMEMBERED_HANDS:
             self._hands.clear()
         hand = tuple(self._queues[index] for index in deal(flow_hash, self._count, self._hand_size))

@@ -1,10 +1,10 @@
 """The queue set of a priority level: fair queuing of its requests in virtual time.
 
-The module translates `fairqueuing/queueset/queueset.go` of k8s.io/apiserver to a single thread: a call takes no time,
-and the time of the call is an argument. The methods have the names of the Go functions, except for underscores and the
-suffix `Locked`. So this module, KEP-1040 "Dispatching" and the Go file can be read side by side. `doc.go` in the
-directory of the Go file explains virtual time. The result of every call equals recordings of Kubernetes 1.36.2,
-including the server's defects: see `_dispatch` and `_remove_queue_if_empty`.
+The module translates `fairqueuing/queueset/queueset.go` of k8s.io/apiserver to a single thread. The time of a call is
+an argument, and no simulated time passes during the call. The methods have the names of the Go functions, except for
+underscores and the suffix `Locked`. So this module, KEP-1040 "Dispatching" and the Go file can be read side by side.
+`doc.go` in the directory of the Go file explains virtual time. The result of every call equals recordings of Kubernetes
+1.36.2, including the server's defects: see `_dispatch` and `_remove_queue_if_empty`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Queuing(NamedTuple):
     queues: int
     """Number of queues (`DesiredNumQueues`).
 
-    If 0, requests never wait. If negative, requests execute at once, even above the limit.
+    If 0, requests never wait. If negative, requests execute immediately, even above the limit.
     """
     queue_length_limit: int = 0
     hand_size: int = 0
@@ -88,9 +88,9 @@ class QueueSet:
         self._picker = Picker(self.queues)
         self._finish = self.finish_request
         self.wake: Callable[[int], None] | None = None
-        """Function to call before a request is added, if the server rests (see `SimulatedServer`).
+        """Function to call before a request is added, while the server skips adjustments (see "rests" in `SimulatedServer`).
 
-        None if the server does not rest.
+        None if the server does not skip adjustments.
 
         The argument is the arrival time of the request.
         """
@@ -125,7 +125,7 @@ class QueueSet:
         """Return the seat demand since the previous call, for the adjustment of limits at the time `now`."""
         return self.seat_demand.reset(now)
 
-    def reset_peak(self, now: int) -> None:  # noqa: ARG002  # a queue set that fast-forwards needs the time
+    def reset_peak(self, now: int) -> None:  # noqa: ARG002  # FastForwardQueueSet needs it
         """Forget the seats that were in use before `now`."""
         self.peak_seats = self.seats_in_use
 
@@ -167,8 +167,8 @@ class QueueSet:
     def time_out(self, request: SimulatedRequest, now: int) -> None:
         """Case `decisionCancel` of `wait`: reject a request that has waited too long.
 
-        As in the server, no request is dispatched now. If the rejected request blocked others because it needs many
-        seats, these wait until the next arrival, end of an execution, or adjustment.
+        As in the server, no request is dispatched now. If the rejected request needed many seats and so blocked other
+        requests, the other requests wait until the next arrival, end of an execution, or adjustment.
         """
         self._sync_time(now)
         queue = request.queue
@@ -246,9 +246,9 @@ class QueueSet:
         self.seat_demand.set(self.seats_in_use + self.seats_waiting, now)
 
     def _dispatch(self, now: int) -> bool:
-        """`dispatch`: dispatch the oldest request of the next queue. Return whether the request fits in the free seats.
+        """`dispatch`: dispatch the oldest request of the next queue. Return whether enough seats were free.
 
-        If the request does not fit, no other request is dispatched instead. If final seats exceed the limit, they are
+        If too few seats are free, no other request is dispatched instead. If final seats exceed the limit, they are
         reduced to the limit and held for longer. This reproduces a defect of the server: `seats_waiting` was increased
         by the original seats, but is decreased by the reduced seats. The difference stays in the seat demand of the
         level until the server restarts.
@@ -299,7 +299,7 @@ class QueueSet:
         heappush(self._events, (when, request.id, self._finish, request))
 
     def _can_accommodate_seats(self, seats: int) -> bool:
-        """`canAccommodateSeats`: return whether a request fits.
+        """`canAccommodateSeats`: return whether enough seats are free for a request.
 
         A request with more seats than the limit waits until the level is idle.
         """
@@ -352,8 +352,8 @@ class QueueSet:
     def _bound_next_dispatch(self, queue: Queue) -> None:
         """`boundNextDispatch`: ensure that no request starts before its arrival in virtual time.
 
-        Without this bound, a queue that uses less than its share would save up the rest (anti-windup). The server also
-        calls this function after it rejects a request, which has no effect.
+        Without this bound, a queue that uses less than its share could later use the unused part in addition
+        (anti-windup). The server also calls this function after it rejects a request, which has no effect.
 
         Also notifies the picker that the queue has changed.
         """

@@ -13,7 +13,7 @@ _GAMMA = 0x9E3779B97F4A7C15
 
 
 class Draws:
-    """An endless series of random numbers between 0 and 1, without 0 and 1. Each number is computed from its index."""
+    """An infinite series of random numbers between 0 and 1 (exclusive). Each number is computed from its index."""
 
     __slots__ = ("_start",)
 

@@ -1,8 +1,8 @@
 """Searches for the largest rate of a client at which no client is rejected or waits longer than a limit.
 
-The simulation is deterministic, so the search is deterministic, too. In rare cases, a greater rate of one client
-shortens the waits of other clients. So the search finds a rate that works, just below a rate that does not work. Even
-greater rates may work again.
+A rate works if no client is rejected or waits too long. The search finds a rate that works, just below a rate that does
+not work. In rare cases, a greater rate of one client shortens the waits of other clients, so even greater rates may
+work again. The simulation is deterministic, so the search is deterministic, too.
 """
 
 from __future__ import annotations

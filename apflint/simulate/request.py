@@ -48,7 +48,8 @@ def complete_work_estimate(seats: Seats) -> WorkEstimate:
 class SimulatedRequest:
     """A request.
 
-    The first seven attributes are input, and the other attributes are results. All times are integer nanoseconds.
+    The arguments of the constructor are inputs, and the other attributes are results. All times are integer
+    nanoseconds.
     """
 
     __slots__ = (
@@ -81,7 +82,7 @@ class SimulatedRequest:
     It differs from `queue_index` only if the level has lost queues since arrival.
     """
     dispatch_number: int
-    """Position in the order in which the level dispatches its requests, from 0."""
+    """Number of requests that the level dispatched earlier."""
     end: int
     """End of the execution, or time of the rejection."""
 

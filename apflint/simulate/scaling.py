@@ -50,7 +50,7 @@ NEUTRAL = Scaling()
 
 
 def check_name(option: str, name: str, known: Collection[str], what: str = "client") -> None:
-    """Raise UserError, with a suggestion, if `name` is not in `known`, the names in the load.
+    """Raise UserError, with a suggestion, if `name` is not in `known`, which contains the names in the load.
 
     The message names `option`, the option that contains the name. `what` is the noun for the name, such as `client`.
     """

@@ -1,8 +1,8 @@
 """Seat demand: the seats that the waiting and executing requests of a level need, as borrowing observes them.
 
 Sources: `fairqueuing/integrator.go` and `seatDemandStats` in `apf_controller.go`. Times are integer nanoseconds. Sums
-are floating-point numbers. They are added in the same order as in the server, because the deviation amplifies rounding
-errors.
+are floating-point numbers. They are added in the same order as in the server, because computing the deviation amplifies
+rounding errors.
 """
 
 from __future__ import annotations

@@ -22,13 +22,14 @@ if TYPE_CHECKING:
     from apflint.simulate.request import SimulatedRequest
 
 CreateQueueSet: TypeAlias = "Callable[[EventLoop, Queuing, int], QueueSet]"
-"""Function that makes the queue set of a priority level from its queuing and its limit in seats."""
+"""Function that creates the queue set of a priority level from its queuing and its limit in seats."""
 MAX_QUEUE_WAIT = 60_000_000_000
 """Maximum time in nanoseconds that a request may wait in a queue (`maxQueueWait` of the filter)."""
 _LAST_BEFORE_ALL = -1
 """Event number of the first server's adjustment.
 
-At equal times, it precedes configuration changes, whose numbers start at 0.
+The number is negative, so that the adjustment precedes configuration changes at the same time, whose numbers start at
+0.
 """
 
 
@@ -65,14 +66,14 @@ class Level:
 class SimulatedServer:
     """One API server. Calls `on_end` for each request that finishes its execution or is rejected.
 
-    `create` makes the queue sets of the levels; without it, they are of the class `QueueSet`.
+    `create` creates the queue sets of the levels. Without `create`, they have the class `QueueSet`.
 
     Several servers can share an event loop. Simultaneous adjustments happen in the order of `number`, which starts at
     0.
 
-    A server rests while it has no request and its adjustments would not change a limit. No adjustments are scheduled
-    during this time, so that the simulation of an idle server takes no time. The next request ends the rest. The server
-    then first computes the adjustments that it skipped. The results are exactly the same as without a rest.
+    A server rests while it has no request and its adjustments would not change a limit: it schedules no adjustments, so
+    that simulating an idle server takes no time. When the next request arrives, the server first computes the skipped
+    adjustments. The results are exactly the same as without a rest.
     """
 
     def __init__(

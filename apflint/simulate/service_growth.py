@@ -1,7 +1,8 @@
-"""Finds requests whose service time grows with the number of similar requests that execute at once.
+"""Finds requests whose service time grows with the number of similar requests that execute at the same time.
 
-The log of an incident shows the service times of its own concurrency. If a change lets fewer or more of these requests
-execute at once, their service times change, too. A simulation cannot predict the new service times, so it must report this.
+The log of an incident shows only the service times at the concurrency of the incident. If a change lets fewer or more
+of these requests execute at the same time, their service times change, too. A simulation cannot predict the new service
+times, so reports must say that its waits are unreliable.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ if TYPE_CHECKING:
 
 _MAX_SAMPLES = 50_000
 _MIN_CONCURRENCY = 4
-"""Minimum number of requests of a kind that execute at once. Kinds with a lower maximum are ignored."""
+"""Kinds of which fewer requests ever execute at the same time are ignored."""
 _FEW, _MANY = 0.3, 0.7
-"""Fractions of the maximum number of requests at once.
+"""Fractions of the maximum number of requests of a kind that execute at the same time.
 
-Up to the first fraction, the number counts as few, and from the second on, as many.
+A number up to the first fraction counts as few. A number from the second fraction on counts as many.
 """
 _MIN_FEW, _MIN_MANY = 5, 20
-"""Minimum number of samples with few requests at once, and minimum number of samples with many."""
+"""Minimum number of samples with few simultaneous requests, and minimum number of samples with many."""
 _MIN_FACTOR, _MIN_MICROSECONDS = 2, 50_000
 """Minimum ratio, and minimum difference in microseconds, of the median with many requests to the median with few."""
 
@@ -37,7 +38,7 @@ class ServiceGrowth(NamedTuple):
     kind: tuple[str, str, str]
     """User, verb, and resource or path."""
     few: int
-    """Maximum number of requests at once that counts as few (see `_FEW`)."""
+    """Maximum number of simultaneous requests that counts as few (see `_FEW`)."""
     many: int
     median_of_few: int
     """Median service time of requests that began to execute while at most `few` requests of the kind executed."""
@@ -63,7 +64,7 @@ class GrowthFinder:
         self._executions: dict[tuple[str, str, str], Executions] = {}
 
     def find(self, kind: tuple[str, str, str]) -> Executions:
-        """Return the executions of a kind of requests, to add further ones with `add_execution`."""
+        """Return the executions of a kind of requests. `add_execution` adds further executions."""
         return self._executions.setdefault(kind, (array("q"), array("q")))
 
     def list_growths(self) -> Iterator[ServiceGrowth]:

@@ -47,7 +47,7 @@ class FindRoute(Protocol):
 
 
 class RoutedClient:
-    """The route of a client's requests, the queue set of its level, and the requests of the client that started at once."""
+    """The route of a client's requests, the queue set of its level, and counts of requests that started immediately."""
 
     __slots__ = (
         *("client", "deadline", "estimate", "flow", "level", "queue_set", "route", "seats", "server"),
@@ -74,10 +74,10 @@ class RoutedClient:
         self.seats = route.estimate.max_seats
         self.deadline = route.deadline
         self.started = self.worked = 0
-        """Number of requests that started at once, and sum of their service times in nanoseconds, without those of the warm-up."""
+        """Number of requests that started immediately after the warm-up, and sum of their service times in nanoseconds."""
 
     def count_started(self) -> None:
-        """Add the requests that started at once to the tallies of client and flow."""
+        """Add the requests that started immediately to the tallies of client and flow."""
         number, client, flow = self.started, self.client, self.flow
         work = self.seats * (self.worked + number * self.estimate.additional_latency)
         client.requests += number
@@ -111,7 +111,7 @@ class Attempt(SimulatedRequest):
 
     call: Call
     is_counted: bool
-    """Whether the statistics already contain the attempt, because it started at once."""
+    """Whether the statistics already contain the attempt, because it started immediately."""
 
     @property
     def service(self) -> int:
@@ -181,7 +181,7 @@ class Simulation:
         self._targets: list[dict[int, RoutedClient]] = [{} for _ in sources]
         """Clients of each source by number, or by API server if all clients of the source send equal requests."""
         self._duration: int | None = None
-        """Simulated time after the warm-up in nanoseconds at which the simulation was stopped, or None."""
+        """Time in nanoseconds after the warm-up at which the simulation was stopped, or None."""
         self._further = 0
         """Number of requests that were sent after a response: retries, and all but the first requests of closed-loop clients."""
 
@@ -250,7 +250,7 @@ class Simulation:
             if events and events[0][0] <= when:
                 loop.advance(when, (index << _NUMBER_BITS | number) << _ATTEMPT_BITS)
                 if self._duration is not None:
-                    if request is not None:  # already counted
+                    if request is not None:  # `_create` has already counted the request, so it must be sent
                         request.queue_set.start_request(request, now)
                     return
             if is_short:
@@ -269,7 +269,7 @@ class Simulation:
             request.queue_set.start_request(request, now)
 
     def _recreate(self, arrival: Arrival) -> Attempt:
-        """Create an attempt that has started at once, because its level needs the state of its queues now."""
+        """Create the object of an attempt that started immediately without an object, because its level now needs its queues."""
         now, index, number, instance, service = arrival
         call = Call(self._sources[index], number, instance, now, service, self._find_target(index, instance))
         request = self._attempt((index << _NUMBER_BITS | number) << _ATTEMPT_BITS, now, call)
@@ -295,7 +295,7 @@ class Simulation:
         return request
 
     def _find_target(self, index: int, instance: int) -> RoutedClient:
-        """Return the client with the number `instance` of the source with an index."""
+        """Return the client with the number `instance` of the source with the index `index`."""
         source, targets = self._sources[index], self._targets[index]
         client = source.client
         server = self._routes.find_server(client, instance)
@@ -408,8 +408,8 @@ def simulate(
 
     The servers adjust their limits every 10 seconds. The first adjustment is at the time `first_adjustment` in nanoseconds.
 
-    Calls `show` with the time of the simulation at intervals, to show the progress, and then `stops`. If it returns true, the
-    result is that of the time until then. Raises UserError if clients send
-    too many requests because of responses.
+    At intervals, calls `show` with the time of the simulation, to show the progress, and then `stops`. If `stops`
+    returns true, the simulation ends, and the result is about the simulated time. Raises UserError if clients send too
+    many requests in response to responses.
     """
     return Simulation(load, limits, routes, sources, seed, first_adjustment).run(show, stops)

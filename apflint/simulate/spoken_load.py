@@ -1,4 +1,4 @@
-"""Loads that command-line options describe without a load file.
+"""Loads that are described by command-line options instead of a load file.
 
 Such a load has one client, which sends one request at a rate.
 """

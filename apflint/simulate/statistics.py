@@ -1,4 +1,4 @@
-"""Statistics of a simulation. Their size depends on the clients, flows and queues, not on the number of requests."""
+"""Statistics of a simulation. Their size depends on the numbers of clients, flows and queues, not on the number of requests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SLOTS = 120
 _ELEPHANT_FACTOR = 2
 """Factor for calling a flow an elephant.
 
-Its demand exceeds the average demand of the flows of its level by more than this factor.
+The demand of an elephant is more than this factor times the average demand of the flows of its level.
 """
 
 
@@ -102,7 +102,7 @@ class LevelSample(NamedTuple):
 
 
 class LevelResult(NamedTuple):
-    """What happened at a priority level."""
+    """The results of a priority level."""
 
     limits: LevelLimits
     clients: tuple[ClientResult, ...]
@@ -271,7 +271,7 @@ class Statistics:
             for queue_set in queue_sets:
                 for queue in queue_set.queues if queue_set.waiting else ():
                     if queue.waiting:
-                        flows = Counter(request.call.target.flow.index for request in queue.waiting)  # type: ignore[attr-defined]  # an Attempt
+                        flows = Counter(request.call.target.flow.index for request in queue.waiting)  # type: ignore[attr-defined]  # an `Attempt`
                         queues[first + queue.index] = len(queue.waiting), flows.most_common(1)[0][0]
                 first += queue_set.queuing.queues
             tally.samples.append(

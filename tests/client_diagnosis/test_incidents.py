@@ -1,4 +1,4 @@
-"""Every recorded incident from the view of its culprit, of a victim and of somebody else: FlowSchema, level, role and cause."""
+"""The answers about a culprit, a victim and another client of every recorded incident: FlowSchema, level, role and cause."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class View(NamedTuple):
     flow_schema: str
     level: str
     cause: str | None = ""
-    """Id of the cause, "" for that of the label, or None."""
+    """Name of the cause, "" for the cause in the incident's label, or None for no cause."""
     files: str = "servers"
     """`servers` (two snapshots and dumps), `metrics` (without dumps), `log`, or `servers log`."""
     request: tuple[str, ...] = ()
@@ -139,7 +139,7 @@ NOT_CLIENT = {
     *("catch-all", "etcd-slow", "imbalance", "inversion", "leader-election-starved", "restart", "slow-service"),
     *("slow-webhook", "small-level"),
 }
-"""Causes that are not a client."""
+"""Causes other than clients."""
 
 
 @lru_cache
@@ -228,7 +228,7 @@ def check_agreement(diagnosis: ClientDiagnosis) -> None:
 
 
 def check_text(diagnosis: ClientDiagnosis) -> None:
-    """Check that the answer fits into a terminal, and says whether a client is the cause."""
+    """Check that the answer fits into a terminal, and states whether a client is the cause."""
     assert count_rows(list(report_client_diagnosis(diagnosis, LONG_CONFIGURATION))) <= MAX_ROWS
     cause, answer = diagnosis.cause, describe_answer(diagnosis)
     if diagnosis.role == "victim" and cause is not None:
@@ -252,7 +252,7 @@ def test_every_incident_is_viewed_by_all_clients_of_its_label() -> None:
 
 
 def test_log_without_object_counts_does_not_accuse_for_certain() -> None:
-    """Without the number of objects, the lists of the culprit count one seat each, and a victim looks like the culprit."""
+    """Without the number of objects, each list of the culprit counts as 1 seat. So a victim looks like the culprit."""
     view = View("exempt-abuse", FRONTEND, "", *LOW, files="log")
     accused = diagnose(view, counts=False)
     assert accused.role == "culprit"
@@ -263,7 +263,7 @@ def test_log_without_object_counts_does_not_accuse_for_certain() -> None:
 
 
 def test_log_of_another_time_confirms_nothing() -> None:
-    """The same clients after their cure, and the log from before it: the log is about another overload."""
+    """The metrics are from after a fix, and the log is from before. So the log is about another overload."""
     view = View("flood-one-flow", FRONTEND, "", *LOW)
     states, known = read_states("flood-one-flow", dumps=False), read_objects("flood-one-flow")
     log = read_log("old-incident", ConcernedClient(FRONTEND))

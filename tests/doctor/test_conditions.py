@@ -1,4 +1,4 @@
-"""Conditions of the rules about a running server: each change of an example keeps the finding, or removes it."""
+"""Conditions of the rules about a running server: changes of an example keep or remove the finding as expected."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Example(NamedTuple):
     files: dict[str, str]
     message: str
     keep: tuple[Change, ...] = ()
-    """Changes after which the finding is still there."""
+    """Changes after which the finding is still reported."""
     remove: tuple[Change, ...] = ()
-    """Changes after which the finding is not there."""
+    """Changes after which the finding is no longer reported."""
 
 
 def gauge(name: str, value: object, label: str = 'priority_level="low"') -> str:

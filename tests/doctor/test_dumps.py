@@ -20,7 +20,7 @@ TIME, NEVER = "2026-11-22T05:51:00.36079680Z", "0001-01-01T00:00:00Z"
 
 
 def request_row(distinguisher: str = "ann", user: str = "ann", path: str = "/api/v1/pods", name: str = "") -> str:
-    """Return a row as the server writes it: a comma and at least one space behind each value, no quotes."""
+    """Return a row as the server writes it: each value is followed by a comma and at least one space, and is not quoted."""
     cells = [
         "low",
         "all",
@@ -200,7 +200,7 @@ def test_dump_that_is_cut_off() -> None:
     ids=["command", "warning", "indented", "comma", "comma and space", "crlf"],
 )
 def test_copies_of_a_dump_from_a_terminal(change: Callable[[str], str]) -> None:
-    """People copy dumps from a terminal or a chat, and 1.18 and 1.19 end each row with a comma."""
+    """Dumps that users copied from a terminal or a chat can be read. In 1.18 and 1.19, each row ends with a comma."""
     text = "PriorityLevelName, Index, PendingRequests, ExecutingRequests\nlow, 0, 3, 1\nlow, 1, 0, 2\n"
     rows = parse_queue_rows(text)
     changed = change(text)

@@ -1,4 +1,4 @@
-"""Rules that compare a server with manifests: which objects they name, and at which place."""
+"""Rules that compare a server with manifests: the objects and places of their findings."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def effective_of(name: str, *manifests: dict[str, Any]) -> Effective:
 
 
 def test_flow_schemas_of_only_one_side() -> None:
-    """A FlowSchema that dangles is there, too. Built-in FlowSchemas are on both sides."""
+    """A dangling FlowSchema counts as existing. Built-in FlowSchemas exist on both sides."""
     both = builders.flow_schema("both"), builders.flow_schema("dangling", "absent")
     own = effective_of("own.yml", *both, builders.flow_schema("own"))
     live = effective_of("live.yml", *both, builders.flow_schema("live"))
@@ -63,7 +63,7 @@ def test_flow_schemas_of_only_one_side() -> None:
         (("FlowSchema", "own"), 'the server does not have the FlowSchema "own"', "apply the manifest"),
     ]
     assert [item.problem.notes for item in found] == [(), ("Other FlowSchemas match its requests.",)]
-    assert [item.problem.place.document.source.name for item in found] == ["live.yml", "own.yml"]  # type: ignore[union-attr]  # places in manifests
+    assert [item.problem.place.document.source.name for item in found] == ["live.yml", "own.yml"]  # type: ignore[union-attr]  # all places are in manifests
     assert list(objects_differ(Evidence(compute_state(server), own, None, own))) == []
 
 
@@ -165,7 +165,7 @@ def test_at_most_five_limits_are_listed() -> None:
     (-1, "so the server has other manifests."),
 ])  # fmt: skip
 def test_total_at_the_ends_of_the_range_explains_the_nominal_limits(place: int, words: str) -> None:
-    """A total is a range, because the limits are rounded. The min limit of the level is wrong in any case."""
+    """Limits are rounded, so a range of totals explains the nominal limits. The min limit of the level always differs."""
     manifest = builders.priority_level("batch")
     totals = find_totals({"batch": 24}, effective_of("a.yml", manifest).limits)
     assert totals is not None

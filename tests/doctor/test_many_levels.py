@@ -1,4 +1,4 @@
-"""Thousands of priority levels: the work grows with their number, and there is a bound."""
+"""Thousands of priority levels: the work is proportional to their number, and their maximum number is limited."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Series of Prometheus become the text that the server itself has."""
+"""Series of Prometheus are converted to the same text as the server exports."""
 
 from __future__ import annotations
 

@@ -87,15 +87,15 @@ def test_only_wanted_metrics_are_parsed() -> None:
         ("", False),
     ],
 )
-def test_recognition(text: str, expected: bool) -> None:  # expected result
+def test_recognition(text: str, expected: bool) -> None:
     assert looks_like_metrics(text) == expected
 
 
 def test_every_recorded_metric_is_read() -> None:
     found = parse_samples(read_text(LIVE / "4-mixed.metrics.txt.gz"), NAMES).by_name
-    # The recording does not have the release and the sizes of objects.
+    # The recording does not contain the release and the sizes of objects.
     absent = {"kubernetes_build_info", "apiserver_resource_size_estimate_bytes"}
-    # The recording is not of an incident, and has no metrics of webhooks and etcd.
+    # The recording is not of an incident, and does not contain metrics of webhooks and etcd.
     absent |= {
         metric.name
         for quantity in MEASURES

@@ -87,7 +87,7 @@ def test_metrics_and_dumps_agree(moment: str) -> None:
 
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_state_is_that_of_the_metrics(moment: str) -> None:
-    """The table contains the values of the metrics: sums over FlowSchemas, and the rejections by reason."""
+    """The state contains the values of the metrics: sums over FlowSchemas, and rejections by reason."""
     (server,) = group_servers(read_moment(moment))
     metrics = server.last.metrics
     assert metrics is not None
@@ -114,7 +114,7 @@ def test_state_is_that_of_the_metrics(moment: str) -> None:
 
 @IN_FIXTURES
 def test_waits_are_those_of_requests_that_entered_a_queue() -> None:
-    """72 requests of the level were dispatched and 44 timed out. 419 found the queues full, and did not wait."""
+    """The level dispatched 72 requests, and 44 timed out. It rejected 419 without a wait, because the queues were full."""
     level = state_of("4-mixed").level("slow")
     assert level is not None
     assert level.waits is not None
@@ -126,7 +126,7 @@ def test_waits_are_those_of_requests_that_entered_a_queue() -> None:
 
 @IN_FIXTURES
 def test_ratio_of_demand_is_that_to_the_current_limit() -> None:
-    """`slow` has a nominal limit of 2 and uses 3 seats. If 1 of 3 is in demand, the ratio is 0.33, and never 0.5."""
+    """`slow` has a nominal limit of 2 seats and a current limit of 3. If the demand is 1 seat, the ratio is 0.33, not 0.5."""
     metrics = state_of("2-slow-a").server.last.metrics
     assert metrics is not None
     samples = metrics.find(metric_names.DEMAND_RATIO)

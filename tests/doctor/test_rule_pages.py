@@ -1,4 +1,4 @@
-"""The examples on the pages of rules about running servers do what the pages say, and the recordings have the right findings."""
+"""The examples on the pages of rules about running servers give the shown findings, and recordings give the right findings."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def messages(rule: str, *rows: str, **more: int) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("rejected", "severity"), [(1, "info"), (2, "warning")])
 def test_few_rejections_are_an_info(rejected: int, severity: str) -> None:
-    """1 of 1,000 requests is few, 2 of 1,001 are not."""
+    """1 rejection of 1,000 requests is an info, and 2 of 1,001 are a warning."""
     found = messages(
         "APF801",
         'nominal_limit_seats{priority_level="low"} 1',
@@ -103,7 +103,7 @@ def test_idle_levels_that_do_not_lend() -> None:
     busy = level("low", 10, 10, 610, 10, 10, waiting=1)
     (finding,) = messages("APF803", *busy, *level("high", 20, 20, 620, 20, 1))
     assert finding == ("warning", '"low" uses all of its seats (10) while other levels have 19 idle seats')
-    # If the other level lends one seat, the next adjustment moves it.
+    # If the other level can lend one more seat, the next adjustment moves this seat, so there is no finding.
     assert messages("APF803", *busy, *level("high", 20, 19, 620, 20, 1)) == []
     assert messages("APF803", *busy, *level("high", 20, 20, 620, 20, 20)) == []
     # A level that gets seats soon must not hide a level that has reached its maximum.
@@ -116,7 +116,7 @@ def test_idle_levels_that_do_not_lend() -> None:
 
 @pytest.mark.parametrize(("version", "count"), [("v1.25.9", 1), ("v1.26.0", 0)])
 def test_levels_without_borrowing(version: str, count: int) -> None:
-    """Up to 1.25, the limit of a level is always the nominal one."""
+    """Up to 1.25, the limit of a level is always its nominal limit."""
     limit, used, waiting = "request_concurrency_limit", "request_concurrency_in_use", "current_inqueue_requests"
     rows = [
         f'{limit}{{priority_level="low"}} 10',
@@ -171,7 +171,7 @@ def test_level_that_lends_is_not_too_narrow(nominal: int, current: int, count: i
 
 @pytest.mark.parametrize(("requests", "severity"), [(1, "info"), (2, "warning")])
 def test_few_requests_at_catch_all_are_an_info(requests: int, severity: str) -> None:
-    """1 of 100 requests is few, 2 of 101 are not."""
+    """1 request of 100 is an info, and 2 of 101 are a warning."""
     found = messages(
         "APF809",
         'nominal_limit_seats{priority_level="catch-all"} 1',
@@ -201,9 +201,9 @@ ACCOUNT = "system:serviceaccount:kube-system:a"
     ("system:nodes-of-mine", "get", "/api/v1/namespaces/x/pods/a", "low", None),
     ("system:kube-controller-manager", "list", "/api/v1/pods", "workload-high", None),
     ("system:kube-controller-manager", "list", "/api/v1/pods", "exempt", None),
-    ("system:kube-controller-manager", "list", "/api/v1/pods", "global-default", None),  # APF821 reports it
+    ("system:kube-controller-manager", "list", "/api/v1/pods", "global-default", None),  # APF821 reports this request
     ("system:kube-controller-manager", "update", SYSTEM_LEASE, "workload-high", "leader-election"),
-    # The FlowSchema system-leader-election has get, create and update, but not list.
+    # The FlowSchema system-leader-election matches get, create and update, but not list.
     ("system:kube-controller-manager", "list", f"{LEASES}/leases", "workload-high", None),
     (ACCOUNT, "update", SYSTEM_LEASE, "low", "leader-election"),
     (ACCOUNT, "list", "/api/v1/pods", "low", None),
@@ -270,7 +270,7 @@ def test_short_burst_is_an_info(seconds: int, severity: str) -> None:
 
 
 def test_rejections_of_a_dump() -> None:
-    """The dump of levels has the number of rejected requests, without reasons."""
+    """The dump of levels contains the number of rejected requests, but not their reasons."""
     dump = (
         "PriorityLevelName, ActiveQueues, IsIdle, IsQuiescing, WaitingRequests, ExecutingRequests, DispatchedRequests,"
         " RejectedRequests, TimedoutRequests, CancelledRequests\nlow, 0, true, false, 0, 0, 9, {}, 0, 0\n"
@@ -340,7 +340,10 @@ def test_total_that_explains_the_limits() -> None:
     ("expected", "row", "severity"), [(None, "", "info"), (600, "", "warning"), (None, "slow", "warning")]
 )
 def test_assumed_total_is_an_info(expected: int | None, row: str, severity: str) -> None:
-    """Without the total of the server, the default of the flags is only an assumption. No total explains another `slow`."""
+    """If the total of the server is unknown, the limits are compared with those for the default total.
+
+    A difference that another total explains is an info. No total explains another limit of `slow`, so it is a warning.
+    """
     (part,) = (part for part in read_moment("0-idle") if part.kind == "metrics")
     text = part.source.text.replace('apiserver_flowcontrol_upper_limit_seats{priority_level="exempt"} 30\n', "")
     text = text.replace(
@@ -353,7 +356,7 @@ def test_assumed_total_is_an_info(expected: int | None, row: str, severity: str)
 
 @given(total=st.integers(1, 5000), release=st.sampled_from(["1.25", "1.28", "1.36"]))
 def test_total_is_found(total: int, release: str) -> None:
-    """The totals that are found give the same nominal limits, and those next to them do not."""
+    """All totals in the range that is found give the same nominal limits. The totals just outside the range do not."""
 
     def limits(seats: int) -> dict[str, int]:
         effective = Effective(build_workspace([], parse_release(release)), Assumptions(server_concurrency=seats))
@@ -397,17 +400,17 @@ def found_rules(files: dict[str, str]) -> list[str]:
 
 @pytest.mark.parametrize(("nominal", "seats", "verb", "name", "count"), [
     (6, 1, "list", "", 1),
-    (7, 1, "list", "", 0),  # 15% are 2 seats, so the list has a limit
+    (7, 1, "list", "", 0),  # 15% of 7 are more than 1 seat, so the level does not limit the list to 1 seat
     (6, 2, "list", "", 0),
     (6, 1, "get", "", 0),
-    (6, 1, "list", "a", 0),  # metadata.name=a
+    (6, 1, "list", "a", 0),  # a list of one object
 ])  # fmt: skip
 def test_lists_that_the_level_caps(nominal: int, seats: int, verb: str, name: str, count: int) -> None:
     row = f"low, all, 0, -1, x, {MOMENT}, {seats}, 0, 0s, {MOMENT}, ann, {verb}, /apis/apps/v1/deployments, , {name}, v1, deployments, \n"
     metrics = (
         'kubernetes_build_info{git_version="v1.33.1"} 1\n'
         f'apiserver_flowcontrol_nominal_limit_seats{{priority_level="low"}} {nominal}\n'
-        'apiserver_storage_objects{resource="deployments.apps"} 101\n'  # without sizes, 100 objects are a seat
+        'apiserver_storage_objects{resource="deployments.apps"} 101\n'  # without sizes, 100 objects per seat
     )
     queues = "PriorityLevelName, Index, PendingRequests, ExecutingRequests, SeatsInUse\nlow, 0, 0, 1, 1\n"
     assert found_rules({"m": metrics, "q": queues, "d": TITLES + row}).count("APF818") == count
@@ -421,7 +424,7 @@ def test_capped_lists_are_reported_once_for_each_level_and_resource(place: str, 
         f"{level}, all, 0, -1, x, {MOMENT}, 1, 0, 0s, {MOMENT}, ann, list, /api/v1/{name}, , , v1, {name}, \n"
         for level, name in (("low", "pods"), (place, resource))
     ]
-    rows.insert(0, rows[0].replace(" list, ", " get, "))  # must not hide the lists
+    rows.insert(0, rows[0].replace(" list, ", " get, "))  # this row must not hide the lists
     metrics = 'kubernetes_build_info{git_version="v1.33.1"} 1\n' + "".join(
         [f'apiserver_flowcontrol_nominal_limit_seats{{priority_level="{name}"}} 6\n' for name in ("low", "other")]
         + [f'apiserver_storage_objects{{resource="{name}"}} 101\n' for name in ("pods", "nodes")]
@@ -449,7 +452,7 @@ def test_better_places_for_requests(user: str, verb: str, path: str, count: int)
 
 
 def test_better_place_by_a_dangling_flow_schema() -> None:
-    """The FlowSchema matches the request, and its level does not exist: the request gets global-default."""
+    """A FlowSchema whose level does not exist would match the request. So the request is at global-default."""
     schema = builders.flow_schema("ann", "batsh", subjects=[builders.user("ann")])
     row = f"global-default, global-default, 0, 0, x, {MOMENT}, 1, 0, 0s, {MOMENT}, ann, list, /api/v1/pods, , , v1, pods, \n"
     metrics = lines('nominal_limit_seats{priority_level="global-default"} 1')
@@ -472,7 +475,7 @@ def test_flow_schema_of_a_quiescing_level_dangles(quiescing: str) -> None:
 
 @pytest.mark.parametrize(("stored", "names"), [(9900, ["global-default"]), (9000, [])])
 def test_flow_schema_that_the_server_restored(stored: int, names: list[str]) -> None:
-    """The manifest has another precedence than the built-in object, which the cluster has again."""
+    """The manifest has another precedence than the built-in object. The cluster has the built-in precedence again."""
 
     def effective(precedence: int) -> Effective:
         built_in = load_objects(NEWEST).flow_schemas

@@ -1,4 +1,4 @@
-"""Snapshots: which files belong together, and which cannot."""
+"""Snapshots: grouping of files, and errors for files that cannot belong together."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_level_without_counters_in_the_metrics(dispatched: int, is_possible: boo
 
 
 def test_each_counter_of_the_dump_is_compared() -> None:
-    """Without one counter, the metrics may still contradict the dump by the other."""
+    """If the metrics lack one counter, the other counter may still contradict the dump."""
     levels = (
         "PriorityLevelName, ActiveQueues, IsIdle, IsQuiescing, WaitingRequests, ExecutingRequests, DispatchedRequests,"
         " RejectedRequests, TimedoutRequests, CancelledRequests\nlow, 0, true, false, 0, 0, 0, 0, 0, 0\n"
@@ -197,7 +197,7 @@ def test_servers_are_distinguished_by_their_start() -> None:
 
 
 def test_metrics_of_older_releases() -> None:
-    """Kubernetes 1.18 and 1.19 spell the labels otherwise. Until 1.30, limits and seats in use have other names."""
+    """Kubernetes 1.18 and 1.19 have other names for the labels. Up to 1.30, limits and seats in use have other names."""
     found = metrics(
         'apiserver_flowcontrol_request_concurrency_limit{priorityLevel="low"} 20\n'
         'apiserver_flowcontrol_request_concurrency_in_use{flow_schema="a",priority_level="low"} 2\n'

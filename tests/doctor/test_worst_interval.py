@@ -1,4 +1,4 @@
-"""Which moments of a period are the worst."""
+"""The ranking of the moments of a period."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Order, dangling references, mandatory objects, and the FlowSchema of a request, compared with a real server."""
+"""Matching order, dangling references, mandatory objects, and the FlowSchemas of requests as recorded from a real server."""
 
 from __future__ import annotations
 

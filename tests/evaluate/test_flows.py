@@ -26,7 +26,7 @@ def _schema(method: str | None) -> FlowSchema:
 
 
 def test_flow_is_the_recorded_one() -> None:
-    # Recorded from kube-apiserver 1.36.2: alice lists pods, with the default objects.
+    # The values are recorded from kube-apiserver 1.36.2 with the default objects: alice lists pods.
     found = find_flow(_schema("ByUser"), queue_level(), "alice", "dev")
     assert flow_json(found) == {
         "distinguisherMethod": "ByUser",
@@ -81,7 +81,7 @@ def test_flows_agree_with_all_recordings(shared: Path) -> None:
     compared = 0
     for line in (directory / "requests.jsonl").read_text().splitlines():
         row = json.loads(line)
-        if not row["flow_schema"] or "%" in row["url"]:  # # the caller decodes URLs
+        if not row["flow_schema"] or "%" in row["url"]:  # the caller of `find_flow` decodes URLs
             continue
         schema = build_flow_schema(objects[row["config"]]["FlowSchema", row["flow_schema"]], DOCUMENT)
         level = objects[row["config"]]["PriorityLevelConfiguration", row["priority_level"]]
@@ -95,7 +95,7 @@ def test_flows_agree_with_all_recordings(shared: Path) -> None:
 
 
 def test_level_with_fewer_than_two_queues_has_no_hand() -> None:
-    # Without queues, or with one, there is no hand. The FlowSchema and its method are reported anyway.
+    # A level without queues, or with 1 queue, has no hand. The FlowSchema and its method are still reported.
     for level, queues in ((reject_level(), 0), (EXEMPT_LEVEL, 0), (queue_level(1, 1), 1)):
         found = find_flow(_schema("ByUser"), level, "alice", "dev")
         assert found == RequestFlow("global-default", "ByUser", "", queues, None, None)

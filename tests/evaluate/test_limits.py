@@ -1,4 +1,4 @@
-"""Limits of priority levels, compared with recordings of servers, and their laws."""
+"""Limits of priority levels, compared with recordings of servers and with laws."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MANDATORY = {
 
 
 def _document(version: str) -> Document:
-    # Only the version of the document is needed.
+    # The tested code reads only the version of the document.
     return cast("Document", SimpleNamespace(version=version))
 
 
@@ -57,9 +57,9 @@ def _rows(path: Path) -> list[dict[str, Any]]:
 
 
 def _check_limits(rows: list[tuple[str, int, dict[str, Any], dict[str, Any]]]) -> None:
-    """Rows: id, server concurrency, name → spec, name → [nominal, lower, upper, current while idle, max seats].
+    """Compare limits with rows of (id, server concurrency, name → spec, name → limits).
 
-    The last two may be missing.
+    The limits are [nominal, lower, upper, current while idle, max seats]. The last two may be missing.
     """
     assert rows
     wrong: dict[tuple[str, str], tuple[list[int | None] | None, Any]] = {}
@@ -237,8 +237,8 @@ def test_level_has_its_acv_before_borrowing() -> None:
         ("exempt", 0, 0, 600, 600),
     ]
     assert not found.release.has_borrowing
-    # The maximum is 15% of the ACV. The patch 1.25.13 has the bounds of 1.28 (kubernetes/kubernetes pull request
-    # 118601).
+    # The maximum seats of one request are 15% of the ACV. The patch 1.25.13 has the bounds of 1.28
+    # (kubernetes/kubernetes pull request 118601).
     assert {level.max_seats for level in found.levels} == {0}
     before = limits.compute_limits(levels, (), 600, parse_release("1.24"))
     assert {level.max_seats for level in before.levels} == {None}

@@ -1,4 +1,4 @@
-"""Matching of requests, in the cases where documentation and servers differ."""
+"""Matching of requests in cases in which the documentation differs from servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Explanations: `matched` agrees with the matcher, and mismatches name the field that fails."""
+"""Explanations: `matched` agrees with the matcher, and mismatches name the field whose condition fails."""
 
 from __future__ import annotations
 
@@ -373,7 +373,7 @@ def test_missing_entries_and_rules() -> None:
     assert {(describe_mismatch(miss), field_path(miss.path)) for miss in found.mismatches} == {
         ("it has no resourceRules, and this is a resource request", "spec.rules[0].resourceRules")
     }
-    # No condition can be met, so every condition counts.
+    # The rule has no entries for this type of request, so every condition counts as failed.
     assert [miss.condition for miss in found.mismatches] == ["verb", "resource", "group", "namespace"]
     found = tried("/healthz", {"subjects": [ANYONE], "resourceRules": [ALL_RESOURCES]})
     assert [miss.condition for miss in found.mismatches] == ["verb", "path"]
@@ -401,7 +401,7 @@ def test_closest_rule_is_explained() -> None:
     assert [miss.condition for miss in found.mismatches] == ["resource"]
     one_away = {"subjects": [subject(user={"name": "bob"})], "resourceRules": [ALL_RESOURCES]}
     assert field_path(tried(PODS, one_away, near).path) == "spec.rules[1].resourceRules[1].resources"
-    # Of several entries that come equally close to a match, the first one is explained.
+    # If several entries have equally few failed conditions, the first entry is explained.
     two = [ALL_RESOURCES | {"resources": ["jobs"]}, ALL_RESOURCES | {"verbs": ["get"]}]
     for entries in (two, two[::-1]):
         (miss,) = tried(PODS, {"subjects": [ANYONE], "resourceRules": entries}).mismatches

@@ -1,4 +1,4 @@
-"""What can happen to a request at its priority level."""
+"""The possible outcomes of a request at its priority level."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_reject_level_without_seats_executes_one_request_at_a_time() -> None:
 
 
 def test_queue_level_without_seats_executes_nothing() -> None:
-    # Recorded from 1.36.2: such a request waits 15 seconds and is answered with 429.
+    # Recordings of 1.36.2 show that such a request waits 15 seconds and is answered with 429.
     found = list_outcomes(_limits(queue_level(shares=0, borrowingLimitPercent=0)), RELEASE)
     assert "dispatched" not in [outcome.result for outcome in found]
     texts = sentences(queue_level(shares=0, borrowingLimitPercent=0))

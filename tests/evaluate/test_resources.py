@@ -1,4 +1,4 @@
-"""The table of resources, as `kubectl api-resources` prints them."""
+"""The table of resources, compared with the output of `kubectl api-resources`."""
 
 from __future__ import annotations
 

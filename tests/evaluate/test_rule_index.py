@@ -1,4 +1,4 @@
-"""The index finds the same match as a scan of all rules, and scans few rules of long lists."""
+"""The index finds the same match as a scan of all rules, and reads only few rules of long lists."""
 
 from __future__ import annotations
 

@@ -95,17 +95,17 @@ def test_seat_bounds_agree_with_all_recordings(shared: Path) -> None:
     [
         (1, 0, 0, {}, True),
         (1, 100, 1000, {}, True),  # exactly one seat
-        (2, 101, 1000, {}, True),  # one more byte needs a second seat
+        (2, 101, 1000, {}, True),  # one more object needs a second seat
         (10, 2000, 1000, {}, True),  # at most 10 from the cache, because the list is streamed
         (20, 2000, 1000, {}, False),
         (5, 2000, 1000, {"limit": 500}, False),
         (20, 2000, 1000, {"limit": 5000}, False),
-        (10, 2000, 1000, {"limit": 500, "selector": True}, False),  # half of the objects must be read
+        (10, 2000, 1000, {"limit": 500, "selector": True}, False),  # half of the objects are assumed
         (11, 2001, 1000, {"limit": 1001, "selector": True}, False),
         (10, 2001, 1000, {"limit": 500, "selector": True}, False),
         (1, 2000, 1000, {"single": True}, False),
         (2, 2000, 150_000, {"single": True}, False),
-        (15, 1, 0, {}, False),  # an object of unknown size may be as large as etcd takes
+        (15, 1, 0, {}, False),  # an object of unknown size counts as the maximum size in etcd
         (10, 1, 0, {}, True),
         (15, 2000, 0, {"limit": 1}, False),
         (100, "stale", 0, {}, False),
@@ -127,7 +127,7 @@ def test_seats_by_size(took: int, objects: seats.Count, size: int, options: Any,
         (2, 101, {}, True),
         (10, 901, {"limit": 1}, True),  # the cache reads all objects
         (10, 5000, {}, True),
-        (2, 100, {}, False),  # objects are read and decoded
+        (2, 100, {}, False),  # from etcd, objects count twice
         (1, 5000, {"limit": 50}, False),
         (2, 5000, {"limit": 51}, False),
         (4, 300, {"limit": 51, "selector": True}, False),  # the server reads all objects
@@ -149,7 +149,7 @@ def test_level_bounds_a_list() -> None:
         assert seats.estimate_seats(newest, "watch", seats.ListOptions(is_valid=False), 1, 1, bound) == took
 
 
-# Pairs of releases, and whether the cache answers, as read from the release branches.
+# Options of a list, and for each minor release whether the cache answers, according to the source code of the release.
 _CACHE_CASES: tuple[tuple[dict[str, Any], dict[int, bool]], ...] = (
     ({}, {23: False, 30: False, 31: True, 33: True, 36: True}),
     ({"limit": 500}, {23: False, 30: False, 31: True, 36: True}),
@@ -184,7 +184,7 @@ def test_newest_state_is_read_from_an_old_etcd() -> None:
     ("minors", "took"),
     [
         (range(18, 23), (1, 1, 1, 1, 1, 1)),
-        (range(23, 31), (10, 10, 1, 1, 1, 10)),  # etcd: 2 * 500 objects
+        (range(23, 31), (10, 10, 1, 1, 1, 10)),  # from etcd, 500 objects count twice
         ((31, 33), (10, 10, 1, 1, 1, 10)),
         ((32,), (10, 10, 1, 1, 10, 10)),
         ((34,), (10, 10, 1, 1, 10, 20)),  # at most 1 MB from the cache, 500 objects of 4 kB from etcd

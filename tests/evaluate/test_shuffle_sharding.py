@@ -17,7 +17,8 @@ from apflint.user_error import UserError
 if TYPE_CHECKING:
     from pathlib import Path
 
-# Table of the page "API Priority and Fairness" of the Kubernetes documentation. (hand, deck): 1, 4, 16 elephants.
+# Probabilities for 1, 4 and 16 elephants by (hand, deck), from the page "API Priority and Fairness" of the Kubernetes
+# documentation.
 PUBLISHED = {
     (12, 32): (4.428838398950118e-09, 0.11431348830099144, 0.9935089607656024),
     (10, 32): (1.550093439632541e-08, 0.0626479840223545, 0.9753101519027554),
@@ -67,7 +68,7 @@ def _check_entropy(rows: list[tuple[int, int, int | None, bool, bool | None]]) -
         if bits is not None:
             assert shuffle_sharding.required_entropy_bits(queues, hand) == bits
         assert (shuffle_sharding.find_sharding_error(queues, hand) is None) == dealer, (queues, hand)
-        if api is not None:  # the API sets defaults for 0
+        if api is not None:  # the API replaces 0 by the defaults 64 and 8
             assert shuffle_sharding.is_admitted(queues or 64, hand or 8) == api, (queues, hand)
 
 

@@ -1,4 +1,4 @@
-"""Enumeration of a small world without the proof engine: users, requests, and their matches."""
+"""Enumerates the users and requests of a small world, and their matches, without the proof engine."""
 
 from __future__ import annotations
 
@@ -58,8 +58,7 @@ SWAPS: tuple[dict[str, str], ...] = (
     {'"/version/"': '"/debug/pprof/heap"', '"nodes"': '"status"', '"system:masters"': '"system:serviceaccounts:N_"'},
     {'"/hea"': '"/api/v1/pods"', '"//healthz"': '"/api/"', '"nodes"': '""', '"kube-system"': '"a/b"'},
 )
-"""Replacements for values of the strategies: values for groups that authentication assigns, and for users that it
-excludes."""
+"""Replacements for values of the strategies: groups that authentication assigns, and users that authentication excludes."""
 
 
 SWAPPED = st.tuples(FLOW_SCHEMAS, st.sampled_from(SWAPS)).map(lambda drawn: _swapped(*drawn))

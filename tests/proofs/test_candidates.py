@@ -1,4 +1,4 @@
-"""Candidates match their FlowSchemas, so that few questions need the solver."""
+"""Candidates match their FlowSchemas, so that few proofs need the solver."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def _without(schema: FlowSchema, dead: list[FlowSchemaPart]) -> FlowSchema:
                 tuple(entry for index, entry in enumerate(entries) if ("spec", "rules", at, member, index) not in gone)
                 for member, entries in zip(("subjects", "resourceRules", "nonResourceRules"), rule, strict=True)
             ]
-            rules.append(type(rule)(*kept))  # type: ignore[arg-type]  # the members in their order
+            rules.append(type(rule)(*kept))  # type: ignore[arg-type]  # in the order of the fields
     return schema._replace(spec=schema.spec._replace(rules=tuple(rules)))
 
 
@@ -333,8 +333,8 @@ def test_unreachable_parts_of_the_built_in_objects(name: str) -> None:
     config = build_configuration(Objects(), builtin.load_objects(parse_release(name)))
     dead: list[Any] = [("global-default" if name == "1.18" else "catch-all", ("metadata", "name"))]
     if int(name[2:]) < 34:
-        # Rule 1 for the leases of controllers matches service accounts of kube-system, whose requests
-        # system-leader-election captures.
+        # The resource rule 1 matches service accounts of kube-system. The FlowSchema system-leader-election captures
+        # their requests.
         dead.insert(0, ("workload-leader-election", ("spec", "rules", 0, "resourceRules", 1)))
     assert names(Analysis(config).find_unreachable()[0]) == dead
 
@@ -510,7 +510,7 @@ def test_subject_that_captures_one_request_of_a_group_is_not_its_shadow() -> Non
 
 
 def _shadowed(rules: int) -> tuple[Configuration, FlowSchema]:
-    """Return a configuration, and its last FlowSchema, which another FlowSchema shadows. It has some rules with 2 users."""
+    """Return a configuration, and its last FlowSchema, which another FlowSchema shadows. Each of its rules has 2 users."""
     everything = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": True, "namespaces": ["*"]}
     everybody = [
         {"kind": "Group", "group": {"name": name}} for name in ("system:authenticated", "system:unauthenticated")

@@ -1,4 +1,4 @@
-"""Proofs about two configurations, compared with enumerations, and the number of questions to the solver."""
+"""Proofs about two configurations, compared with enumerations, and the number of calls of the solver."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def names(moves: list[Move]) -> set[tuple[str, str]]:
 
 @pytest.fixture
 def questions(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """Record the questions to the solver."""
+    """Record the calls of the solver."""
     asked: list[object] = []
     solve = Formula.solve
 
@@ -197,7 +197,7 @@ def test_questions_about_two_configurations_share_a_formula(monkeypatch: pytest.
     there = [old.order[position(old, f"team-{name}")] for name in range(9)]
     comparison = ConfigurationComparison(new, old)
     for first, other in product(range(9), repeat=2):
-        # The FlowSchema with the lower matchingPrecedence was first. Now the other FlowSchema is first.
+        # The new configuration has the FlowSchemas in the opposite order.
         found = comparison.find_passage([at[first]], [there[other]])
         assert (found is not None) == (first >= other)
     assert len(encodings) == 1
@@ -210,7 +210,7 @@ def known(*manifests: Any, kubernetes: str = "1.36") -> Configuration:
 def test_examples_are_requests_that_clients_send() -> None:
     """Examples are requests that clients send.
 
-    An unusual request, such as one for `nodes` in a namespace, is used only if no other moves.
+    An unusual request, such as one for `nodes` in a namespace, is an example only if no usual request moves.
     """
     for resources, expected in (
         (["nodes", "secrets"], "secrets"),

@@ -144,7 +144,7 @@ def test_path_below_a_prefix() -> None:
     assert _path_under("/a{b}/", {"/a{b}/"}, known) == "/a{b}/other1"
     assert _path_under(None, {"/a/"}, known) == "/metrics"
     assert _path_under(None, {"/a/", "/"}, known) is None
-    # Below /api/v1/, every path is that of a resource, except paths of slashes.
+    # Below /api/v1/, every path is a resource path, except paths with only slashes after the prefix.
     assert _path_under("/api/v1/", {"/api/v1/"}, set()) == "/api/v1/"
     assert _path_under("/api/v1/", {"/api/v1/"}, {"/api/v1/"}) == "/api/v1//"
     assert _path_under("/api/v1/", {"/api/v1/", "/api/v1//"}, {"/api/v1/"}) is None

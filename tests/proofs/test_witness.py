@@ -1,4 +1,4 @@
-"""Witnesses: the order in which ordinary values replace those of the solver, and words and URLs for the same request."""
+"""Witnesses: ordinary values replace the solver's values in a fixed order. Words and URLs describe the same request."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def test_unneeded_groups_are_dropped() -> None:
     ("/logs/", "put", "", ("/logs/", "get")),
 ])  # fmt: skip
 def test_path_and_method_are_plain(path: str, verb: str, needed: str, expected: tuple[str, str]) -> None:
-    """A witness has a star in its path, or a method other than GET, only if the claim needs it."""
+    """A witness has `*` in its path, or a method other than GET, only if the claim requires this."""
 
     def holds(point: Point) -> bool:
         return not point.is_resource and point.path.startswith(needed)
@@ -195,7 +195,7 @@ ODD = PLAIN._replace(groups=("system:nodes", AUTHENTICATED))
 
 
 def find_among(*points: Point) -> tuple[list[str], Find]:
-    """Return the kinds of requesters that are searched, and a search that returns the last point by such a requester."""
+    """Return a record of the searched kinds of requesters, and a function that returns the last point by such a requester."""
     kinds: list[str] = []
 
     def find(requesters: Requesters) -> Point | None:
@@ -222,7 +222,7 @@ def test_witness_is_by_the_first_requesters_that_send_one() -> None:
 
 
 def test_witness_prefers_requesters_over_a_known_point() -> None:
-    """The user of the point cannot be replaced, but another request proves the claim, too."""
+    """The user of the known point cannot be replaced, but a different request by a preferred requester also proves the claim."""
     points = PLAIN, CONTROLLER
     witness = find_witness(find_among(*points)[1], lambda point: point in points, "authenticated", point=CONTROLLER)
     assert witness is not None

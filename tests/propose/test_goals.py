@@ -1,4 +1,4 @@
-"""Goals of proposals: which clients they name, and which clients no proposal is about."""
+"""Goals of proposals: the clients that they name, and clients for which no proposal is possible."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from apflint.user_error import UserError
         ("group:dev team", "group:dev team"),
         ("serviceaccount:shop/operator", "serviceaccount:shop/operator"),
         ("ServiceAccount:shop/*", "serviceaccount:shop/*"),
-        # All names of a client become the same form.
+        # All forms of a client's name are converted to one form.
         ("user:system:serviceaccount:shop:operator", "serviceaccount:shop/operator"),
         ("group:system:serviceaccounts:shop", "serviceaccount:shop/*"),
     ],

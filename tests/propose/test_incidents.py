@@ -49,7 +49,7 @@ class Expected(NamedTuple):
     cause: str
     """The cause that the metrics show."""
     from_log: str
-    """The cause that the log shows, or "" if it shows no incident."""
+    """The cause that the log shows, or "" if the log shows no incident."""
     kind: str = ""
     """Beginning of the kind of change, or "" if no change is right."""
 
@@ -104,8 +104,8 @@ def find_metrics(directory: Path) -> list[str]:
     return [*own, *(str(path) for path in sorted((directory / "peer").glob("1-during*")))]
 
 
-@lru_cache
-def propose(directory: Path, *, has_metrics: bool, log: Path | None = None) -> LogAnswer:  # a frozen value
+@lru_cache  # tests can share an answer, because it is immutable
+def propose(directory: Path, *, has_metrics: bool, log: Path | None = None) -> LogAnswer:
     """Return the answer for a recorded incident. `log` replaces its audit log."""
     observed = INCIDENTS / directory.relative_to(FIXTURES) if directory.is_relative_to(FIXTURES) else directory
     label = json.loads((observed / "label.json").read_text("utf-8"))
@@ -173,7 +173,7 @@ def test_proposals_from_logs_alone(name: str) -> None:
         pytest.skip("the log has the incident, and only the metrics show that it is over")
     expected, answer = EXPECTED[name], propose(COMPLETE / name, has_metrics=False)
     assert (answer.cause.cause if answer.cause is not None else "") == expected.from_log
-    # Without metrics, the cause of a slow server is unknown, but not that it is slow.
+    # Without metrics, the report shows that a server is slow, but not the cause.
     check(answer, expected)
 
 
@@ -197,7 +197,7 @@ def test_recorded_changes_are_of_the_proposed_kind(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["flood-one-flow", "list-heavy", "single-flow", "small-level"])
 def test_simulated_cures_are_like_recorded_ones(name: str) -> None:
-    """The log of the incident, simulated with the recorded cure, and the log of the same clients after the cure."""
+    """Simulating the log of the incident with the recorded cure gives similar results to the log recorded after the cure."""
     skip_without(COMPLETE / name / "fixed")
     label = json.loads((COMPLETE / name / "label.json").read_text("utf-8"))
     seats = label["server_flags"]["total_seats"]
@@ -241,7 +241,7 @@ CUTS = {
     "the beginning": lambda seconds: seconds <= 24,
     "without the end": lambda seconds: seconds <= 40,
 }
-"""Parts of the logs, by the seconds since their first request."""
+"""The parts of the logs to use, as seconds since the first request."""
 
 
 @pytest.mark.parametrize("name", ["single-flow", "list-heavy"])

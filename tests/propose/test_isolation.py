@@ -122,7 +122,7 @@ def test_laws(objects: list[dict[str, Any]], subject: str, seats: int, random: R
     ]
     # A second run, on the result, has no proposal.
     assert isinstance(isolate(found.after, subject, seats=seats), NoProposal)
-    # The text is what was proven, and the policy test passes.
+    # The proofs are about the written YAML, and the policy test passes.
     assert_text_is_proven(found)
 
 
@@ -172,7 +172,7 @@ def test_several_subjects_are_one_tenant() -> None:
     assert {move.from_schema.name for move in found.proof.moves} == {"service-accounts", "global-default"}
     assert found.isolation.level == "dev"
     assert "already has its own priority level" in explain(found.after, "group:dev", "serviceaccount:dev/*")
-    # With one of the subjects only, the level has requests of others, too.
+    # The level has requests of more subjects than this one, so the subject gets a new level.
     assert propose(found.after, "group:dev", seats=20).isolation.level == "dev-2"
 
 
@@ -268,12 +268,12 @@ def test_seats() -> None:
         isolate(effective(), "group:dev", seats=0)
     text = explain(effective(), "group:dev", seats=200)
     assert re.search(r'"leader-election" 1[0-8] instead of 2[0-9] \(at least 19\)', text)
-    # A larger server has these seats for other levels.
+    # A larger server can give so many seats to other levels.
     propose(effective(assumptions=Assumptions(server_concurrency=2000)), "group:dev", seats=500)
 
 
 def test_levels_of_the_system_lose_only_what_they_can() -> None:
-    """The limit applies to all tenants together: it is the same for one large tenant and for many small tenants."""
+    """The limit applies to the sum over all tenants, so several small tenants cannot get more than one large tenant."""
     server, number = effective(), 0
     while isinstance(found := isolate(server, f"group:g{number}", seats=10), ProvenProposal):
         server, number = found.after, number + 1
@@ -306,7 +306,7 @@ def test_proof_finds_requests_of_others() -> None:
     assert proof.system is not None
     assert proof.mistakes
     assert len(proof.failures) >= 3
-    # If the new FlowSchema comes too late, requests do not move.
+    # If the precedence of the new FlowSchema is too late, requests do not move.
     late = schema._replace(matching_precedence=9950)
     after = apply_changes(server, [*(change for change in found.changes if change is not schema), late])
     proof = prove(server, after, found.find_intention(after))

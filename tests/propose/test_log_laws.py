@@ -53,7 +53,7 @@ def build(objects: Sequence[str] = OBJECTS) -> Effective:
     return Effective(build_workspace(load_inputs(inputs), NEWEST), Assumptions(server_concurrency=30))
 
 
-def answer(path: Path, lines: Sequence[bytes], effective: Effective, goals: LogGoals = LogGoals()) -> LogAnswer:  # noqa: B008  # a frozen value
+def answer(path: Path, lines: Sequence[bytes], effective: Effective, goals: LogGoals = LogGoals()) -> LogAnswer:  # noqa: B008  # the default value is immutable
     log = path / "audit.log"
     log.write_bytes(b"".join(lines))
     with closing(replay_sides(find_audit_logs([str(log)]), [effective], OPTIONS)) as replays:
@@ -93,8 +93,8 @@ def test_every_client_that_loses_is_reported(tmp_path: Path) -> None:
                 assert figures.wait_p99 <= before.clients[client].wait_p99 + 10_000_000
 
 
-class open_parts:  # noqa: N801  # a context manager
-    """Opens the log of the story, and divides it as a proposal does."""
+class open_parts:  # noqa: N801  # used like a function
+    """Opens the log of the incident, and divides it as `propose` does."""
 
     def __init__(self, path: Path) -> None:
         log = path / "audit.log"
@@ -129,7 +129,7 @@ def list_grid() -> Iterator[tuple[Change, ...]]:
 
 @pytest.mark.parametrize("wait", ["500ms", "300ms", "20ms"])
 def test_nothing_smaller_on_a_grid_meets_the_goals(tmp_path: Path, wait: str) -> None:
-    """Brute force: all smaller combinations in the grid miss a goal, including combinations that the search did not try."""
+    """All smaller combinations in the grid miss a goal, including combinations that the search did not try."""
     users = [f"user:{name}={wait}" for name in ("emil", "fritz", "gina")]
     goals = LogGoals(tuple(parse_protection(text, ()) for text in users), (parse_subject("user:dora"),), max_objects=0)
     found = answer(tmp_path, LINES, build(), goals)
@@ -165,7 +165,7 @@ def test_no_proposal_changes_objects_of_the_server_or_captures_the_system(tmp_pa
 
 
 def test_a_log_of_another_server_is_not_used(tmp_path: Path) -> None:
-    """Without the waits of the log, the simulation is about another server."""
+    """With more seats than the logged server, the simulation has no waits, so it does not reproduce the log."""
     effective = build()
     other = Effective(effective.workspace, effective.assumptions._replace(server_concurrency=600))
     found = answer(tmp_path, LINES, other)

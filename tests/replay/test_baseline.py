@@ -1,4 +1,4 @@
-"""`replay --baseline`: the periods that are compared, and what is different, equal with all engines."""
+"""`replay --baseline`: the compared periods, and the reported differences, which are the same with all engines."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ CAUSED_BY_CLIENTS = (
     "small-level",
     "watch-init-storm",
 )
-"""Recorded incidents that begin because clients begin to send requests. In the others, clients are victims, or nothing happens."""
+"""Recorded incidents that begin because clients begin to send requests. In the other recordings, no client is the cause."""
 ENGINE_NAMES: tuple[Engine, ...] = ("python", "duckdb")
 START = 1_795_326_560_000_000
 HOUR = 3_600_000_000
@@ -131,11 +131,11 @@ def test_short_log_begins_with_the_baseline(text: str, seconds: int) -> None:
 @pytest.mark.parametrize(
     ("text", "since", "until", "message"),
     [
-        ("24h", "1h", "50m", "the log has nothing in the period to compare"),
-        ("1m", "2h", None, "the log has nothing in the baseline"),
+        ("24h", "1h", "50m", "the log does not cover the period to compare"),
+        ("1m", "2h", None, "the log does not cover the baseline"),
         ("30s/10s", "20s", None, "overlap"),
         ("10s/30s", None, None, "the start must be before the end"),
-        ("10s", "20s", "2h", "the log has nothing in the period to compare"),
+        ("10s", "20s", "2h", "the log does not cover the period to compare"),
     ],
 )
 def test_impossible_periods(text: str, since: str | None, until: str | None, message: str) -> None:
@@ -197,8 +197,8 @@ def test_invalid_baselines(text: str) -> None:
         ("system:serviceaccount:team-20261122:app", "system:serviceaccount:team-*:app"),
         ("system:serviceaccount:dev:nginx-proxy-v2", None),
         ("alice", None),
-        ("x-bcdfghjklmn", None),  # longer than a hash
-        ("x-6d4cf56db6e", None),  # a vowel
+        ("x-bcdfghjklmn", None),  # too long for the hash of a pod template
+        ("x-6d4cf56db6e", None),  # generated names contain no vowels
         ("", None),
     ],
 )
@@ -293,7 +293,7 @@ def test_engines_agree(tmp_path_factory: pytest.TempPathFactory, texts: list[str
 
 @pytest.fixture
 def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A log with 100 s of alice and two nodes, and then 20 s with a flood of mallory and without the cron job."""
+    """Write a log: 100 s of requests of alice and two nodes, and then 20 s with a flood of mallory and without the cron job."""
     events: list[dict[str, Any]] = [request(second, length=0.1) for second in range(120)]
     events += [request(second + 0.2, f"system:node:n{second % 3}", verb="get") for second in range(0, 120, 10)]
     events += [request(second + 0.3, "cron") for second in range(0, 100, 2)]
@@ -356,7 +356,7 @@ def test_json_has_names_and_numbers(engine: str, log: Path, capsys: pytest.Captu
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_another_log_as_the_baseline(engine: str, log: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The result is that of one log, and all of the other log is the baseline."""
+    """The result is the same as if both parts were in one log. All of the other log is the baseline."""
     lines_of_log = log.read_text("utf-8").splitlines(keepends=True)
     (log.parent / "old.log").write_text("".join(line for line in lines_of_log if is_before(line)), encoding="utf-8")
     (log.parent / "new.log").write_text("".join(line for line in lines_of_log if not is_before(line)), encoding="utf-8")
@@ -410,7 +410,7 @@ def test_log_without_events_is_an_error(log: Path, capsys: pytest.CaptureFixture
 
 
 def test_new_operation_of_a_known_client(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A client with a new verb and many new clients are differences, too. Watches have no seats."""
+    """A known client with a new verb is a difference, and so are many new clients. Watches have no seats."""
     events = [json.loads(line) for line in log.read_text("utf-8").splitlines()]
     events += [request(105 + number / 50, verb="deletecollection") for number in range(200)]
     events += [request(105, f"guest-{name}", verb="watch") for name in "abcdefgh"]
@@ -426,7 +426,7 @@ def test_new_operation_of_a_known_client(log: Path, capsys: pytest.CaptureFixtur
 @settings(max_examples=10)
 @given(st.integers(0, 2**32))
 def test_random_variations_are_no_differences(seed: int) -> None:
-    """The rates of 100 clients do not change: no client has enough evidence for a sentence."""
+    """The rates of 100 clients do not change, so the report must not contain a sentence about any of them."""
     random = Random(seed)
     sides: list[dict[Operation, Traffic]] = [{}, {}]
     for number in range(100):

@@ -1,4 +1,4 @@
-"""Requests of audit logs in the form that FlowSchemas are compared with."""
+"""Conversion of logged requests to the attributes that FlowSchemas match."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def test_events_in_envelopes_have_the_same_answers(
     wrapped = answers(capsys, recordings, name, engine)
     assert len(wrapped) >= 11
     assert wrapped == {audit_id: raw[audit_id] for audit_id in wrapped}
-    if name != "eks-insights.json":  # the result of a query for some events
+    if name != "eks-insights.json":  # this file is the result of a query, which selects some events
         assert wrapped == raw
 
 

@@ -67,7 +67,7 @@ def compare_logs(log: Path, old: Effective, new: Effective, engine: Any = "pytho
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
-    """Three requests of alice: in a namespace, in all namespaces, and in a namespace a second later. And one of bob."""
+    """Write a log with requests of alice in a namespace, in all namespaces, and in a namespace a second later, and one of bob."""
     requests: tuple[dict[str, Any], ...] = (
         {"auditID": "b"},
         {"auditID": "a", "requestURI": "/api/v1/nodes", "objectRef": {"resource": "nodes"}},
@@ -179,7 +179,7 @@ def test_upgrade_changes_seats_of_lists(engine: str, tmp_path: Path) -> None:
     comparison = compare_logs(log, read(kubernetes="1.33"), read(kubernetes="1.36"), engine, counts=counts)
     assert comparison.moves == ()
     assert [report.levels[0].peaks[0].seats for report in (comparison.old, comparison.new)] == [8, 8]
-    assert comparison.old.levels[0].limits.max_list_seats == 8  # maximum of the level
+    assert comparison.old.levels[0].limits.max_list_seats == 8  # limited by the seats of the level
     counts = {"pods": ObjectTotals(5000, 200)}
     comparison = compare_logs(log, read(kubernetes="1.33"), read(kubernetes="1.36"), engine, counts=counts)
     assert [report.levels[0].peaks[0].seats for report in (comparison.old, comparison.new)] == [8, 1]
@@ -213,7 +213,7 @@ def test_moves_equal_classifying_each_event(
     tmp_path_factory: pytest.TempPathFactory, values: list[dict[str, Any]]
 ) -> None:
     for number, value in enumerate(values):
-        value["auditID"] = f"{number:036}"  # each event is a request
+        value["auditID"] = f"{number:036}"  # so that each event is a separate request
     path = tmp_path_factory.mktemp("logs") / "audit.log"
     write_log(path, values)
     comparison = compare_logs(path, known(), end())

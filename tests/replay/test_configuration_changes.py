@@ -1,4 +1,4 @@
-"""Configurations that change while a log is written: each request is classified with the one in force at its arrival."""
+"""Configurations that change while a log is written: each request is classified with the configuration in force at its arrival."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_each_request_gets_the_configuration_of_its_time(engine: str, capsys: py
 def test_versions_are_the_parts_of_the_log(
     tmp_path_factory: pytest.TempPathFactory, texts: list[str], seconds: list[int]
 ) -> None:
-    """With all engines, and any number of changes, the answers are those of the parts of the log."""
+    """With all engines and any number of changes, the answers equal those of separate replays of the parts of the log."""
     path = tmp_path_factory.mktemp("logs") / "audit.log"
     path.write_text("\n".join(texts), encoding="utf-8")
     sides = [read_effective([str(file)], server_concurrency=30, isolated=True) for file in (BEGIN, END)]
@@ -89,7 +89,7 @@ def test_report_names_all_configurations(capsys: pytest.CaptureFixture[str]) -> 
     report = replay_json(capsys, *arguments[1:], "--timezone", "Europe/Berlin")
     (later,) = report["laterConfigurations"]
     assert later["since"] == "2026-11-22T05:52:00.000000Z"
-    assert {"batch", "global-default"} <= {level["name"] for level in report["levels"]}  # `batch` is only in the first
+    assert {"batch", "global-default"} <= {level["name"] for level in report["levels"]}  # from both versions
     each = replay_each(capsys, *arguments[1:], "--timezone", "Europe/Berlin")
     assert len({line["configuration"] for line in each}) == 2
 
@@ -103,7 +103,7 @@ def test_change_is_a_difference(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A git repository with three commits: the first and the last objects of the log, and a change of another file."""
+    """Create a git repository with three commits: the objects at the start of the log, those at its end, and another file."""
     monkeypatch.chdir(tmp_path)
     for name in ("GIT_DIR", "GIT_WORK_TREE"):
         monkeypatch.delenv(name, raising=False)

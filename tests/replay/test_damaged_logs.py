@@ -68,7 +68,7 @@ LOGS = {
     "bad line in compressed data": (gzip.compress(A + b"{\n" + B), 3, 1, 3),
     "tar archive": (archive(), 1, 2, 1),
 }
-"""For each log: its bytes, and how many events, how many unreadable lines, and which first unreadable line are expected."""
+"""Logs as bytes, each with the expected number of events, number of unreadable lines, and first unreadable line."""
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -30,7 +30,7 @@ ENGINES = ["python", pytest.param("duckdb", marks=needs_duckdb)]
 
 
 class ReadError(Exception):
-    """An error that no code expects."""
+    """An error that no code of apflint handles."""
 
 
 def fail(*_: object) -> None:
@@ -39,12 +39,12 @@ def fail(*_: object) -> None:
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> set[int]:
-    """Return the databases that are open, as their ids. The databases stay alive, so no id is used twice."""
+    """Return the `id()` of each open database. References keep the objects alive, so that no `id()` is reused."""
     ids: set[int] = set()
     alive: list[object] = []
 
     def count(database: type) -> None:
-        create, close = database.__init__, database.close  # type: ignore[attr-defined,misc]  # of two classes
+        create, close = database.__init__, database.close  # type: ignore[attr-defined,misc]  # `database` is one of two classes
 
         def open_database(self: object, *arguments: object) -> None:
             create(self, *arguments)

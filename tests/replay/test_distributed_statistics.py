@@ -1,4 +1,4 @@
-"""The statistics for databases on several machines are those of one machine. DuckDB executes the SQL of both."""
+"""The SQL for distributed databases gives the same statistics as the SQL for one machine. DuckDB executes both."""
 
 from __future__ import annotations
 

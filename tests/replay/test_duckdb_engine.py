@@ -1,4 +1,4 @@
-"""Rotated files, which DuckDB reads several at a time."""
+"""Rotated files: one DuckDB query reads several files."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_rotation_while_files_are_read(
     rotated: list[str] = []
 
     def rotate(path: str) -> Any:
-        """Rotate the files before DuckDB opens them, once."""
+        """Rotate the files once, before DuckDB opens them."""
         if not rotated:
             rotated.append(path)
             for file in reversed(files):
@@ -159,7 +159,7 @@ def test_rotation_while_files_are_read(
     [
         # Of a million random audit IDs, six consist of digits, `e` and `-`.
         {"auditID": "30950168-8420-4e57-9667-744728498901"},
-        # Recorded: the verb of methods that kube-apiserver does not know.
+        # kube-apiserver logs an empty verb for HTTP methods that it does not know (recorded).
         {"verb": "", "responseStatus": {"metadata": {}, "code": 405}},
     ],
     ids=["audit ID of digits", "empty verb"],

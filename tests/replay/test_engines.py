@@ -37,7 +37,7 @@ REQUESTS = (
     ("GET", "/api/v1/namespaces/dev/pods/p/log", {"resource": "pods", "subresource": "log", "namespace": "dev"}),
     ("PATCH", "/api/v1/nodes/n/status", {"resource": "nodes", "subresource": "status", "name": "n"}),
     ("GET", "/apis/apps/v1/deployments", {"resource": "deployments", "apiGroup": "apps"}),
-    # Bodies whose namespace differs from that of the URI. The server writes this namespace into `objectRef`.
+    # The request body has another namespace than the URI. The server writes the namespace of the body into `objectRef`.
     (
         "POST",
         "/apis/rbac.authorization.k8s.io/v1/clusterroles",
@@ -143,7 +143,7 @@ def test_reduction_equals_classifying_each_event(
     tmp_path_factory: pytest.TempPathFactory, values: list[dict[str, Any]]
 ) -> None:
     for number, value in enumerate(values):
-        value["auditID"] = f"{number:036}"  # each event is a request
+        value["auditID"] = f"{number:036}"  # so that each event is a separate request
     path = tmp_path_factory.mktemp("logs") / "audit.log"
     path.write_text("".join(f"{json.dumps(value)}\n" for value in values), encoding="utf-8")
     cluster = known()

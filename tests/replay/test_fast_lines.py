@@ -1,4 +1,4 @@
-"""Lines that are read by their parts give the same rows as lines that are parsed, and no line is lost."""
+"""The fast reader, which splits lines into parts, gives the same rows as a JSON parser, and loses no line."""
 
 from __future__ import annotations
 

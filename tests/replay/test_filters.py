@@ -207,7 +207,7 @@ def test_condition_is_shown_as_it_was_given() -> None:
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_patterns_are_dimensions(engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Nodes are one group, and so are the pods of a Deployment. The names themselves remain in `user` and `userAgent`."""
+    """All nodes are one group, and all pods of a Deployment are one group. `user` and `userAgent` still contain the full names."""
     agents = ["web-6d4cf56db6-x2x9z/v1", "web-7b9c5d8f4d-k4k5k/v1", None]
     log = write_log(
         tmp_path / "audit.log",

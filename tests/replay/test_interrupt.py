@@ -46,7 +46,7 @@ sys.exit(app.run(sys.argv[1:]))
 
 @pytest.fixture(autouse=True)
 def interrupts() -> Iterator[None]:
-    """Let SIGINT interrupt this process and its children. A shell that starts the tests in the background disables it."""
+    """Let SIGINT interrupt this process and its children. Shells start background processes with SIGINT ignored."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)

@@ -51,7 +51,7 @@ def test_parses_metrics_of_all_releases() -> None:
     )
     assert parse_metrics(new) == {
         "pods": ObjectTotals(10, 4000),
-        "deployments.apps": ObjectTotals(3, 0),  # the server could not measure
+        "deployments.apps": ObjectTotals(3, 0),  # the server could not measure the size
         "nodes": ObjectTotals(NOT_COUNTED),
         "events": ObjectTotals(0, 0),
     }
@@ -197,5 +197,5 @@ def test_options_replace_metrics(tmp_path: Path, capsys: pytest.CaptureFixture[s
     metrics.write_text('apiserver_storage_objects{resource="pods"} 250\n', encoding="utf-8")
     arguments: tuple[Any, ...] = (log, "--kubernetes", "1.33", "--metrics", metrics)
     first = [line["seats"] for line in replay_each(capsys, *arguments)]
-    assert sorted(first) == [1, 1, 1, 1, 1, 3, 5]  # 250 objects from the cache, or twice from etcd
+    assert sorted(first) == [1, 1, 1, 1, 1, 3, 5]  # 3 from the cache, 5 from etcd
     assert max(line["seats"] for line in replay_each(capsys, *arguments, "--objects", "pods=50")) == 1

@@ -51,7 +51,7 @@ def store(server: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> ObjectStore:
 @pytest.fixture
 def prefix() -> str:
     """A prefix that no other test uses."""
-    return uuid4().hex[:12].replace("2", "x")  # without a year
+    return uuid4().hex[:12].replace("2", "x")  # without a 2, because `20` could look like the beginning of a year
 
 
 def lines(*numbers: int, **changes: Any) -> bytes:

@@ -1,4 +1,4 @@
-"""Which 429s are rejections by API Priority and Fairness, also if the events have no annotations; and exports of GKE."""
+"""Which 429 responses count as rejections by API Priority and Fairness, with and without annotations, and in logs of GKE."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counts of the report that depend on which events a log has."""
+"""Counts of unusual events in the report."""
 
 from __future__ import annotations
 

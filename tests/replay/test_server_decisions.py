@@ -1,4 +1,4 @@
-"""Logs of servers: numbers of lines, across blocks and damaged parts."""
+"""kube-apiserver's own log: line numbers are correct across blocks and damaged parts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Block(NamedTuple):
 
 
 def test_numbers_of_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A damaged line counts as one line, and so does a blank line, which is not yielded."""
+    """A damaged line counts as one line. A blank line is not yielded, but counts as a line."""
     blocks = [
         *(Block(b"one\n\n  \nfour\n"), Block(problem="too long"), Block(b"six\n"), Block(problem="damaged")),
         *(Block(problem="cut"), Block(b"nine\xff\nten\n"), Block(b"\nlast")),

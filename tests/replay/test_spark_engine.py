@@ -76,7 +76,7 @@ def test_spark_agrees_with_other_engines(tmp_path: Path) -> None:
 @needs_spark
 @pytest.mark.slow
 def test_spark_keeps_the_requests(tmp_path: Path) -> None:
-    """What this machine receives does not grow with the number of requests."""
+    """The number of rows that this machine receives does not grow with the number of requests."""
     recorded = gzip.decompress((FIXTURES / "live" / "audit.log.gz").read_bytes())
     known = read_effective([str(FIXTURES / "live" / "objects-begin.json")], server_concurrency=30, isolated=True)
     received, requests = [], []
@@ -89,13 +89,13 @@ def test_spark_keeps_the_requests(tmp_path: Path) -> None:
         result = replay(find_audit_logs([directory.as_uri()], keeps_urls=True), known, ReplayOptions("spark"))
         try:
             report = compute_report(result)
-            received.append(result.log.database.rows_received)  # type: ignore[attr-defined]  # of Spark only
+            received.append(result.log.database.rows_received)  # type: ignore[attr-defined]  # only SparkDatabase has this field
             requests.append(report.extent.requests)
             assert len(report.servers) == 1
         finally:
             result.log.database.close()
     assert requests[1] == 4 * requests[0]
-    assert received[1] <= received[0] + 20  # the stages of events, for each file
+    assert received[1] <= received[0] + 20  # additional rows: the stages of events of each file
 
 
 @needs_spark
@@ -146,7 +146,7 @@ def unused_port() -> int:
 
 @pytest.mark.usefixtures("no_proxy")
 def test_server_does_not_answer(unused_port: int, capsys: pytest.CaptureFixture[str]) -> None:
-    """PySpark itself tries for more than 10 minutes."""
+    """The error is immediate, although PySpark alone would try to connect for more than 10 minutes."""
     remote = f"sc://127.0.0.1:{unused_port}"
     arguments = ["replay", "--engine", "spark", "file:///x.log", "--spark-remote", f"{remote}/;token=secret"]
     assert run(arguments) == 2
@@ -190,7 +190,7 @@ def test_connection_fails(error: Exception, reason: str, monkeypatch: pytest.Mon
 
 
 def test_proxy_of_grpc(unused_port: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The proxy may reach servers that this machine cannot reach."""
+    """With a proxy, no connection is tested, because the proxy may reach servers that this machine cannot reach."""
     monkeypatch.setenv("https_proxy", "http://proxy:3128")
     monkeypatch.setenv("no_proxy", "")
     remote = f"sc://127.0.0.1:{unused_port}"

@@ -1,4 +1,4 @@
-"""Statistics of replayed requests: seats in use over time, against a count for each microsecond."""
+"""Statistics of replayed requests. Seats in use over time are compared with a simple count for each microsecond."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def test_engines_agree_about_many_requests(tmp_path: Path, capsys: pytest.Captur
 
 
 def test_every_figure_of_a_report(tmp_path: Path) -> None:
-    """Lists of pods take 4 seats. One request waited 1.5 s, one was rejected, one is a watch, and one is exempt."""
+    """The log has lists of pods with 4 seats, a request that waited 1.5 s, a rejected request, a watch, and an exempt request."""
     users = {name: {"username": name, "groups": ["system:authenticated"]} for name in ("alice", "bob")}
     wait = {"authorization.k8s.io/decision": "allow", "apiserver.latency.k8s.io/apf-queue-wait": "1.5s"}
     write_log(

@@ -32,14 +32,14 @@ def test_rejections_with_free_seats_are_a_contradiction(
         assert run(["replay", str(log), *map(str, options), "--format", output_format]) == 0
         text = capsys.readouterr().out
         assert ("contradicts this configuration" in text) is is_contradiction
-        if is_contradiction:  # the contradiction precedes the figures
+        if is_contradiction:  # the sentence about the contradiction precedes the figures
             assert text.index("contradicts this configuration") < text.index("API server:")
 
 
 def test_seats_of_lists_with_unknown_counts_may_explain_rejections(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A list may have used all seats, unless the number of objects is known."""
+    """A list may have used all seats. So there is a contradiction only if the number of objects is known."""
     events = [event(auditID=str(number), **(REJECTED if number > 4 else {})) for number in range(7)]
     log = write_log(tmp_path / "audit.log", events)
     options = ("--isolated", "-f", "defaults:1.36", "--server-concurrency", 600)

@@ -1,4 +1,4 @@
-"""Logs in every wrapper have the answers of the plain log, with every engine."""
+"""With every engine, a log in any wrapper gives the same answers as the plain log."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def test_kind_of_an_event_is_optional() -> None:
 
 
 def test_verb_of_a_non_resource_event_is_its_method() -> None:
-    # The verb of a non-resource request is its method in lower case.
+    # The verb of a non-resource request is the HTTP method in lower case.
     assert parse_event(event(verb="put", requestURI="/healthz", objectRef=None)).info == parse_request_info(
         "PUT", "/healthz"
     )

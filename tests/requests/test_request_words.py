@@ -1,4 +1,4 @@
-"""Words and paths are parsed as kubectl reads them; inferred values are noted."""
+"""Words and paths are parsed as kubectl does. Notes name the inferred values."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def test_http_request() -> None:
 @pytest.mark.parametrize(
     ("text", "note"),
     [
-        # The group of a custom resource has a dot, and is not a group that Kubernetes serves.
+        # Groups of custom resources have a dot, and are not groups that Kubernetes itself serves.
         ("pods.apps", 'Kubernetes serves "pods" in the core API group "", not in the group "apps".'),
         ("ingresses.extensions", 'Kubernetes serves "ingresses" in the API group "networking.k8s.io", not in the'),
         ("nodes.networking.k8s.io", 'Kubernetes serves "nodes" in the core API group "", not in the group'),

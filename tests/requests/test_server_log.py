@@ -128,7 +128,7 @@ def test_times_in_json_of_the_server(time: object, text: str) -> None:
 
 
 def test_json_of_the_server() -> None:
-    """kube-apiserver --logging-format=json"""
+    """The JSON format of kube-apiserver's flag `--logging-format=json` is parsed."""
     record = {"ts": 1795451148417.26, "caller": "httplog/httplog.go:134", "msg": "HTTP", "v": 3, "verb": "GET", "URI": "/api/v1/nodes",
               "latency": "1.5s", "apf_pl": "system", "apf_fs": "system-nodes", "apf_iseats": 2, "resp": 200}  # fmt: skip
     request = parse(json.dumps(record))
@@ -184,7 +184,7 @@ def test_no_text_crashes_the_parser(text: str) -> None:
             comparer_of_fixtures().compare(request)
 
 
-def comparer_of_fixtures(known: list[LoggedComparer] = []) -> LoggedComparer:  # noqa: B006  # a cache
+def comparer_of_fixtures(known: list[LoggedComparer] = []) -> LoggedComparer:  # noqa: B006  # `known` is a cache
     if not known:
         known.append(comparer())
     return known[0]
@@ -267,7 +267,7 @@ def test_every_classification_is_possible(user: str, groups: list[str], group: s
 
 @pytest.mark.skipif(not INCIDENTS.is_dir(), reason="the complete recordings are not here")
 def test_recorded_servers_agree_with_the_classification() -> None:
-    """Only a server that has just started assigns requests to another FlowSchema than its configuration does."""
+    """The logged FlowSchemas contradict the configuration only at a server that has just started."""
     compared = 0
     for label in sorted(INCIDENTS.glob("**/label.json")):
         directory = label.parent

@@ -1,6 +1,6 @@
 """Recordings of the server's own code.
 
-A part of them is in fixtures/simulate. The complete recordings are used if they are present.
+`fixtures/simulate` contains a part of the recordings. If the complete recordings are present, the tests use them.
 """
 
 from __future__ import annotations

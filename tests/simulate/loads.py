@@ -1,4 +1,4 @@
-"""Random loads for the laws, and what happened to their requests."""
+"""Random loads for the tests of laws, and the results of their requests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Q = TypeVar("Q", bound=QueueSet)
 
 @dataclass(frozen=True)
 class Load:
-    """A level and its requests. Times in nanoseconds."""
+    """A level and its requests. Times are in nanoseconds."""
 
     queuing: Queuing
     limit: int
@@ -75,7 +75,7 @@ def scale(load: Load, factor: int) -> Load:
 
 
 def run(load: Load, create: Callable[..., Q]) -> tuple[Q, list[SimulatedRequest], list[SimulatedRequest]]:
-    """Return the queue set in the end, all requests in order of arrival, and in the order of their end."""
+    """Return the queue set at the end, all requests in the order of arrival, and all requests in the order of their ends."""
     loop = EventLoop()
     ended: list[SimulatedRequest] = []
     queue_set = create(loop, load.queuing, load.limit, ended.append)
@@ -94,7 +94,7 @@ def run(load: Load, create: Callable[..., Q]) -> tuple[Q, list[SimulatedRequest]
 
 
 def describe(request: SimulatedRequest) -> tuple[object, ...]:
-    """Return everything that happened to a request."""
+    """Return all results of a request."""
     if request.start is None:
         return request.id, request.queue_index, request.outcome, request.end
     times = (request.start, request.end, request.seats_released)

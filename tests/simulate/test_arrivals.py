@@ -1,4 +1,4 @@
-"""Arrivals: a seed stands for the same requests on every machine and in every version."""
+"""Arrivals: a seed gives the same requests on every machine and in every version."""
 
 from __future__ import annotations
 

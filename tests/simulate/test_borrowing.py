@@ -1,4 +1,4 @@
-"""Seat demand, adjustment of limits, allocation and Retry-After, as the server's own functions computed them."""
+"""Seat demand, adjustment of limits, allocation and Retry-After are compared with recordings of the server's own functions."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ REJECT = "{type: Reject}"
 
 
 def test_every_difference_has_the_figures_of_both_sides() -> None:
-    """The user u2 is at the level `b` if this level exists. The user u1 is always at `a`, whose seats differ."""
+    """The user u2 is at the level `b`, or at `a` if `b` does not exist. The user u1 is always at `a`, whose seats differ."""
     burst, service = (Burst(0, 3),), ServiceTime(SECOND)
     wanted = load(
         client("one", user="u1", groups=("a",), bursts=burst, service=service),
@@ -34,7 +34,7 @@ def test_every_difference_has_the_figures_of_both_sides() -> None:
 
 
 def test_client_at_several_levels_and_client_without_requests() -> None:
-    """The first client of `both` is at the level `b`. `none` has requests only on one side."""
+    """The first instance of the client `both` is at the level `b`. In `empty`, the client sends no requests."""
     burst, service = (Burst(0, 6),), ServiceTime(SECOND)
     both = client("both", user="u{n}", groups=("a",), instances=2, bursts=burst, service=service)
     manifests = level("a", 1, REJECT) + "---" + level("b", 1)

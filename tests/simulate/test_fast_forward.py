@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 
 class Observed(NamedTuple):
-    """What happened at a level."""
+    """The results of a level."""
 
     requests: list[tuple[object, ...]]
     """Start, end and outcome of each request."""
     ended: list[tuple[int, int]]
-    """Times and numbers of the requests that were sent as objects, in the order of their end."""
+    """Times and numbers of the requests that were sent as objects, in the order of their ends."""
     demand: list[IntegratorResults]
     """Seat demand at each change of the limit."""
     peaks: list[int]
@@ -37,7 +37,7 @@ class Observed(NamedTuple):
 
 
 def observe(load: Load, random: Random | None) -> Observed:
-    """Run a load with changing limits. With `random`, a random part of the requests is started at once if possible."""
+    """Run a load with changing limits. With `random`, a random part of the requests uses `start_at_once`."""
     loop = EventLoop()
     ended: list[SimulatedRequest] = []
     started: dict[int, Arrival] = {}
@@ -145,7 +145,7 @@ def test_level_that_is_never_idle_uses_its_queues(monkeypatch: pytest.MonkeyPatc
 
 
 def test_queue_that_dispatched_last_counts_after_an_idle_time() -> None:
-    """The limit of an idle level can be 0. Then several requests wait, and the first one is that after the last queue."""
+    """The queue after the one that dispatched last is the first to dispatch, even if the level was idle in between."""
     for latest in range(4):
         orders = []
         for fast_forwards in (False, True):

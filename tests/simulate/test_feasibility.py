@@ -1,4 +1,4 @@
-"""Feasibility: loads and servers up to the bounds can be simulated, and the largest client is named above them."""
+"""Loads and servers up to the bounds can be simulated. Above the bounds, the message names the largest client."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def load_of(*clients: SimulatedClient, duration: int = 10 * SECOND) -> Load:
     ),
 ], ids=["requests", "clients", "in flight"])  # fmt: skip
 def test_load_at_a_bound_and_above(wanted: Load, words: str) -> None:
-    """The number of requests or instances of the last client differs by one. The second client is the largest."""
+    """One more request or instance of the last client exceeds the bound. The second client is the largest."""
     extra = different(2) if "clients" in words else burst(1)
     largest = wanted._replace(clients=(*wanted.clients, different(1))) if "clients" in words else wanted
     assert list(find_excess(largest)) == []
@@ -82,7 +82,7 @@ def test_servers_at_a_bound_and_above(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_request_that_is_not_classified() -> None:
-    """The message has no final period, as the other messages about a place in a load."""
+    """The message has no final period, like the other messages about a place in a load."""
     known = Effective(build_workspace([], NEWEST), Assumptions())
     wanted = load(client("a", request="create pods/exec x -n y", rate=1.0))
     ((path, message),) = find_problems(wanted, Routes(wanted, Explainer(known)))

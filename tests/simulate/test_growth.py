@@ -1,6 +1,6 @@
-"""Time grows with the number of requests, not of queues or levels. Memory grows with the number of requests in flight.
-The tests count executed lines instead of time, because the number is the same on every machine.
-"""
+"""Time grows with the number of requests, not with the number of queues or levels. Memory grows with the requests in flight.
+
+The tests count executed lines instead of time, because the number is the same on every machine."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def make_server(on_end: Callable[[SimulatedRequest], None], levels: int, queues:
 
 
 def overload(server: SimulatedServer, count: int) -> Iterator[SimulatedRequest]:
-    """Yield requests of 100 flows that demand 150% of the seats of one level, 6 at one instant."""
+    """Yield requests of 100 flows that demand 150% of the seats of one level. Always 6 requests arrive at the same time."""
     random = Random(7)
     queue_set = server.levels["0"].queue_set
     flows = [random.getrandbits(64) for _ in range(100)]

@@ -86,7 +86,7 @@ def test_counters_agree_with_the_queues_even_if_the_server_loses_queues(random: 
     try:
         run(load, Counting)
     except ServerCrashError as error:
-        assert "queue" in str(error)  # noqa: PT017  # an expected end, after which no counter is left to compare
+        assert "queue" in str(error)  # noqa: PT017  # after a crash of the server, no counters remain
 
 
 def test_lost_requests_time_out() -> None:
@@ -98,7 +98,7 @@ def test_lost_requests_time_out() -> None:
         (1, MILLISECOND, Seats(2), 2, 60 * MILLISECOND),
         (1, MILLISECOND, Seats(4), 0, None),
     )
-    # At 11 ms the server removes queue 1, and then the former queue 2, because two requests of queue 1 hold final seats.
+    # At 11 ms, two requests of queue 1 release final seats. The server removes queue 1, and then queue 2 in its place.
     queue_set, results, _ = run(Load(Queuing(3, 5, 1), 3, requests, ((2, Queuing(1, 5, 1), 3),)), Counting)
     assert [request.outcome for request in results] == ["executed"] * 3 + ["time-out"] * 2 + ["executed"]
     assert results[5].start == results[2].end
@@ -136,7 +136,7 @@ def test_first_queue_that_dispatches_is_the_second_one() -> None:
 
 
 def test_demand_without_a_request_that_timed_out() -> None:
-    """One request executes, and two requests wait. One of these leaves after half of the period."""
+    """One request executes, and two requests wait. One of the waiting requests times out after half of the period."""
     loop = EventLoop()
     queue_set = QueueSet(loop, Queuing(1, 5, 1), 1, lambda _: None)
     for number, wait in enumerate((None, None, 5 * MILLISECOND)):

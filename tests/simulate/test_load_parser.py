@@ -48,15 +48,15 @@ def load_of(body: str) -> SimulatedClient:
 
 
 def marked(text: str) -> tuple[str, int, int, int]:
-    """Return a text without its marks, and the line and columns of the marked part."""
+    """Return a text without its marks « and », and the line and columns of the marked part."""
     before, inside, after = re.split("[«»]", text)
     line = before.count("\n") + 1
     column = len(before) - (before.rfind("\n") + 1) + 1
     return before + inside + after, line, column, column + len(inside)
 
 
-# Each marked part is the position of a mistake. The words are in its message. `by_schema`: the JSON Schema rejects it,
-# too.
+# Each row has a file in which the place of the mistake is marked, words of the message, and whether the JSON Schema
+# rejects the file, too.
 MISTAKES = [
     ("«duration: 1m»", "`clients` must be a list with at least one client", 1),
     ("duration: 1m\nclients: «[]»", "`clients` must be a list with at least one client", 1),

@@ -1,4 +1,4 @@
-"""Loads that are written from audit logs: simulating them is like the log."""
+"""Loads that are written from audit logs: their simulation has about the rejections and waits of the log."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 INCIDENTS = sorted(path.parent for path in COMPLETE.glob("incidents/*/audit.log.gz"))
 SHARE, FEW = 0.15, 10
-"""Maximum difference of the rejections of a level: a part of its requests, or a number."""
+"""Maximum difference of the rejections of a level: a proportion of its requests, or a number of requests."""
 WAIT_FACTOR, WAIT_SECONDS = 2.5, 2.5
-"""Maximum factor between the 99th percentiles of the waits, or their maximum difference."""
+"""Maximum ratio of the 99th percentiles of the waits, or their maximum difference in seconds."""
 HIDDEN_WAIT = 0.5
 """Longest wait in seconds that a log may not show."""
 UNLIKE = {
@@ -41,7 +41,7 @@ UNLIKE = {
     "restart": "the load has no watches, and the server is slow after its start",
     "watch-init-storm": "the log does not show how long watches hold their seats",
 }
-"""Incidents whose loads do not have the rejections and waits of the log, and why."""
+"""Incidents in which the simulated rejections and waits differ from the log, with the reason."""
 
 
 def write(directory: Path, events: list[dict[str, Any]]) -> tuple[WrittenFile, Load]:

@@ -34,7 +34,7 @@ ALL = level("all").replace("  distinguisherMethod: {type: ByUser}\n", "")
 
 
 def logged(second: float, group: str, namespace: str = "x", **changes: Any) -> dict[str, Any]:
-    """Return the event of a user who has the name of the group. It was received at a second, and took a second."""
+    """Return the event of a request that was received at `second` and took 1 s. The user has the name of the group."""
     ended = int(second) + 1
     return event(
         auditID=f"{int(second * 10):08}-0000-0000-0000-000000000000",

@@ -100,8 +100,8 @@ def test_rejected_request_has_the_service_time_of_a_similar_request(tmp_path: Pa
         request(1, 0.4, **other),
         request(2, 0.001, rejected=True),
         request(3, 0.001, rejected=True, **other),
-        request(4, 0.001, "bob", rejected=True),  # the same verb
-        request(5, 0.001, "bob", rejected=True, verb="patch"),  # the same level
+        request(4, 0.001, "bob", rejected=True),  # similar to the requests with the same verb
+        request(5, 0.001, "bob", rejected=True, verb="patch"),  # similar to all requests at the level
     ]
     survey, services = list_services(tmp_path, events, REJECT)
     assert (survey.imputed, survey.sent, survey.corrected) == (4, 6, 0)
@@ -139,7 +139,7 @@ def test_clients_of_a_log(tmp_path: Path) -> None:
 
 
 def test_service_times_are_those_of_the_same_time(tmp_path: Path) -> None:
-    """Requests take 10 ms, and from 100 s on 300 ms. Rejected requests have the service times of their own time."""
+    """Requests take 10 ms, and from 100 s on, 300 ms. Rejected requests get service times of requests at about the same time."""
     fast = [request(at, 0.01) for at in range(100)]
     slow = [request(at, 0.3) for at in range(100, 200)]
     rejected = [request(at + 0.5, 0.001, rejected=True) for at in (20, 180)]
@@ -148,7 +148,7 @@ def test_service_times_are_those_of_the_same_time(tmp_path: Path) -> None:
 
 
 def test_wait_that_the_log_does_not_show_is_not_counted_twice(tmp_path: Path) -> None:
-    """Three requests arrive at once at a level with a seat: the second one waits 100 ms, and the third one 200 ms."""
+    """Three requests arrive simultaneously at a level with 1 seat: the second waits 100 ms, and the third 200 ms."""
     events = [request(0, 0.1)]
     for start in range(1, 40):
         events += [request(start, took, f"u{number}") for number, took in enumerate((0.1, 0.2, 0.3))]
@@ -171,8 +171,8 @@ def test_wait_limits_come_from_timeouts_and_from_time_outs(tmp_path: Path) -> No
         request(0, 1),
         request(1, 1, requestURI=f"{uri}?timeout=8s"),
         request(2, 1, requestURI=f"{uri}?limit=5&timeout=90s"),
-        request(3, 1, requestURI=f"{uri}?timeoutSeconds=8"),  # another parameter
-        request(4, 3, rejected=True, wait="3.001s"),  # the client has left
+        request(3, 1, requestURI=f"{uri}?timeoutSeconds=8"),  # `timeoutSeconds` does not limit the wait
+        request(4, 3, rejected=True, wait="3.001s"),  # the client ended the wait
         request(5, 15, rejected=True, wait="15.003s"),
     ]
     with closing(replay_log(tmp_path, events, QUEUES)) as replays:
@@ -193,7 +193,7 @@ def test_equal_waits_of_time_outs_are_the_limit_of_the_server(tmp_path: Path) ->
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_further_attempts_follow_retry_after(tmp_path: Path, engine: Any) -> None:
-    """Each second, a request executes for 1.5 s, and another one is rejected until the seat is free: 1 s later or 2 s."""
+    """A request is rejected while another one occupies the only seat, and is retried after the time in Retry-After."""
     events = []
     for start in range(0, 50, 5):
         name: dict[str, Any] = {"requestURI": f"/api/v1/namespaces/x/pods/p{start}", "verb": "get"}
@@ -229,7 +229,7 @@ def test_requests_without_a_uri_are_no_further_attempts(tmp_path: Path) -> None:
 
 
 def test_closed_loop_follows_the_server(tmp_path: Path) -> None:
-    """Two workers send a request 10 ms after each response. At a level with a seat, each waits for the other one."""
+    """Each of two workers sends a request 10 ms after each response. The level has 1 seat, so the workers wait for each other."""
     events = [request(0, 1)]
     for number in range(1, 40):
         start = 0.005 if number == 1 else number - 1 + 0.01
@@ -318,7 +318,10 @@ RECORDED_CHANGES = [name for name in list_recordings() if name + FIXED in list_r
 
 @pytest.mark.parametrize("name", RECORDED_CHANGES)
 def test_predictions_of_recorded_changes(name: str) -> None:
-    """A prediction is within the tolerance, or the report says why not. No change of objects was recorded with the webhook."""
+    """A prediction is within the tolerance, or the report says why it is unreliable.
+
+    No change of objects was recorded for the incident with a slow webhook.
+    """
     wrong = [prediction for prediction in predict(name) if not prediction.is_right and not prediction.explained]
     if name == "slow-webhook":
         (reason,) = simulate_recording(name, name + FIXED).runs[-1].unpredictable

@@ -24,7 +24,7 @@ Q = TypeVar("Q", bound=QueueSet)
 
 
 class Traced(QueueSet):
-    """A queue set that records its state after every event, as the traces have it."""
+    """A queue set that records its state after every event, in the form of the recorded traces."""
 
     def __init__(
         self, loop: EventLoop, queuing: Queuing, limit: int, on_end: Callable[[SimulatedRequest], None]
@@ -82,7 +82,7 @@ def queue_state(queue: Queue) -> dict[str, int]:
 
 
 def is_used(queue: Queue) -> bool:
-    """Return whether a queue is in the traces: it has or had requests."""
+    """Return whether the traces contain a queue, because the queue has or had requests."""
     return any(queue_state(queue).values())
 
 
@@ -93,7 +93,7 @@ def parse_queuing(queuing: dict[str, int]) -> Queuing:
 def simulate(
     scenario: dict[str, Any], create: type[Q], resets: list[list[Any]] | None = None
 ) -> tuple[Q, list[SimulatedRequest], list[list[Any]]]:
-    """Return the queue set in the end, the requests, and the seat demand at the times of `resets`."""
+    """Return the queue set at the end, the requests, and the seat demand at the times of `resets`."""
     first, *steps = scenario["config"]
     loop, demand = EventLoop(), []
     ended: list[SimulatedRequest] = []
@@ -161,7 +161,7 @@ def test_requests_agree_with_the_server(recording: Callable[[str], Rows], name: 
         for request, row in zip(requests, scenario["requests"], strict=True):
             if (mine := as_recorded(request, row)) != row:
                 wrong[f"{scenario['id']} {request.id}"] = mine, row
-        end = {key: value for key, value in scenario["end"].items() if key != "t"}  # when the recorder stopped
+        end = {key: value for key, value in scenario["end"].items() if key != "t"}  # `t` is when the recorder stopped
         if (mine_in_the_end := counters(queue_set)) != end:
             wrong[scenario["id"]] = mine_in_the_end, end
     assert wrong == {}

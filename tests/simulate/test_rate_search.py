@@ -1,4 +1,4 @@
-"""The search for the largest rate that works: its bounds, its precision, and what fails above the answer."""
+"""The search for the largest rate that works: its bounds, its precision, and the reported failures above the result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Factors of clients: how they are parsed, and what they do to a load."""
+"""Factors of clients: the parser, and the effect on a load."""
 
 from __future__ import annotations
 

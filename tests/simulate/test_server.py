@@ -37,19 +37,19 @@ SECOND = 1_000_000_000
 
 
 class Restless(SimulatedServer):
-    """A server that adjusts its limits every 10 seconds, as a real server does, even if nothing happens."""
+    """A server that adjusts its limits every 10 seconds even without requests, as a real server does."""
 
     def can_rest(self) -> bool:
         return False
 
 
 class Traced(Restless):
-    """A server that records every adjustment as the recordings have it."""
+    """A server that records every adjustment in the form of the recordings."""
 
     def __init__(self, *arguments: Any) -> None:
         self.adjustments: list[dict[str, Any]] = []
         super().__init__(*arguments)
-        self.adjustments.clear()  # recordings lack the first one
+        self.adjustments.clear()  # the recordings do not contain the first adjustment
 
     def adjust(self, now: int) -> Adjustment:
         adjustment = super().adjust(now)
@@ -226,7 +226,7 @@ def test_a_server_that_rests_gives_the_same_results_as_one_that_never_does(
     assert run_bursts(server, bursts, end * SECOND) == run_bursts(plain, bursts, end * SECOND)
     assert [request.id for request in ended] == [request.id for request in plain_ended]
     if not bursts:
-        assert server.adjustments == 2  # of the configuration, and the first of the periodic ones
+        assert server.adjustments == 2  # one for the configuration, and the first periodic one
 
 
 def test_demand_after_a_rest_is_that_of_a_server_that_never_rests() -> None:

@@ -76,7 +76,7 @@ def result_at(result: SimulationResult, name: str) -> LevelResult:
 
 
 def describe(result: SimulationResult, *names: str) -> list[object]:
-    """Return everything about levels that does not depend on other levels."""
+    """Return the results of the named levels, as in the JSON output."""
     return [simulation_json(result)["levels"][at] for at, item in enumerate(result.levels) if item.name in names]  # type: ignore[index]
 
 
@@ -270,7 +270,7 @@ def test_clients_are_connected_to_the_servers_in_turn() -> None:
         found = result_at(simulate(load(a, servers=servers), Options(level("a"))), "a")
         assert found.peak == peak
         assert found.seats * 10 == pytest.approx(30)
-    # Another client is connected to the next server.
+    # The two instances of `a` are connected to the first two servers, and `b` to the third.
     two, single = (
         a._replace(instances=2, bursts=(Burst(0, 20),)),
         a._replace(name="b", instances=1, bursts=(Burst(0, 10),)),
@@ -345,7 +345,7 @@ def test_changed_field_has_the_effect_of_a_changed_manifest() -> None:
     )
     manifest = simulate(wanted, Options(level("a", 7).replace("queues: 64", "queues: 9"), seats=40))
     assert describe(changed, "a") == describe(manifest, "a")
-    # Between the two changes, the hand is larger than the number of queues.
+    # After the first of the changes alone, handSize would be larger than queues, which is invalid.
     in_steps = simulate(wanted, Options(level("a"), changes=("a.queues=2", "a.handSize=1", "a.queueLengthLimit=9")))
     limits = result_at(in_steps, "a").limits
     assert (limits.queues, limits.hand_size, limits.queue_length_limit) == (2, 1, 9)
@@ -398,7 +398,7 @@ def test_arrivals_are_a_poisson_process() -> None:
     arrivals = list(source.arrivals)
     assert len(arrivals) == pytest.approx(20_000, abs=4 * 20_000**0.5)
     gaps = [(later.time - earlier.time) / SECOND for earlier, later in pairwise(arrivals)]
-    # The proportion for exponential gaps is 1/e.
+    # For a Poisson process, the proportion of gaps that are longer than the mean is 1/e.
     assert sum(gap > 0.01 for gap in gaps) / len(gaps) == pytest.approx(0.3679, abs=0.015)
     assert sorted({arrival.instance for arrival in arrivals}) == [0, 1, 2, 3]
     assert [arrival.time for arrival in arrivals] == sorted(arrival.time for arrival in arrivals)
@@ -541,14 +541,14 @@ def test_flows_are_summarized_in_linear_time() -> None:
     assert [number for number, flow in enumerate(flows) if flow.is_elephant] == [7, 8]
     assert tallies.rounds <= 2
     assert not any(flow.is_elephant for flow in _summarize_flows(tallies[7:9]))
-    tallies[8].attempts = 0  # a flow of the warm-up is not one of two
+    tallies[8].attempts = 0  # a flow with requests only in the warm-up does not count
     assert not any(flow.is_elephant for flow in _summarize_flows(tallies[7:9]))
 
 
 @given(loads())
 @settings(max_examples=15)
 def test_warmup_counts_nothing_and_loses_nothing(wanted: Load) -> None:
-    """A longer load without a warm-up has the same requests as its first part as a warm-up, followed by its second part."""
+    """A load with a warm-up has the same requests as a longer load without one. Only those of the warm-up are not counted."""
     warmup = 2 * SECOND
     wanted = wanted._replace(
         clients=tuple(client._replace(bursts=()) for client in wanted.clients if client.think is None and client.rate)
@@ -567,7 +567,7 @@ def test_warmup_counts_nothing_and_loses_nothing(wanted: Load) -> None:
 
 
 def test_steady_load_after_a_warmup_does_not_wait_for_its_seats() -> None:
-    """An idle server lends most seats of the level, and needs 20 seconds to return them."""
+    """An idle level lends most of its seats, and needs 20 seconds to get them back."""
     steady = load(client("a", groups=("a",), rate=230.0, service=ServiceTime(SECOND)), duration=30 * SECOND)
     lending = level("a", 245).replace("lendablePercent: 0", "lendablePercent: 90")
     cold, warm = (

@@ -1,4 +1,4 @@
-"""Loads in words: the same requests as with a load file, and errors that name the option."""
+"""Loads from command-line options: the same requests as from a load file, and errors that name the option."""
 
 from __future__ import annotations
 

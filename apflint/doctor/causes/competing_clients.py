@@ -1,4 +1,4 @@
-"""Causes by clients that share a level: several users in one flow, a client that floods the level, and short timeouts."""
+"""Causes in which clients share a level: several users in one flow, a client that floods the level, and short timeouts."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from apflint.doctor.causes.overloaded_levels import Overload
 
 MIN_USER_SHARE = 0.5
-"""Minimum proportion of the seats of a shared flow from which a user is the cause of the waits of the other users."""
+"""Minimum proportion of the seats of a shared flow for calling a user the cause of the waits of the other users."""
 MIN_FLOW_SHARE = 0.7
-"""Minimum proportion of the waiting seats of a level from which a flow alone fills the level."""
+"""Minimum proportion of the waiting seats of a level for concluding that a flow alone fills the level."""
 SHORT_WAIT = 0.2
 """Maximum ratio of a short wait to the mean wait. If other flows have short waits, fair queuing protects them."""
 MIN_SHORT_WAITS = 0.02
-"""Minimum proportion of requests with a short wait. Without a dump, it shows that some flows hardly wait."""
+"""Minimum proportion of requests with a short wait for concluding, without a dump, that some flows hardly wait."""
 MIN_SHORT_OF_FLOOD = 0.05
 """Like `MIN_SHORT_WAITS`, but for a queue that was empty at the start of the counted time."""
 MIN_WIDE = 1.5
@@ -216,8 +216,8 @@ def _describe_impatient(clients: tuple[Client, ...]) -> Iterator[str]:
 def find_wait_limit(level: LevelLoad) -> float | None:
     """Return an upper bound in seconds of the waits that ended in a time-out, or None if it is unknown or long.
 
-    The result is a bucket bound of the histogram. Far fewer requests waited longer than this bound than timed out. So
-    most time-outs waited less.
+    The result is a bucket bound of the histogram. The number of requests that waited longer than this bound is far
+    below the number of time-outs. So most time-outs waited less.
     """
     reasons = level.reasons()
     timed_out = reasons["time-out"] + reasons["cancelled"]
@@ -275,7 +275,7 @@ def find_own_wait(server: ServerLoad, overload: Overload) -> OverloadCause | Non
     client = domination.client
     width = client.seats / len(client.rows)
     if level.width.mean is not None and level.width.mean <= MAX_SAME_WIDTH * width:
-        return None  # other flows send narrower requests
+        return None  # requests of other flows have fewer seats, and may wait behind these requests
     return _fair_cause(server, overload, domination)
 
 
@@ -336,7 +336,10 @@ def _serves_others(level: LevelLoad) -> bool:
 
 
 def is_flood(server: ServerLoad, level: LevelLoad) -> bool:
-    """Return whether the offered load is a flood: much of the server, or many times what the level executes."""
+    """Return whether the offered load of a level is a flood.
+
+    A flood would take a large part of the server's seats, or is many times the load that the level executes.
+    """
     offered, total = offered_seats(server, level), server.total
     if offered is not None and total and offered >= MIN_FLOOD_SHARE * total:
         return True

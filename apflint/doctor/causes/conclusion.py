@@ -40,7 +40,7 @@ class Action(NamedTuple):
     """The instruction, without a final period."""
     command: str | None = None
     is_by_client: bool = False
-    """Whether the owner of the client does it, and not the administrator of the cluster."""
+    """Whether the owner of the client must follow the instruction, instead of the administrator of the cluster."""
 
 
 class OverloadCause(NamedTuple):
@@ -48,9 +48,9 @@ class OverloadCause(NamedTuple):
 
     cause: CauseId
     message: str
-    """What happens, in one or two sentences."""
+    """Description of the cause and its effect, in one or two sentences."""
     is_apf: bool
-    """Whether APF objects are the cause, or the FlowSchema and level that a request gets."""
+    """Whether the cause is in API Priority and Fairness: in its objects, or in the FlowSchema and level of the requests."""
     severity: Literal["warning", "info"] = "warning"
     """`info` if no action is needed."""
     levels: tuple[str, ...] = ()

@@ -95,7 +95,7 @@ def describe_service(level: LevelLoad) -> Iterator[str]:
 
 
 def is_as_fast_as_before(level: LevelLoad) -> bool:
-    """Return whether the files show that the execution time of a level has not grown."""
+    """Return whether the files prove that the execution time of a level has not grown."""
     now, before = level.executions.mean, level.earlier_executions
     return now is not None and before.mean is not None and before.number >= MIN_BASELINE and now <= 2 * before.mean
 

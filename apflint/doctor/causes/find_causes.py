@@ -71,7 +71,7 @@ def conclude(states: Sequence[ServerState], moment: str = "now") -> Conclusion:
 def _merge_webhooks(causes: list[OverloadCause]) -> list[OverloadCause]:
     """Merge the causes `slow-webhook` of a server into one cause for all affected levels.
 
-    It replaces the first of these causes.
+    The merged cause replaces the first of these causes.
     """
     slow = [cause for cause in causes if cause.cause == "slow-webhook"]
     if len(slow) < 2:
@@ -160,7 +160,7 @@ def _describe_limits(servers: Sequence[ServerLoad]) -> Iterator[str]:
     for server in servers:
         last = server.state.server.last
         if last.metrics is None:
-            yield f"{server.name}: only dumps. Metrics show limits, rejections and execution times; two of them show rates."
+            yield f"{server.name}: only dumps. Metrics show limits, rejections and execution times; two snapshots of them show rates."
         elif server.is_since_start:
             yield (
                 f"{server.name}: one snapshot. Counts and times are those since the start of the server"

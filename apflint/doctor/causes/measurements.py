@@ -1,6 +1,6 @@
 """The measurements from which the causes of waits and rejections are concluded.
 
-They are read once from metrics and dumps.
+Each measurement is read once from metrics and dumps.
 
 Rates and service times apply to the time between the last two snapshots. With one snapshot, they apply to the time
 since the start of the server (`ServerLoad.is_since_start`).
@@ -181,7 +181,7 @@ class ServerLoad(NamedTuple):
     terminated: Mapping[tuple[str, str, str], float]
     """Requests that the server ended, by code, verb and resource."""
     terminated_before: Mapping[tuple[str, str, str], float]
-    """The same requests, counted from the start of the server to the earlier snapshot."""
+    """Requests that the server ended from its start to the earlier snapshot, by code, verb and resource."""
     watch_events: float
     has_webhooks: bool
     """Whether the metrics show calls of webhooks. A server without webhooks has no such metrics."""

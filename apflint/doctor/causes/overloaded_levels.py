@@ -1,8 +1,8 @@
-"""The priority levels that delay or reject requests now, and the time since when they have done so.
+"""The priority levels that delay or reject requests now, and how long they have been overloaded.
 
 An idle level has few seats, because idle levels share the remaining seats equally. So the first requests of a burst
 wait for the next adjustment of the limits, within 10 seconds (`updateBorrowing` in apf_controller.go). Therefore, a
-level is overloaded only if an adjustment has not helped, or cannot help.
+level counts as overloaded only if an adjustment of its limit has not helped, or cannot help.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ It is a quarter of the time between two adjustments. A larger burst lasts longer
 ADJUSTMENT_SECONDS = 10.0
 """Time between two adjustments of the limits (`borrowingAdjustmentPeriod` in apf_controller.go)."""
 RECENT_SECONDS = 60.0
-"""Maximum length in seconds of a counted time that still describes the present."""
+"""Maximum length in seconds of the counted time for concluding that counts describe the present."""
 MIN_USE_RATIO = 0.3
 """Minimum ratio of two averages of the seats in use: in the last adjustment period, and in the counted time."""
 MIN_WIDTH = 2.0
@@ -171,7 +171,7 @@ def _rejects_now(server: ServerLoad, level: LevelLoad) -> bool:
 
 
 def _is_still_used(server: ServerLoad, level: LevelLoad, average: float) -> bool:
-    """Return whether the rejections are recent, and whether the demand is about as high as at that time."""
+    """Return whether the rejections are recent and the demand is still about as high as at the time of the rejections."""
     held = server.held_seats(level.executions.total + level.watches.total)
     return bool(held and server.seconds and server.seconds <= RECENT_SECONDS and average >= MIN_USE_RATIO * held)
 
@@ -205,7 +205,10 @@ def blocking_probability(used: float, seats: int) -> float:
 
 
 def _erlang_b(offered: float, seats: int) -> float:
-    """Compute Erlang's loss formula. The inverse is a sum of terms, of which only about the square root of `seats` matter."""
+    """Compute Erlang's loss formula.
+
+    The inverse of the result is a sum of terms. Only the first terms are significant, about the square root of `seats`.
+    """
     if offered <= 0:
         return 0.0
     term = inverse = 1.0

@@ -25,7 +25,7 @@ MIN_PEAK_REQUESTS = 5
 _CALM_USE = 0.9
 """Minimum ratio of the offered load to the nominal limit.
 
-From this ratio on, a note reports that a level depends on borrowed seats.
+At this ratio or more, a note reports that the level depends on borrowed seats.
 """
 
 
@@ -34,7 +34,7 @@ def find_past(
 ) -> OverloadCause | None:
     """Return a past overload that the counters show, or None.
 
-    The cause does not name a client, because the dump shows only the present. Levels in `explained` are ignored.
+    The cause does not name a client, because a dump shows only the present requests. Levels in `explained` are ignored.
     """
     evidence: list[str] = []
     names: dict[str, None] = {}  # used as an ordered set

@@ -1,4 +1,4 @@
-"""Causes by the level that requests get: requests at catch-all, and leases at a wrong level or at a level that is too small."""
+"""Causes in which requests are at an unsuitable level: catch-all, or a wrong or too small level for leases."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _MIN_LEASE_SHARE = 0.5
 """Minimum proportion of leases among the rejected requests.
 
-From this proportion on, leases are rejected even if there is no dump.
+At this proportion or more, leases count as rejected even without a dump.
 """
 _HEADROOM = 1.5
 """Recommended ratio of seats to the offered load. With a smaller ratio, requests still wait at times."""

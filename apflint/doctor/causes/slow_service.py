@@ -41,11 +41,11 @@ etcd warns of requests that take longer than this (`DefaultWarningApplyDuration`
 SLOW_LEVEL_RATIO = 5.0
 """Minimum ratio of the execution time of a slow level to its earlier execution time, or to that of most other levels."""
 MIN_SLOW_WRITES = 2
-"""Minimum number of slow writes in the dump. From this number on, something outside of the server slows the writes."""
+"""Minimum number of slow writes in the dump for concluding that something outside of the server slows the writes."""
 GROWN_ETCD_SECONDS, GROWN_ETCD_RATIO = 0.05, 3.0
 """Minimum mean duration in seconds of etcd operations that have become slow, and minimum ratio to their earlier mean duration."""
 MIN_GROWTH = 2.0
-"""Minimum ratio of the execution time of most levels to their earlier execution time, from which etcd has become slow."""
+"""Minimum ratio of the execution time of most levels to their earlier execution time for concluding that etcd has become slow."""
 MIN_ETCD_OPERATIONS = 20
 MIN_ETCD_SHARE = 0.3
 """Minimum ratio of the execution time of most levels to the time of an etcd operation, for the cause to be etcd."""
@@ -161,8 +161,8 @@ def _name(client: Client) -> str:
 def find_callbacks(level: LevelLoad) -> Callbacks | None:
     """Return the user whose waiting requests are callbacks of the executing writes of a level, or None.
 
-    The callback starts right after the reviewed write, once for each write. So a waiting request is a callback if it arrived
-    right after the start of an executing write of another user.
+    A webhook sends one callback for each reviewed write, right after the write has started. So a waiting request counts
+    as a callback if it arrived right after the start of an executing write of another user.
     """
     executing = [
         row
@@ -273,7 +273,7 @@ def _main_webhook(server: ServerLoad, level: LevelLoad) -> Webhook | None:
     locked = is_locked(server, level)
     for webhook in server.webhooks:
         if locked and not webhook.calls.number:
-            webhook = webhook._replace(calls=webhook.earlier, earlier=Sum())  # noqa: PLW2901  # the calls before show why
+            webhook = webhook._replace(calls=webhook.earlier, earlier=Sum())  # noqa: PLW2901  # no call has ended since then
             if (webhook.calls.mean or 0) >= LONG_EXECUTION_SECONDS:
                 return webhook
             continue

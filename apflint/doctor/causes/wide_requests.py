@@ -1,4 +1,4 @@
-"""Causes by requests that take many seats: large lists, watches that send their initial events, and exempt requests."""
+"""Causes in which requests take many seats: large lists, watches that send their initial events, and exempt requests."""
 
 from __future__ import annotations
 

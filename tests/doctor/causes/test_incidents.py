@@ -1,4 +1,4 @@
-"""The conclusions about recorded incidents: the cause first, its level and client, and silence about healthy servers."""
+"""Conclusions about recorded incidents: the first cause with its level and client, and no warnings about healthy servers."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 SICK = [name for name in NAMES if not read_label(name)["healthy"]]
 HEALTHY = [name for name in NAMES if name not in SICK]
 INSIDE = ["01", "12", "012", "1", "2"]
-"""Moments whose newest one is inside an incident."""
+"""Combinations of snapshots (by their digits) whose newest snapshot is from the time of an incident."""
 NO_CLIENT = {"client-timeouts"}
-"""Incidents whose client only the audit log shows for certain."""
+"""Incidents whose client is certain only from the audit log."""
 AMBIGUOUS = {("inversion", "1"), ("inversion", "01")}
-"""Incidents and moments whose metrics alone fit another cause, too: calls of the webhook have ended without a rejected callback."""
+"""Incidents and snapshots whose metrics also fit another cause, because calls of the webhook ended without a rejected callback."""
 WRONG = {
     "slow-webhook": r"shares|inflight|throttle|retr(y|ies)",
     "list-heavy": r"queue length|longer queue|inflight",
@@ -57,7 +57,7 @@ WRONG = {
     "flood-contained": r"shares",
     "noisy-but-fair": r"shares",
 }
-"""What no action of a cause may advise, from the wrong actions of the labels."""
+"""Words that no action for a cause may contain, from the wrong actions in the labels of the incidents."""
 
 
 def check(name: str, conclusion: Conclusion, *, dumps: bool, names: dict[str, str] | None = None) -> None:
@@ -96,7 +96,7 @@ def test_cause_is_named_first(name: str, moments: str, *, dumps: bool) -> None:
 
 @pytest.mark.parametrize("name", SICK)
 def test_cause_of_dumps_alone(name: str) -> None:
-    """Dumps show neither rejections nor limits. They show the cause if it is in the requests."""
+    """Dumps show neither rejections nor limits. They show only causes that are visible in the requests."""
     conclusion = conclude_files(find_files(name, "1", dumps=True, metrics=False))
     unknown = {"small-level": "old-incident", "catch-all": "old-incident", "client-timeouts": "small-level"}
     unknown |= {"restart": "small-level", "imbalance": "imbalance"}
@@ -137,7 +137,8 @@ def test_level_that_works_as_configured_is_named(name: str) -> None:
 @pytest.mark.parametrize("name", SICK)
 def test_before_and_after_an_incident(name: str, moments: str) -> None:
     conclusion = conclude_files(find_files(name, moments, dumps=True))
-    # Levels without queues show only their demand in the last 10 s, and the newest snapshot is from 4 s after the end.
+    # Levels without queues show only their demand in the last 10 s, and the newest snapshot is from 4 s after the
+    # incident.
     is_unknown = moments != "0" and name in ("small-level", "catch-all")
     assert is_unknown or conclusion.verdict in ("healthy", "past"), conclusion.causes
     assert (
@@ -213,7 +214,7 @@ def read_series(folder: Path) -> list[tuple[float, Snapshot]]:
 @pytest.mark.parametrize("steps", [1, 3])
 @pytest.mark.parametrize("name", SERIES)
 def test_series(name: str, steps: int) -> None:
-    """Every pair of scrapes 5 or 15 s apart: no warning before an incident and after it, and its cause inside."""
+    """Pairs of scrapes 5 or 15 s apart: no warnings before and after an incident, and the right cause during the incident."""
     label = read_label(name, COMPLETE)
     started, ended = (
         datetime.fromisoformat(label[key]).timestamp() if label[key] else None for key in ("started", "ended")
@@ -232,7 +233,7 @@ def test_series(name: str, steps: int) -> None:
             is_flood = name == "old-incident" and time < _end_of_flood(label)
             assert is_flood or not conclusion.warnings, (time, conclusion.causes)
         elif time < started or time > ended + 20 + 5 * steps:
-            # The load of this recording starts with watches of all clients at a server that has just started.
+            # The recording `restart` begins right after the start of the server, with watches of all clients.
             assert name == "restart" or not conclusion.warnings, (time - started, conclusion.causes)
         elif started + 15 <= time <= ended and conclusion.warnings:
             inside += 1

@@ -1,4 +1,4 @@
-"""Which levels are overloaded now: bursts, lasting queues, levels without queues, and metrics or dumps that are incomplete."""
+"""Detection of overloaded levels: bursts, lasting queues, levels without queues, and incomplete metrics or dumps."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def overloaded(*texts: str) -> list[str]:
             True,
         ),  # the queue takes 0.6 s, and the level got fewer seats than it demanded
         ({"waiting": 0, "rejected": 900, "average": 50, "used": 3}, False),  # the rejections are old
-        ({"waiting": 0, "rejected": 900, "average": 50}, True),  # the queue is empty for a moment only
+        ({"waiting": 0, "rejected": 900, "average": 50}, True),  # the queue is empty only at this moment
     ],
 )
 def test_one_snapshot(values: dict[str, float], *, is_overloaded: bool) -> None:
@@ -96,20 +96,20 @@ def test_few_rejections_are_no_overload(rejected: int) -> None:
 
 
 def test_blocking_probability() -> None:
-    """Erlang's loss formula: if the only seat is in use for half of the time, half of the requests are rejected."""
+    """If the only seat is in use for half of the time, half of the requests are rejected (Erlang's loss formula)."""
     assert blocking_probability(0.5, 1) == pytest.approx(0.5)
     assert blocking_probability(0.8, 1) == pytest.approx(0.8)
     assert blocking_probability(3, 12) < 0.001
     assert blocking_probability(0, 5) == blocking_probability(3, 0) == 0
     assert blocking_probability(1e6, 10**7) < 0.05
     assert 0 < blocking_probability(2**31 - 10_000, 2**31 - 1) < 0.05
-    assert blocking_probability(1e18, 10**19) == 0  # from the metrics of something else than an API server
+    assert blocking_probability(1e18, 10**19) == 0  # metrics of other programs may have such values
 
 
 @pytest.mark.parametrize("seats", [1, 2, 12, 500])
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.999])
 def test_blocking_probability_is_that_of_the_recurrence(seats: int, share: float) -> None:
-    """The usual way to compute Erlang's formula: from one seat to the next, for an offered load that is known."""
+    """For a known offered load, the result equals the usual recurrence of Erlang's formula over the number of seats."""
     offered = seats * share * 1.2
     blocked = 1.0
     for seat in range(1, seats + 1):
@@ -160,7 +160,7 @@ def grep(text: str) -> str:
 
 
 def test_part_of_the_metrics_with_a_dump_of_the_same_server() -> None:
-    """`grep` of some families: what they do not show is unknown, and the cause is still in the dump."""
+    """Only some metrics were saved with `grep`. Missing metrics count as unknown, and the dump still shows the cause."""
     files = find_files("slow-webhook", "1", dumps=True)
     conclusion = conclude_files(files, lambda text: text if text.startswith("Priority") else grep(text))
     assert conclusion.causes[0].cause == "slow-webhook"
@@ -188,7 +188,7 @@ def test_dump_of_queues_alone() -> None:
 
 
 def test_thousands_of_levels() -> None:
-    """The work grows with the number of levels, and not with its square."""
+    """The work is proportional to the number of levels, not to its square."""
 
     def measure_time(count: int) -> float:
         text = metrics(waiting=400, average=500, rejected=500)

@@ -1,4 +1,4 @@
-"""The commands of actions: each one is a command line that apflint accepts, whatever the names in metrics and dumps are."""
+"""apflint accepts each command of an action, for any names in metrics and dumps."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def test_every_command_is_accepted() -> None:
     commands = [shlex.split(command) for command in all_commands() if command.startswith("apflint ")]
     assert {words[1] for words in commands} >= {"doctor", "explain", "diff", "simulate"}
     for _, name, *words in commands:
-        # Uses the settings of the program, because a command keeps the help option of its first context.
+        # Pass the help options of the program, because a click command caches the help option of its first context.
         _load_command(name).make_context(name, list(words), help_option_names=["-h", "--help"])
 
 
 def test_other_programs() -> None:
-    """The only other program is kubectl."""
+    """Commands use only apflint and kubectl."""
     assert {command.split()[0] for command in all_commands()} == {"apflint", "kubectl"}
 
 
