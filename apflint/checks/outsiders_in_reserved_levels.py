@@ -35,9 +35,7 @@ if TYPE_CHECKING:
 
 _BROAD_GROUPS = (AUTHENTICATED, UNAUTHENTICATED, SERVICE_ACCOUNTS)
 _MAX_TYPICAL_SUBJECTS = 3
-"""Maximum number of subjects of a rule for which typical requests are tried. The slower search with the solver covers
-all subjects.
-"""
+"""Maximum number of subjects of a rule for which typical requests are tried. The slower solver covers all subjects."""
 _TYPICAL_RESOURCES = (
     ("list", "", "pods"),
     ("watch", "", "pods"),
@@ -174,8 +172,7 @@ def _find_requesters(effective: Effective, schema: FlowSchema) -> tuple[Requeste
     """Return the requesters whose requests count as requests of outsiders.
 
     Users of the platform are included only if the FlowSchema redefines a protected FlowSchema and references a
-    different level.
-    """
+    different level."""
     from apflint.proofs.request_space import ORDINARY, SYSTEM
 
     if system_request_rules.find_redefined(schema, effective.release) is not None:

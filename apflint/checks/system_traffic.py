@@ -3,8 +3,7 @@
 APF507: a FlowSchema in the manifests captures requests of the system that otherwise go to a protected built-in
 FlowSchema. The rule finds all pairs of such FlowSchemas. Most pairs are proven by trying typical requests. For the
 other pairs, the solver finds a request or proves that there is none. APF515: a FlowSchema captures API discovery of
-nearly all clients into a small level without queues. APF517: a redefined built-in FlowSchema loses requests.
-"""
+nearly all clients into a small level without queues. APF517: a redefined built-in FlowSchema loses requests."""
 
 from __future__ import annotations
 
@@ -60,9 +59,7 @@ _OPENAPI = ("/openapi/v2", "/openapi/v3")
 _KUBE_SYSTEM = f"{SERVICE_ACCOUNT_PREFIX}kube-system:"
 _CONTROL_PLANE = ("system:kube-controller-manager", "system:kube-scheduler")
 _ACCOUNTS = ("default", "builder", "runner")
-"""Names of service accounts. The first account that no FlowSchema names represents all accounts that no FlowSchema
-names.
-"""
+"""Names of service accounts. The first name that no FlowSchema contains represents all such accounts."""
 _BROAD_GROUPS = (AUTHENTICATED, UNAUTHENTICATED, SERVICE_ACCOUNTS, ALL)
 """Groups of ordinary users that also contain system users."""
 _SYSTEM_GROUPS = (NODES, f"{SERVICE_ACCOUNTS}:kube-system", *_BROAD_GROUPS)
@@ -112,8 +109,7 @@ class _SystemUsers(NamedTuple):
         """Return the users whose requests can prove that `schema` captures requests from `source`.
 
         Users that only other FlowSchemas name are not needed. If `schema` captures a request of such a user, `schema`
-        also captures the same request of an unnamed user, because fewer FlowSchemas match unnamed users.
-        """
+        also captures the same request of an unnamed user, because fewer FlowSchemas match unnamed users."""
         named = (*self.named.get(schema.document, ()), *self.named.get(source.document, ()))
         return tuple(user for user in dict.fromkeys((*self.common, *named)) if _is_subject(user, schema))
 
