@@ -133,7 +133,8 @@ def _new_levels(effective: Effective) -> Iterator[Problem]:
     """Yield at most one problem for all new priority levels, if they together take seats from the existing levels.
 
     Existing levels are the levels of the server and of `context`. Many new levels may together take many seats, even if
-    each takes only few. So the configuration is compared with the same configuration without any of the new levels."""
+    each takes only few. So the configuration is compared with the same configuration without any of the new levels.
+    """
     total, default = effective.assumptions.server_concurrency, _default_shares(effective)
     known = default.keys() | {manifest.document.name for manifest in effective.workspace.context}
     places = {place.document.name: Place(place.document, _NAME) for place, _ in _limited_levels(effective)}
@@ -177,7 +178,8 @@ def _new_levels(effective: Effective) -> Iterator[Problem]:
 def _redefined_levels(effective: Effective) -> Iterator[Problem]:
     """Yield at most one problem for all built-in levels whose shares the manifests change.
 
-    Yield nothing if no level gains or loses more than the fraction `_NOTABLE` of its seats."""
+    Yield nothing if no level gains or loses more than the fraction `_NOTABLE` of its seats.
+    """
     default = _default_shares(effective)
     shares = {level.name: level.shares for level in effective.limits.levels}
     redefined = {
@@ -212,7 +214,8 @@ def _compare_seats(effective: Effective, shares: Mapping[str, int]) -> list[Seat
 
     If a server has more seats than the default, somebody probably raised its limits to have seats for new levels. So
     for a built-in level of such a server, a seat counts as lost only if the level then has fewer seats than on a
-    default server."""
+    default server.
+    """
     total, share_sum = effective.assumptions.server_concurrency, sum(shares.values())
     default, changes = _default_shares(effective), list[SeatChange]()
     for level in effective.limits.levels:
@@ -363,7 +366,8 @@ def queues_lowered(effective: Effective) -> Iterator[Problem]:
     The server removes a superfluous queue when a request in the queue ends. If two requests of the queue keep their
     seats after their execution, the server removes this queue when the first request ends, and wrongly another queue
     when the second request ends. The requests that wait in the other queue are lost (`removeQueueAndUpdateIndexes` in
-    queueset.go; recorded with the Go package of 1.36)."""
+    queueset.go; recorded with the Go package of 1.36).
+    """
     built_in = {level.name: queuing_of(level) for level in builtin.load_objects(effective.release).priority_levels}
     live = {
         level.name: queuing_of(level)

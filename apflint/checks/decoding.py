@@ -160,7 +160,8 @@ def _unknown_fields(workspace: Workspace, *, renamed: bool) -> Iterator[tuple[Do
     """Yield unknown fields.
 
     If `renamed` is true, yield only fields that have a different name in this API version. If `renamed` is false, yield
-    only all other unknown fields."""
+    only all other unknown fields.
+    """
     for manifest in workspace.manifests:
         for violation in manifest.violations:
             if violation.what == "unknown" and (violation.path in _RENAMED) == renamed:

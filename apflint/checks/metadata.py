@@ -200,7 +200,8 @@ def server_populated_field(workspace: Workspace) -> Iterator[Problem]:
 
     Lists of unchanged built-in objects are not reported, because nobody maintains objects in such a list. Objects read
     from a running cluster are not reported, either. An exported list on standard input is not reported, but `apflint
-    fix` removes the fields."""
+    fix` removes the fields.
+    """
     exports: defaultdict[Hashable, list[FlowSchema | PriorityLevelConfiguration]] = defaultdict(list)
     for item in workspace.objects():
         document = item.document
@@ -236,7 +237,8 @@ def _report_export(documents: Sequence[Document]) -> Iterator[Problem]:
     """Yield a problem about all objects of an exported list.
 
     The problem is at the first object. Each further object gets a problem with `covered`, which only `apflint fix` uses
-    and no report shows."""
+    and no report shows.
+    """
     paths_of = [_populated_paths(document) for document in documents]
     names = dict.fromkeys(str(path[-1]) for paths in paths_of for path in paths)
     notes = [f"The fields are {join_words(names, 'and')}."]

@@ -286,7 +286,7 @@ def _is_left_to_another(
 ) -> bool:
     """Return whether another FlowSchema of the manifests captures the request `point` on purpose.
 
-    `destination` is the result of the request.
+    `destination` is the FlowSchema of the request and its match.
 
     This is assumed if the subject of the other FlowSchema that matches the request is also in `rule`, and if the other
     FlowSchema's matching resource rule is only for requests with a namespace, or only for requests without a namespace.

@@ -172,7 +172,8 @@ def _find_requesters(effective: Effective, schema: FlowSchema) -> tuple[Requeste
     """Return the requesters whose requests count as requests of outsiders.
 
     Users of the platform are included only if the FlowSchema redefines a protected FlowSchema and references a
-    different level."""
+    different level.
+    """
     from apflint.proofs.request_space import ORDINARY, SYSTEM
 
     if system_request_rules.find_redefined(schema, effective.release) is not None:

@@ -3,7 +3,8 @@
 APF507: a FlowSchema in the manifests captures requests of the system that otherwise go to a protected built-in
 FlowSchema. The rule finds all pairs of such FlowSchemas. Most pairs are proven by trying typical requests. For the
 other pairs, the solver finds a request or proves that there is none. APF515: a FlowSchema captures API discovery of
-nearly all clients into a small level without queues. APF517: a redefined built-in FlowSchema loses requests."""
+nearly all clients into a small level without queues. APF517: a redefined built-in FlowSchema loses requests.
+"""
 
 from __future__ import annotations
 
@@ -109,7 +110,8 @@ class _SystemUsers(NamedTuple):
         """Return the users whose requests can prove that `schema` captures requests from `source`.
 
         Users that only other FlowSchemas name are not needed. If `schema` captures a request of such a user, `schema`
-        also captures the same request of an unnamed user, because fewer FlowSchemas match unnamed users."""
+        also captures the same request of an unnamed user, because fewer FlowSchemas match unnamed users.
+        """
         named = (*self.named.get(schema.document, ()), *self.named.get(source.document, ()))
         return tuple(user for user in dict.fromkeys((*self.common, *named)) if _is_subject(user, schema))
 
@@ -537,7 +539,8 @@ def _user_info(user: str) -> UserInfo:
 def _typical_requests(user: str, *, watches: bool = True) -> Iterator[Point]:
     """Yield typical requests of a system user, the most critical request first.
 
-    Watches are included only if `watches` is true, because some releases do not classify watches."""
+    Watches are included only if `watches` is true, because some releases do not classify watches.
+    """
     from apflint.proofs.request_space import Point
 
     groups = _user_info(user).groups
