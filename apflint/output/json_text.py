@@ -21,7 +21,7 @@ def to_json(value: object, indent: int | None = None) -> str:
     """Return a value as JSON in ASCII, with a newline at the end.
 
     CI commands in strings are written with JSON escapes, so that no CI system executes them, and the value stays the
-    same. GitHub's command `::` needs no escape, because it must be at the start of a line, where JSON has no strings.
+    same. GitHub's commands with `::` need no escape: they must begin a line, and no line of JSON begins with `::`.
     """
     return f"{sanitize_json(json.dumps(value, indent=indent))}\n"
 
