@@ -109,8 +109,8 @@ def test_standard_error_that_takes_nothing_changes_nothing_else(line: str, redir
     ],
 )
 def test_a_run_without_any_stream(line: str, status: int, directory: Path) -> None:
-    """apflint must not write messages into its files. The first files that a process opens get the descriptors of
-    closed standard streams."""
+    """Files that a process opens first get the descriptors of closed standard streams. Messages must not be written
+    into them."""
     before = {path.name: path.read_bytes() for path in directory.iterdir()}
     assert redirected(directory, line, "<&- >&- 2>&-").status == status
     after = {path.name: path.read_bytes() for path in directory.iterdir()}
@@ -307,8 +307,7 @@ def write_inputs_of_long_runs(directory: Path) -> None:
 
 @pytest.mark.parametrize("line", INTERRUPTED)
 def test_interrupted_at_any_moment(line: str, directory: Path) -> None:
-    """The run ends with a one-line message, unless it has ended before the interrupt. Each file has its old or its new
-    content."""
+    """The run ends with a one-line message, or before the interrupt. Each file has its old or its new content."""
     write_inputs_of_long_runs(directory)
     old = {path.name: path.read_bytes() for path in directory.iterdir()}
     for delay in (0.05, 0.2, 0.35, 0.5, 0.8, 1.2):

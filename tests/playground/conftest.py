@@ -20,13 +20,12 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Chromium for this module only, because while Playwright runs, other tests of the process cannot use Playwright or
-    asyncio."""
+    """Chromium for this module only: while Playwright runs, other tests of the process cannot use Playwright or asyncio."""
     yield from launch_chromium()
 
 
 @pytest.fixture(scope="module")
-def built(browser: Browser, root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:  # noqa: ARG001  # skips the test before the slow build if there is no browser
+def built(browser: Browser, root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:  # noqa: ARG001  # without a browser, skips before the build
     """The directory that the build script writes."""
     if shutil.which("npm") is None:
         pytest.skip("npm is not installed")
@@ -76,7 +75,7 @@ def problems() -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def started_page(context: BrowserContext, site: Server, requested: list[str], problems: list[str]) -> Page:  # noqa: ARG001  # starts to record requests
+def started_page(context: BrowserContext, site: Server, requested: list[str], problems: list[str]) -> Page:  # noqa: ARG001  # starts recording
     """The playground after its first check. Tests share it, because starting Python takes long."""
     page = context.new_page()
     page.on("pageerror", lambda error: problems.append(str(error)))

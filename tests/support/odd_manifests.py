@@ -458,7 +458,7 @@ class Writer:
         if style == '"':
             return json.dumps(
                 value, ensure_ascii=self.chance(0.3) and max(value, default="") < "\ud800"
-            )  # without characters that JSON writes as surrogate pairs
+            )  # YAML parsers reject surrogate pairs, with which JSON escapes characters above U+FFFF
         if simple and not flow and self.chance(0.03):
             return value
         return value

@@ -97,8 +97,7 @@ def _parse_series(line: str) -> Series:
 
 
 def list_input_series(recording: Recording, labels: Mapping[str, str], *, delay: int = 0) -> list[dict[str, str]]:
-    """Return `input_series` of a promtool test with an interval of 5 seconds. The series start `delay` seconds after
-    the test."""
+    """Return `input_series` of a promtool test with an interval of 5 seconds. The series start after `delay` seconds."""
     missing = ["_"] * (delay // INTERVAL_SECONDS)
     return [
         {"series": series.name(labels), "values": " ".join((*missing, *series.values))} for series in recording.series

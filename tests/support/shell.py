@@ -144,7 +144,7 @@ def prepare_checkout(directory: Path) -> dict[str, str]:
         "PYTHONPATH": str(directory / "work"),
     }
     (directory / "example").mkdir()
-    shutil.copy(directory / "bin" / ".ci/run", directory / "work" / ".ci/run")  # the stand-in of .ci/run installs no packages
+    shutil.copy(directory / "bin" / ".ci/run", directory / "work" / ".ci/run")  # the stand-in installs no packages
     script = """
         git init --quiet && git add --all && git commit --quiet --message Start
         git init --quiet --bare ../origin && git remote add origin ../origin && git push --quiet --set-upstream origin main
