@@ -150,7 +150,7 @@ def test_ambiguous_fields_have_no_fix() -> None:
     unnamed["spec"] = {
         "name": "workload-low",
         "rules": unnamed["spec"]["rules"],
-    }  # is this the name of the level or of the object?
+    }  # of the level or of the object?
     resources = with_spec(rules=[{"subjects": [user("alice")], "resources": ["pods"]}])
     for schema, field in (
         (unnamed, "spec.name"),
