@@ -202,5 +202,5 @@ def test_nothing_is_suggested_outside_of_a_repository(monkeypatch: pytest.Monkey
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(directory.parent))
     assert suggest_word("main") == ""
     assert suggest_word("prod") == ""
-    monkeypatch.setenv("PATH", str(directory))  # git is not installed
+    monkeypatch.setenv("PATH", str(directory))  # hides git
     assert suggest_word("main") == ""
