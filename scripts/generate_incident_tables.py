@@ -3,8 +3,8 @@
 python scripts/generate_incident_tables.py            update the page
 python scripts/generate_incident_tables.py --check    fail if the page is not up to date
 
-The script simulates the audit log of each recording with the objects and seats of its server, and each recorded change on the
-log from before the change. It takes about half a minute.
+The script simulates the audit log of each recording with the objects and seats of its server. It also simulates each
+recorded change with the log from before the change. This takes about half a minute.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ def count_rows(blocks: Sequence[Block]) -> int:
 
 
 def _flatten(facts: Sequence[_Fact]) -> list[Block]:
-    """Return the blocks of facts. Adjacent facts are one list."""
+    """Return the blocks of facts. Adjacent lists of facts are joined."""
     blocks: list[Block] = []
     for block in (block for fact in facts for block in fact.blocks):
         last = blocks[-1] if blocks else None

@@ -33,7 +33,7 @@ _COMMAND = ("git", "--no-pager", "--no-optional-locks", "-c", "core.fsmonitor=fa
 _ENVIRONMENT = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
 _MAX_MESSAGE_CHARACTERS = 300
 _SHORT_ID = 12
-"""Number of characters of the ID of a commit in the names of sources. They suffice to distinguish commits."""
+"""Number of characters of the ID of a commit in the names of sources. This is enough to distinguish commits."""
 _REPLY_BYTES = 128  # more than a header in the output of `git cat-file --batch`
 _LINK, _SUBMODULE = "120000", "160000"
 """File modes of symbolic links and submodules in git. The content of a symbolic link is its target."""

@@ -304,8 +304,8 @@ def _rename(listed: ListedFile, kustomization: Kustomization) -> ListedFile:
 def breaks_references(directory: str) -> bool:
     """Return whether kustomize renames priority levels without the references to them.
 
-    If a `nameReference`, a replacement, a patch or a transformer changes the references, it contains the name of the
-    field. So all files that the kustomization references are searched for this name. Bases are searched, too, because
+    A `nameReference`, replacement, patch or transformer that changes the references contains the name of their field.
+    So all files that the kustomization references are searched for this name. Bases are searched, too, because
     kustomize applies their `configurations` to all objects.
     """
     pending, seen = [directory], {os.path.normpath(directory)}

@@ -84,7 +84,7 @@ def parse_size(text: str) -> int:
 
 
 def write_audit_log(path: Path, size: int, seed: int, server: str = "") -> None:
-    """Write a log of at least `size` bytes, and less than one event more. Equal arguments give equal bytes."""
+    """Write a log until it has at least `size` bytes. Equal arguments give equal bytes."""
     _write_lines(path, size, events(seed, server))
 
 

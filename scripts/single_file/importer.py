@@ -97,7 +97,7 @@ class Importer:
         return self._index[name][0] == "package"
 
     def list_directory(self, path: str) -> list[str]:
-        """Return the names of the data files in a directory of the archive. Python's function takes 5 ms to import."""
+        """Return the names of the data files in a directory of the archive. The standard library would take 5 ms to import."""
         prefix = f"{path.removeprefix(self._loader.archive).strip('/')}/"
         names = (name.removeprefix(prefix) for name in self._data_files if name.startswith(prefix))
         return [name for name in names if "/" not in name]
