@@ -38,8 +38,7 @@ def report_back_test(found: LogSimulation) -> Iterator[Block]:
 
 
 def list_warnings(found: LogSimulation) -> Iterator[str]:
-    """Yield sentences about figures of the last simulated configuration that are uncertain, because the log lacks
-    information."""
+    """Yield sentences about uncertain figures of the last simulated configuration, for which the log lacks information."""
     yield from (f"Not predicted: {reason}" for reason in found.runs[-1].unpredictable)
     retries = sum(level.retries for level in found.survey.levels)
     ranges = [
