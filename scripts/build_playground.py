@@ -76,7 +76,7 @@ def copy_pyodide(scratch: Path, out: Path) -> None:
     """Install the pinned Pyodide in a scratch directory, and copy the files that a browser needs."""
     for name in ("package.json", "package-lock.json"):
         shutil.copy(PINS / name, scratch / name)
-    npm = shutil.which("npm")  # on Windows, npm is a script
+    npm = shutil.which("npm")  # on Windows, npm is a script, which must be run by its path
     if npm is None:
         sys.exit("npm is not installed: it downloads Pyodide")
     run(npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", cwd=scratch)

@@ -3,11 +3,11 @@
 python scripts/build_release.py                          with all Pythons that pyproject.toml supports
 python scripts/build_release.py --python python3.11      single files for this Python only; may be repeated
 
-The files are the wheel, the source distribution, the bill of materials, an archive with the single-file build for each platform,
-and the manifest for krew. Needs the packages of requirements/release.txt. Timestamps are those of the commit. The script builds
-twice, and fails if the bytes differ, so that anybody can rebuild a tag and compare the result with the published files. Single
-files need the same releases of Python for that. The script installs the wheel with the locked dependencies, runs it, and describes
-this environment in CycloneDX format.
+The files are the wheel, the source distribution, the bill of materials, an archive with the single-file build for each
+platform, and the manifest for krew. Needs the packages of requirements/release.txt. Timestamps are those of the commit.
+The script builds twice, and fails if the bytes differ, so that anybody can rebuild a tag and compare the result with
+the published files. To rebuild single files, they also need the same releases of Python. The script installs the wheel
+with the locked dependencies, runs it, and describes this environment in CycloneDX format.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def list_supported_pythons() -> list[str]:
 
 
 def install_for_platform(python: str, target: Platform, wheel: Path, directory: Path) -> Environment:
-    """Install the wheel and the locked dependencies for a Python on a platform, which may be another than this one."""
+    """Install the wheel and the locked dependencies for a Python on a platform, which may differ from the current platform."""
     version = run(python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])").strip()
     tag = version.replace(".", "")
     pip = (sys.executable, "-m", "pip", "install", "--quiet", "--no-compile", "--target", directory, "--no-deps")

@@ -1,7 +1,7 @@
 """List words and names of the project's former private dialect in code and documentation, each with the usual term.
 
-    python scripts/check_language.py            all candidates, many of which are right where they are
-    python scripts/check_language.py --check    those that are always wrong; the exit status is 1 if there are any
+    python scripts/check_language.py            all candidates, many of which are correct in their context
+    python scripts/check_language.py --check    only words that are always wrong; the exit status is 1 if there are any
 
 In Python, comments, strings and names are searched, and only names in tests and scripts. In Markdown, the text outside of
 code blocks is searched. Text in backticks is not searched, so that a page can quote a word.

@@ -6,8 +6,8 @@ Also compare which objects commands use if both the context and the manifests of
     python scripts/compare_with_brute_force.py --generator protected      more FlowSchemas reference protected levels
     python scripts/compare_with_brute_force.py --only 1:4711        compare one configuration again, and print its manifests
 
-Prints totals and, for each difference, the smallest manifests with this difference. Exits with 1 if there is any. The
-reference is in tests/brute_force. The seed and the number of a configuration determine its content.
+Prints totals and, for each difference, the smallest manifests with this difference. Exits with 1 if there are
+differences. The reference is in tests/brute_force. The seed and the number of a configuration determine its content.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
     python scripts/fuzz.py --only 1:4711        run one input again, and print it and its output
 
 The seed and the number of an input determine its files and its command line. Inputs are made from the manifests in
-fixtures/, random bytes, and the mutations of `fuzz_inputs`. A separate process runs hundreds of inputs per second, so that an
-input that hangs or kills the process is detected, too.
+fixtures/, random bytes, and the mutations of `fuzz_inputs`. The inputs run in a separate process, hundreds per second,
+so that the script also detects inputs that hang or kill this process.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def find_problem(fuzz_input: Input, status: int | str, output: str, errors: str)
     for sign in ("Traceback (most recent call last)", "internal error"):
         if sign in errors or (sign in output and fuzz_input.arguments[0] != "fix"):
             return f"{sign}: {errors[-500:]}"
-    edits = fuzz_input.arguments[0] in ("fix", "migrate") or "--diff" in fuzz_input.arguments  # they print the file
+    edits = fuzz_input.arguments[0] in ("fix", "migrate") or "--diff" in fuzz_input.arguments  # print the file
     control = [char for char in (errors if edits else output + errors) if ord(char) < 32 and char not in "\n\r\t"]
     if control:
         return f"a raw control character {control[0]!r} in the output"
@@ -100,7 +100,7 @@ def _unreadable(form: str, output: str) -> str | None:
         if form in ("json", "sarif", "gitlab"):
             json.loads(output)
         elif form == "junit":
-            ET.fromstring(output)  # output of apflint is not hostile
+            ET.fromstring(output)  # apflint wrote this XML, so it is not hostile
         elif form == "github" and not all(line.startswith("::") for line in output.splitlines() if line):
             return "a line that is not a command"
     except (ValueError, ET.ParseError) as error:

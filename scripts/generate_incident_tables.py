@@ -3,8 +3,8 @@
 python scripts/generate_incident_tables.py            update the page
 python scripts/generate_incident_tables.py --check    fail if the page is not up to date
 
-The script simulates the audit log of each recording with the objects and seats of its server, and each recorded change on the
-log from before the change. It takes about half a minute.
+The script simulates the audit log of each recording with the objects and seats of its server. It also simulates each
+recorded change with the log from before the change. This takes about half a minute.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def simulate_recording(name: str, *others: str) -> LogSimulation:
     sides = [read_side(objects, seats) for objects in (name, *others)]
     counts = read_object_counts(str(LOGS / f"{name}.metrics.txt"), ())
     options = ReplayOptions(engine="python", by=("namespace",), counts=counts, calls=True)
-    gc.disable()  # the command disables it, too
+    gc.disable()  # as the command does, because collections only take time
     try:
         return simulate_log(replay_sides(find_audit_logs([str(LOGS / f"{name}.log.gz")]), sides, options), NEUTRAL, 1)
     finally:

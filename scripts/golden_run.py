@@ -5,7 +5,7 @@
 
 `record` writes a file for each case: command line, exit status, standard output, standard error, and changed files.
 `--apflint` is the checkout whose code runs, and `--corpus` the checkout with fixtures and rule pages. The default is
-this checkout. `compare` prints a diff of each case that differs, and exits with 1 if there is any.
+this checkout. `compare` prints a diff of each case that differs, and exits with 1 if any case differs.
 
 A case runs `main()` in a fork of a process that has imported the modules of apflint. A new interpreter would import
 them for each case, which takes ten times as long. One case of each command runs in a new interpreter, too.
@@ -44,7 +44,7 @@ MAX_DIFF_LINES = 40
 """Maximum number of lines that `compare` prints for a case."""
 PLACEHOLDER = b"<directory>"
 NOT_IMPORTED = ("__main__", "duckdb_engine", "spark_engine")
-"""Modules that are not imported, because they run code or start threads at import. A fork does not have the threads."""
+"""Modules that are not imported, because they run code or start threads at import. Threads do not survive a fork."""
 
 
 def main() -> int:
@@ -197,7 +197,7 @@ def become_apflint(case: Case, directory: Path, standard: list[Path]) -> None:
     sys.argv = ["apflint", *case.arguments]
     try:
         importlib.import_module("apflint.cli.main").main()
-    except Exception:  # noqa: BLE001  # what Python does at the end of a process
+    except Exception:  # noqa: BLE001  # as Python does at the end of a process
         sys.excepthook(*sys.exc_info())
         os._exit(1)
     except SystemExit as end:

@@ -4,9 +4,8 @@
     python scripts/record_apiserver.py [WHAT...] --server URL --change-this-cluster
 
 WHAT is any of `versions`, `objects`, `openapi`, `verdicts`, `requests` and `limits`; all by default. The first form
-starts new servers. The second form records a running server. It must be disposable, because the script creates and
-deletes levels.
-docs/contributing/new-release.md shows how to add a release with this script.
+starts new servers. The second form records a running server, which must be disposable, because the script creates and
+deletes levels. docs/contributing/new-release.md shows how to add a release with this script.
 """
 
 from __future__ import annotations

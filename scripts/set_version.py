@@ -6,8 +6,8 @@ so they pin its version without `.dev0`.
 python scripts/set_version.py 0.2.0            write it to all places, and date the section in CHANGELOG.md
 python scripts/set_version.py 0.3.0.dev0       write it to all places, after the release of 0.2.0
 python scripts/set_version.py --check          fail if a place has another version
-python scripts/set_version.py --check 0.2.0    fail as well if that is not the version, or CHANGELOG.md has no section for it
-python scripts/set_version.py --notes          print that section
+python scripts/set_version.py --check 0.2.0    also fail if the version is not 0.2.0, or CHANGELOG.md has no section for 0.2.0
+python scripts/set_version.py --notes          print the section of the version in CHANGELOG.md
 """
 
 from __future__ import annotations

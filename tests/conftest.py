@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# Derandomized: runs on all machines use the same examples, if the same modules are loaded, because Hypothesis also
-# tries their constants. No deadline, because a slow machine is not a defect of the code.
+# `derandomize` makes runs on all machines use the same examples, if they load the same modules, because Hypothesis also
+# tries constants of modules. Without a deadline, tests do not fail on slow machines.
 settings.register_profile(
     "ci",
     derandomize=True,
@@ -25,12 +25,12 @@ settings.register_profile(
 settings.load_profile("ci")
 
 for _name in ("CI", "GITHUB_ACTIONS", "GITLAB_CI", "TF_BUILD", "TEAMCITY_VERSION"):
-    os.environ.pop(_name, None)  # pytest would print diffs with escapes
+    os.environ.pop(_name, None)  # otherwise, pytest would print diffs with color codes
 
 collect_ignore: list[str] = []
 """Test modules that cannot run on this operating system."""
 if sys.platform != "linux":
-    collect_ignore += ["hostile", "test_fuzz.py"]  # they need RLIMIT_AS, /proc and /dev/full
+    collect_ignore += ["hostile", "test_fuzz.py"]  # these tests need RLIMIT_AS, /proc and /dev/full
 if sys.platform == "win32":
     # Only the analysis is tested on Windows. All other tests rely on shells, terminals, signals, file modes or paths
     # with "/".
@@ -46,11 +46,11 @@ UNMEASURED = {name: value for name, value in os.environ.items() if not name.star
 """Environment of a process whose time, memory or imports a test measures, without coverage.py."""
 
 
-gc.disable()  # test collection only adds objects
+gc.disable()  # collections would only take time, because collecting tests frees no objects
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With `APFLINT_TEST_CASES=N`, select at most N cases of each parametrized test."""
+    """Select at most N cases of each parametrized test if the environment has `APFLINT_TEST_CASES=N`."""
     maximum = os.environ.get("APFLINT_TEST_CASES")
     if maximum is None:
         return
@@ -66,8 +66,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Exclude modules and tests from garbage collection. They live until the end, and each full collection would take
-    0.5 s longer."""
+    """Exclude modules and tests, which live until the end, from garbage collection, to save 0.5 s in each full collection."""
     gc.freeze()
     gc.enable()
 

@@ -41,13 +41,11 @@ if TYPE_CHECKING:
 Phase = Literal["validation", "consistency", "analysis", "runtime"]
 """`validation` finds reasons why the API server rejects an object. `consistency` checks objects as they are written,
 including rejected objects, and their references to each other. `analysis` checks the effects of accepted objects in a
-cluster. `runtime` finds what a running server reports about itself; only `apflint doctor` runs these rules.
-"""
+cluster. `runtime` finds what a running server reports about itself; only `apflint doctor` runs these rules."""
 
 OFF = "off"
 """The rule is off by default: it runs only if the user selects it. The rule page states this, too. The tag exists
-because reading all pages takes time.
-"""
+because reading all pages takes time."""
 DECODING = "decoding"
 """The rule finds objects that the API server cannot decode. The server then does not validate the object."""
 SELECTS_FIELDS = "selects-fields"
@@ -55,16 +53,14 @@ SELECTS_FIELDS = "selects-fields"
 fields of the object depending on this value."""
 SINGLE_VALUE = "single-value"
 """A rule of the phase `analysis` that checks each value on its own. Such a rule also checks rejected objects, because
-its findings stay true after the object is corrected. Only findings about a rejected value are omitted.
-"""
+its findings stay true after the object is corrected. Only findings about a rejected value are omitted."""
 ABOUT_CAPTURED_REQUESTS = "about-captured-requests"
 """The rule is about an effect on captured requests. It does not report unreachable FlowSchemas, because APF501 reports them."""
 ABOUT_TAKEN_SEATS = "about-taken-seats"
 """The rule is about seats that a level takes from other levels. It does not report unused levels, because APF403 reports them."""
 DEPENDS_ON_OTHERS = "depends-on-others"
 """Objects in other files can disprove a finding of the rule. For rules of the phase `analysis`, this is always assumed,
-even without the tag.
-"""
+even without the tag."""
 UNNECESSARY = "unnecessary"
 """The rule is about text without effect, which editors show faded."""
 DEPRECATED = "deprecated"

@@ -178,7 +178,8 @@ def _new_levels(effective: Effective) -> Iterator[Problem]:
 def _redefined_levels(effective: Effective) -> Iterator[Problem]:
     """Yield at most one problem for all built-in levels whose shares the manifests change.
 
-    Yield nothing if no level gains or loses more than the fraction `_NOTABLE` of its seats."""
+    Yield nothing if no level gains or loses more than the fraction `_NOTABLE` of its seats.
+    """
     default = _default_shares(effective)
     shares = {level.name: level.shares for level in effective.limits.levels}
     redefined = {

@@ -61,9 +61,7 @@ def _broad_subjects(schema: FlowSchema, outsiders: Outsiders) -> Iterator[Proble
 
 
 def _is_rejected(rule: PolicyRulesWithSubjects) -> bool:
-    """Return whether the API server rejects a rule because one of its resource rules has neither namespaces nor
-    clusterScope.
-    """
+    """Return whether the API server rejects a rule because a resource rule has neither namespaces nor clusterScope."""
     return any(not (entry.namespaces or entry.cluster_scope) for entry in rule.resource_rules)
 
 

@@ -284,8 +284,9 @@ def _is_limited_to_namespaces(schema: FlowSchema, point: Point) -> bool:
 def _is_left_to_another(
     effective: Effective, destination: Resolution, rule: PolicyRulesWithSubjects, point: Point
 ) -> bool:
-    """Return whether the manifests probably send the request `point` to its `destination`, another FlowSchema, on
-    purpose.
+    """Return whether another FlowSchema of the manifests captures the request `point` on purpose.
+
+    `destination` is the FlowSchema of the request and its match.
 
     This is assumed if the subject of the other FlowSchema that matches the request is also in `rule`, and if the other
     FlowSchema's matching resource rule is only for requests with a namespace, or only for requests without a namespace.

@@ -35,9 +35,7 @@ if TYPE_CHECKING:
 
 _BROAD_GROUPS = (AUTHENTICATED, UNAUTHENTICATED, SERVICE_ACCOUNTS)
 _MAX_TYPICAL_SUBJECTS = 3
-"""Maximum number of subjects of a rule for which typical requests are tried. The slower search with the solver covers
-all subjects.
-"""
+"""Maximum number of subjects of a rule for which typical requests are tried. The slower solver covers all subjects."""
 _TYPICAL_RESOURCES = (
     ("list", "", "pods"),
     ("watch", "", "pods"),

@@ -57,7 +57,8 @@ def reserved_precedence(workspace: Workspace) -> Iterator[Problem]:
 def precedence_tie(effective: Effective) -> Iterator[Problem]:
     """APF503: overlapping FlowSchemas of the same precedence.
 
-    Small groups are searched first, because a single large group can use up the budget of the search."""
+    Small groups are searched first, because a single large group can use up the budget of the search.
+    """
     # Computing the unreachable FlowSchemas takes time, and most configurations have no groups. So first look for groups
     # that may include unreachable FlowSchemas.
     groups = _groups(effective, frozenset()) and _groups(effective, effective.unreachable_documents)

@@ -155,10 +155,10 @@ def _find_misspelled_levels(effective: Effective) -> frozenset[object]:
 
 
 def _find_largest(effective: Effective, unused: Collection[Document]) -> dict[Document | None, Problem]:
-    """Return the problems of APF603 that are only about unused levels, by the document of the level that takes the most
-    seats.
+    """Return the problems of APF603 that are only about unused levels, by document of the level with the most seats.
 
-    There is at most one such problem about new levels."""
+    There is at most one such problem about new levels.
+    """
     return {
         problem.place.document: problem
         for problem in seats_taken(effective)
@@ -264,9 +264,7 @@ class _BrokenReference(NamedTuple):
 
 
 def _find_broken_references(effective: Effective) -> Iterator[_BrokenReference]:
-    """Yield the FlowSchemas that a kustomization renames together with their priority level, but without updating the
-    reference.
-    """
+    """Yield the FlowSchemas that a kustomization renames together with their level, but without updating the reference."""
     renamings: dict[str, list[Renaming]] = {}
     for renaming in effective.assumptions.renamings:
         renamings.setdefault(renaming.file, []).append(renaming)

@@ -60,9 +60,7 @@ _OPENAPI = ("/openapi/v2", "/openapi/v3")
 _KUBE_SYSTEM = f"{SERVICE_ACCOUNT_PREFIX}kube-system:"
 _CONTROL_PLANE = ("system:kube-controller-manager", "system:kube-scheduler")
 _ACCOUNTS = ("default", "builder", "runner")
-"""Names of service accounts. The first account that no FlowSchema names represents all accounts that no FlowSchema
-names.
-"""
+"""Names of service accounts. The first name that no FlowSchema contains represents all such accounts."""
 _BROAD_GROUPS = (AUTHENTICATED, UNAUTHENTICATED, SERVICE_ACCOUNTS, ALL)
 """Groups of ordinary users that also contain system users."""
 _SYSTEM_GROUPS = (NODES, f"{SERVICE_ACCOUNTS}:kube-system", *_BROAD_GROUPS)
@@ -541,7 +539,8 @@ def _user_info(user: str) -> UserInfo:
 def _typical_requests(user: str, *, watches: bool = True) -> Iterator[Point]:
     """Yield typical requests of a system user, the most critical request first.
 
-    Watches are included only if `watches` is true, because some releases do not classify watches."""
+    Watches are included only if `watches` is true, because some releases do not classify watches.
+    """
     from apflint.proofs.request_space import Point
 
     groups = _user_info(user).groups

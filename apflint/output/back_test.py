@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 _MAX_LEVELS = 5
 _MIN_SHARE = 0.01
-"""Minimum difference, as a fraction of the requests of a level, between the rejections with and without the assumption that some
-requests are retries. If the difference is smaller, only one of both figures is shown."""
+"""Minimum effect of the assumption that some requests are retries, for showing the rejections of a level both with and
+without the assumption. The effect is the difference of the rejections, as a fraction of the requests of the level."""
 
 
 def report_back_test(found: LogSimulation) -> Iterator[Block]:
-    """Yield the blocks of the back-test, which are the first of the report, and warnings about uncertain figures."""
+    """Yield the blocks of the back-test, with which the report begins, and warnings about uncertain figures."""
     test = found.back_test
     if test.is_usable:
         yield Prose([_compare_totals(found)], "bold")
@@ -38,7 +38,7 @@ def report_back_test(found: LogSimulation) -> Iterator[Block]:
 
 
 def list_warnings(found: LogSimulation) -> Iterator[str]:
-    """Yield sentences about figures of the last simulation run that are uncertain, because the log lacks information."""
+    """Yield sentences about uncertain figures of the last simulated configuration, for which the log lacks information."""
     yield from (f"Not predicted: {reason}" for reason in found.runs[-1].unpredictable)
     retries = sum(level.retries for level in found.survey.levels)
     ranges = [

@@ -182,7 +182,7 @@ class Only(NamedTuple):
 
 
 class Raw(NamedTuple):
-    """Lines that are already in the format of the output. Use it with `Only`."""
+    """Lines that are already in the format of the output. Use `Raw` inside `Only`."""
 
     text: str
 

@@ -29,7 +29,7 @@ _COMMAND_INDENT = 11
 _MAX_NAME_CELLS = 60
 _MAX_SHARES = 3
 _MIN_SHARE = 0.005
-"""Minimum share of a user that is shown: smaller ones would be 0%."""
+"""Minimum share of the seats for showing a user. A smaller share would be printed as 0%."""
 _MAX_BASIS = 4
 _MAX_LEVELS = 3
 
@@ -45,7 +45,7 @@ _OTHER_CAUSES = {
     "slow-webhook": "an admission webhook is slow",
     "small-level": "the level has too few seats for its requests",
 }
-"""What happens, for each cause that is not a client."""
+"""Description of each cause that is not a client."""
 _OWN_CAUSES = {
     "client-timeouts": "its timeouts are shorter than the wait at this level allows",
     "exempt-abuse": "its exempt requests take the seats of other levels",
@@ -57,7 +57,7 @@ _OWN_CAUSES = {
     "single-flow": "its requests fill the one flow that all clients of the FlowSchema share",
     "watch-init-storm": "its watches start at once, and hold their seats until they are initialized",
 }
-"""What happens, for each cause that is a client, in the view of this client."""
+"""Description of each cause that is the diagnosed client itself."""
 
 
 class _Fact(NamedTuple):
@@ -67,7 +67,7 @@ class _Fact(NamedTuple):
     """0 for a part that is never left out. The part with the highest rank is left out first."""
     blocks: Sequence[Block]
     short: Sequence[Block] = ()
-    """What stands for the part if it is left out."""
+    """Blocks that replace the part if the part is left out."""
 
 
 def report_client_diagnosis(diagnosis: ClientDiagnosis, configuration: str | None) -> Iterator[Block]:
@@ -81,13 +81,13 @@ def report_client_diagnosis(diagnosis: ClientDiagnosis, configuration: str | Non
 
 
 def count_rows(blocks: Sequence[Block]) -> int:
-    """Return the number of rows that blocks take in a terminal with `COLUMNS` columns. A long command takes several."""
+    """Return the number of rows of blocks in a terminal with `COLUMNS` columns. A long command takes several rows."""
     lines = render_text(blocks, Style(width=COLUMNS)).splitlines()
     return sum(max(1, -(-count_cells(line) // COLUMNS)) for line in lines)
 
 
 def _flatten(facts: Sequence[_Fact]) -> list[Block]:
-    """Return the blocks of facts. Adjacent facts are one list."""
+    """Return the blocks of facts. Adjacent lists of facts are joined."""
     blocks: list[Block] = []
     for block in (block for fact in facts for block in fact.blocks):
         last = blocks[-1] if blocks else None
@@ -105,7 +105,7 @@ def _list_facts(diagnosis: ClientDiagnosis, configuration: str | None) -> Iterat
     yield _Fact(0, [Prose([Text(describe_answer(diagnosis), _find_tone(diagnosis))])])
     certainty = diagnosis.certainty
     is_assumption = diagnosis.cause is not None and diagnosis.cause.source == "log" and not certainty.is_certain
-    if is_assumption:  # what could reverse the answer stands first
+    if is_assumption:  # an assumption that could reverse the answer comes first
         yield from _list_certainty(diagnosis)
     yield _Fact(0, _label("Client", " ".join(_describe_client(diagnosis))))
     if level := " ".join(_describe_level(diagnosis)):
@@ -120,7 +120,7 @@ def _list_facts(diagnosis: ClientDiagnosis, configuration: str | None) -> Iterat
 
 
 def _list_certainty(diagnosis: ClientDiagnosis) -> Iterator[_Fact]:
-    """Yield the evidence, if the answer is certain, or else what is missing."""
+    """Yield the evidence if the answer is certain, or else the missing evidence."""
     certainty, commands = diagnosis.certainty, {action.command for action in diagnosis.actions}
     if certainty.is_certain:
         yield _Fact(0, _label("Certain", write_sentence(join_some(certainty.basis, _MAX_BASIS))))
@@ -218,7 +218,7 @@ def _describe_bystander(diagnosis: ClientDiagnosis, user: str) -> str:
 
 
 def _describe_harm(diagnosis: ClientDiagnosis, user: str) -> str:
-    """Return a clause about the harm of a client: what is known about its requests or, if nothing is, about the level."""
+    """Return a clause about delays and rejections of a client's requests, or if they are unknown, of its level's requests."""
     placement, harmed = diagnosis.placement, diagnosis.harmed
     level = "" if placement is None else f' at "{placement.level}"'
     if harmed is None:
@@ -231,7 +231,7 @@ def _describe_harm(diagnosis: ClientDiagnosis, user: str) -> str:
 
 
 def _is_elsewhere(diagnosis: ClientDiagnosis) -> bool:
-    """Return whether the cause is one of other levels, as far as known."""
+    """Return whether, as far as known, the cause affects only other levels."""
     cause = diagnosis.cause
     return cause is not None and diagnosis.role in ("bystander", "unknown") and not cause.is_harmless
 
@@ -270,7 +270,7 @@ def _describe_sightings(placement: Placement) -> Iterator[str]:
 
 
 def _describe_level(diagnosis: ClientDiagnosis) -> Iterator[str]:
-    """Yield the state of the level, and who fills it."""
+    """Yield the state of the level, and the users of its seats."""
     state, placement = diagnosis.level, diagnosis.placement
     if state is not None:
         parts = []

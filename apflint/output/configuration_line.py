@@ -40,6 +40,6 @@ def render_configuration(description: str) -> str:
 def name_configuration(value: Mapping[str, object], description: str | None) -> dict[str, object]:
     """Return the JSON object `value` with `configuration` inserted after `schema`.
 
-    If the command has no configuration, `description` is None.
+    `description` is None if the command has no configuration.
     """
     return {"schema": value["schema"], "configuration": description, **value}

@@ -340,7 +340,7 @@ def _describe_method(schema: FlowSchema) -> str:
 
 def _format_request(example: ChangedRequest) -> str:
     """Return the request as arguments of `apflint explain`, quoted for a shell."""
-    return shlex.join(example.witness.words or ())  # requests without words exist only in the world `any`
+    return shlex.join(example.witness.words or ())  # None only for users that cannot exist
 
 
 def _list_causes(example: ChangedRequest, difference: ConfigurationDifference) -> list[tuple[str, str]]:

@@ -104,7 +104,7 @@ def _level_json(level: LevelState, state: ServerState) -> dict[str, object]:
 
 
 def _rate(count: int | None, state: ServerState) -> float | None:
-    """Return requests per second, or None if there are no two snapshots to compute a rate from."""
+    """Return requests per second, or None without two snapshots."""
     return None if count is None or state.since_start or not state.seconds else count / state.seconds
 
 

@@ -110,7 +110,10 @@ def report_closing(conclusion: Conclusion, report: Report, *, is_verbose: bool) 
 
 
 def causes_json(conclusion: Conclusion, findings: Sequence[Sequence[str]]) -> dict[str, object]:
-    """Return the verdict and the causes as JSON. `findings` has the rules that each cause explains. Values are None if unknown."""
+    """Return the verdict and the causes as JSON. Unknown values are None.
+
+    `findings` contains, for each cause, the rules of the findings that the cause explains.
+    """
     return {
         "verdict": conclusion.verdict,
         "verdictMessage": conclusion.summary,

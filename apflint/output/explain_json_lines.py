@@ -153,9 +153,9 @@ class LineExplainer:
             return
         try:
             request = self._read(value)
-            # `_by_line` already caches answers by line. Two audit events are never equal lines, even if their requests are equal.
-            # So for audit events (`reasons`), answers are also cached by request. For all other input, this would help little,
-            # because equal requests are equal lines.
+            # `_by_line` already caches answers by line. Two audit events are never equal lines, even if their requests
+            # are equal. So for audit events (`reasons`), answers are also cached by request. In all other input, equal
+            # requests are usually equal lines.
             answer = self._explain(request) if self._reasons else self._encode(request)
         except UserError as error:
             yield self.reject(number, str(error))
@@ -183,7 +183,7 @@ class LineExplainer:
         return answer
 
     def reject(self, number: int, reason: str) -> str:
-        """Record the error for a line without a valid request, and return the answer with this error."""
+        """Record the error of a line without a valid request, and return this error as the answer."""
         self.rejected.append((number, reason))
         return f'{{{self._head}, "error": {encode_basestring_ascii(reason)}, "inputLine": {number}}}\n'
 

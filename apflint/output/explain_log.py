@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from apflint.requests.request import Request
 
 _MAX_DOUBTFUL_LINES = 1_000
-"""Maximum number of lines that are not JSON before the first request in kube-apiserver's own log. They are no errors in such a log.
-After more lines, they are reported as errors."""
+"""Maximum number of lines that are not JSON before the first request in kube-apiserver's own log. Such a log may
+contain them. If there are more, they are reported as errors."""
 
 
 class LogExplainer:

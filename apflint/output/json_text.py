@@ -20,8 +20,8 @@ Reports of findings (`check`, `doctor`) have a separate version.
 def to_json(value: object, indent: int | None = None) -> str:
     """Return a value as JSON in ASCII, with a newline at the end.
 
-    CI commands in strings are written with JSON escapes, so that no CI system executes them, and the value stays the same. GitHub's
-    command `::` must be at the start of a line, where it cannot occur in JSON.
+    CI commands in strings are written with JSON escapes, so that no CI system executes them, and the value stays the
+    same. GitHub's commands with `::` need no escape: they must begin a line, and no line of JSON begins with `::`.
     """
     return f"{sanitize_json(json.dumps(value, indent=indent))}\n"
 

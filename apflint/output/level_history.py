@@ -1,6 +1,7 @@
 """Draws a priority level at each snapshot of a server: seats in use, waiting requests, limits and rejections.
 
-The picture is as wide as the screen of a phone. So it is never scaled down, and its text is as large as the text of the page.
+The picture is as wide as the screen of a phone. So browsers never scale it down, and its text is as large as that of
+the page.
 """
 
 from __future__ import annotations

@@ -177,7 +177,7 @@ def _describe_cause(answer: LogAnswer) -> list[str]:
 
 
 def _describe_other(incident: Incident, cause: LogCause | None) -> str:
-    """Return a sentence about an incident for which nothing was proposed."""
+    """Return a sentence about an incident without a proposal."""
     found = "no priority level is overloaded" if cause is None else f"{cause.cause}: {cause.message}"
     helps = cause is not None and cause.is_configuration and not cause.is_contained
     advice = (

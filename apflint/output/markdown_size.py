@@ -64,7 +64,7 @@ def _shorten(block: Block, rows: int) -> Block:
 
 
 def _drop_blocks(blocks: Sequence[Block], complete: Sequence[Block], rows: int) -> str:
-    """Render the longest sequence of first blocks that fits, and a sentence about what is omitted."""
+    """Render as many of the first blocks as fit, and a sentence about what is omitted."""
     number = len(blocks)
     while number:
         number -= 1

@@ -129,7 +129,7 @@ def describe_fallback(resolution: Resolution) -> str | None:
 
 
 def describe_imagined(imagined: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Yield a sentence for each missing mandatory object, which the API server imagines. `imagined` has (kind, name) pairs."""
+    """Yield a sentence for each (kind, name) of a missing mandatory object, for which the API server uses a substitute."""
     for kind, name in sorted(imagined):
         if kind == "PriorityLevelConfiguration":
             yield f'The priority level "{name}" is missing; the server uses a built-in substitute.'

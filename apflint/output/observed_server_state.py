@@ -44,11 +44,11 @@ class Observation(NamedTuple):
     queues: tuple[QueueRow, ...] | None
     """The queues of the flow, or None if they are unknown."""
     other_queues: int | None
-    """Number of queues of the level on the server if it differs from the configuration, else None. If it differs, the flow has other
-    queues on the server than `flow.hand`."""
+    """Number of queues of the level on the server if the number differs from the configuration, else None. With another
+    number, the flow has other queues on the server than `flow.hand`."""
     other_nominal: int | None
-    """Nominal limit of the level on the server if it differs from the configuration, else None. If it differs, the objects of the
-    server differ from the configuration."""
+    """Nominal limit of the level on the server if the limit differs from the configuration, else None. A different
+    limit shows that the server has other objects than the configuration."""
     list_cost: ListCost | None
     """Cost of the request, or None if it is not a list, or the server has not counted the objects."""
 
@@ -63,7 +63,7 @@ def observe(explanation: Explanation, state: ServerState) -> Observation:
     expected = explanation.level.queues or 0
     has_other_queues = level is not None and level.queues is not None and level.queues != expected
     queues: tuple[QueueRow, ...] | None = None
-    hand = explanation.flow.hand if explanation.flow.hand is not None else (0,)  # no hand: the level has one queue
+    hand = explanation.flow.hand if explanation.flow.hand is not None else (0,)  # a level without hands has one queue
     if last.queues is not None and not has_other_queues and expected:
         by_number = {queue.number: queue for queue in last.queues if queue.level == explanation.level.name}
         queues = tuple(by_number[number] for number in hand if number in by_number)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def render_report(title: str, blocks: Iterable[Block], output_format: str, style: Style) -> str:
     """Render a report as `text`, `markdown` or `html`. `title` is the title of the page in HTML.
 
-    Markdown has at most the size of a comment on GitHub. If something is left out, it says so.
+    Markdown has at most the size of a comment on GitHub, and states what is left out.
     """
     match output_format:
         case "markdown":

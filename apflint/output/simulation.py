@@ -182,7 +182,7 @@ def _has_early_rejections(result: SimulationResult) -> bool:
 
 
 def list_assumptions(result: SimulationResult) -> Iterator[str]:
-    """Yield sentences about assumptions. If one of them is wrong, the verdicts may be wrong, so they stand before the verdicts."""
+    """Yield sentences about assumptions. If one of them is wrong, the verdicts may be wrong, so the report begins with them."""
     yield from result.assumptions
     uncounted = [f"{resource}.{group}" if group else resource for group, resource in find_uncounted_lists(result.load)]
     most = max((level.limits.max_list_seats for level in result.levels if level.attempts), default=0)
@@ -207,7 +207,9 @@ def report_simulation(
     *,
     is_verbose: bool = False,
 ) -> Iterator[Block]:
-    """Yield the blocks of `lead`, assumptions, verdicts, and tables of the levels. If there is a comparison, `result` is its new simulation.
+    """Yield the blocks of `lead`, assumptions, verdicts, and tables of the levels.
+
+    In a comparison, `result` is the new simulation.
 
     `failures` has (condition, sentence about it) for each condition of `--fail-if` that is true.
 
@@ -432,7 +434,7 @@ def _figures_json(figures: Figures | None) -> dict[str, object] | None:
 
 
 def describe_likeness(comparison: SimulationComparison) -> str:
-    """Return a sentence for a comparison in which no client and no level has different figures in the table."""
+    """Return a sentence for a comparison in which all clients and levels have equal figures in the table."""
     if comparison.is_equal:
         return "Both configurations serve this load alike."
     return (

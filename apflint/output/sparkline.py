@@ -13,7 +13,7 @@ _BARS = "▁▂▃▄▅▆▇█"
 def draw_sparkline(values: Sequence[float], cells: int, top: float | None = None) -> str:
     """Return values as a line of at most `cells` bars. If there are more values, each bar is the average of several values.
 
-    The highest bar stands for `top`. If `top` is None, it stands for the highest average. An average of 0 has no bar.
+    The highest bar stands for `top`, or for the highest average if `top` is None. An average of 0 has no bar.
     """
     cells = min(cells, len(values))
     sums = [0.0] * cells

@@ -14,7 +14,7 @@ from apflint.output.sanitize import escape_xml, sanitize
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-# Lengths in CSS pixels. They are true if the window is wide enough for the whole chart.
+# Lengths in CSS pixels, which apply if the window is wide enough for the whole chart.
 WIDTH = 1080
 LEFT, RIGHT = 56, 150
 """Space for the scale on the left, and for the names of lines on the right."""

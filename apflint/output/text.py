@@ -218,7 +218,7 @@ def _render_cells(
     table: Table,
     style: Style,
 ) -> str:
-    """Render sanitized titles and cells. They may belong to all columns of the table, or only to some of them."""
+    """Render sanitized titles and cells of all columns of the table, or of some columns."""
     if style.width is None and not style.color and not style.hyperlinks and rows:
         lines = [*([titles] if table.has_header else ()), *([cell.plain for cell in row] for row in rows)]
         if (table_for_pipe := _lay_out(lines, layouts)) is not None:

@@ -45,10 +45,11 @@ Source: `backupName` in gopkg.in/natefinch/lumberjack.v2. logrotate appends numb
 _GZIP, _ZSTANDARD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://")
 _COMPRESSED_PIECE_BYTES = 1024
-"""Number of compressed bytes that are decompressed at once. In Zstandard, 4 bytes may expand to 128 KiB."""
+"""Number of compressed bytes to decompress in one step. In Zstandard, 4 bytes may expand to 128 KiB."""
 _BEGINNING_BYTES = 64 * 1024
 _TEXT_PIECE_BYTES = 512 * 1024
-"""Size of the blocks of decompressed text in bytes. An engine needs memory for all lines of a block."""
+"""Size of the blocks of decompressed text in bytes. The engine that analyzes a block needs memory for all of its lines.
+"""
 
 
 class AuditLogFile(NamedTuple):
@@ -59,10 +60,9 @@ class AuditLogFile(NamedTuple):
     path: str
     """The path to open, or `-` for standard input."""
     inode: tuple[int, int] | None = None
-    """Device and inode, with which a file is found again if log rotation renames it before it is read.
+    """Device and inode, to find the file again if log rotation renames it before apflint reads it.
 
-    None for streams and objects.
-    """
+    None for streams and for objects in object storage."""
     size: int = 0
     """Size in bytes, 0 for streams."""
     beginning: bytes = b""
@@ -82,7 +82,7 @@ class AuditLogFile(NamedTuple):
 
     @property
     def is_remote(self) -> bool:
-        """Return whether the path is a URL of storage, which Spark reads itself."""
+        """Return whether the path is a URL of object storage, which Spark reads without help of apflint."""
         return self.inode is None and is_url(self.path) and not is_web_url(self.path)
 
     @property
@@ -112,8 +112,8 @@ def find_audit_logs(
     """Return the files of an audit log, each once. `paths` are files, directories, glob patterns, `-`, or URLs.
 
     Objects below a prefix are left out if their names have times outside of `period`, or are not names of logs.
-    `report_omitted` is called with them. With `keeps_urls`, URLs of storage are returned as they are, for Spark, which lists
-    the objects itself.
+    `report_omitted` is called with the omitted objects. If `keeps_urls` is true, URLs of object storage are returned
+    unchanged, because Spark lists the objects itself.
 
     Raises UserError for a path that does not exist or cannot be read, and for a directory without files of logs.
     """
@@ -150,7 +150,7 @@ def is_url(path: str) -> bool:
 
 
 def _find_objects(url: str, period: ReadPeriod, report: Callable[[OmittedObjects], object]) -> list[AuditLogFile]:
-    """Return the objects that a URL names. Below a prefix, the names decide which of them are read."""
+    """Return the objects that a URL names. If the URL is a prefix, `select_logs` selects by name."""
     found = list_objects(url)
     if not found:
         raise UserError(f"{url}: no such object, and no objects below this prefix")
@@ -189,7 +189,10 @@ def _raise(error: OSError) -> None:
 
 
 def read_beginning(file: AuditLogFile) -> AuditLogFile:
-    """Read the beginning of a stream, so that its format can be recognized. Other files are returned unchanged."""
+    """Read the beginning of a stream, to recognize its format. Return the stream with `beginning` and `rest`.
+
+    Other files are returned unchanged.
+    """
     if not file.is_stream:
         return file
     pieces = read_pieces(file.path)
@@ -229,7 +232,7 @@ def locate(file: AuditLogFile) -> str:
     if _find_inode(file.path) == file.inode:
         return file.path
     directory = os.path.dirname(file.path) or "."
-    try:  # only if needed, because listing the directory for each file would take quadratic time
+    try:  # not for every file, because listing the directory each time would take quadratic time
         candidates = sorted(entry.path for entry in os.scandir(directory))
     except OSError as error:
         raise UserError(describe_failure(directory, error)) from None

@@ -255,7 +255,7 @@ def _describe_failures(rejected: Sequence[RejectedManifest]) -> Iterator[str]:
         where = f"{kind} {quote(name)} ({place.source.name}:{place.span.line})"
         if kept:
             fields = join_some(kept, _MAX_FAILURES)
-            reason += f". The object keeps fields that the manifest does not set: {fields}"  # noqa: PLW2901  # the end of the sentence
+            reason += f". The object keeps fields that the manifest does not set: {fields}"  # noqa: PLW2901  # completes the sentence
         outcome = "the cluster keeps its object" if is_live else "the cluster does not get the object"
         more = "" if kept else "; see `apflint check`"
         yield f"{where}: applying it fails, and {outcome}. The API server rejects it: {reason}{more}"

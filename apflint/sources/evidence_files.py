@@ -32,7 +32,7 @@ _AUDIT_MARK = re.compile(rb"auditID|stageTimestamp|requestReceivedTimestamp|goog
 
 
 class EvidenceFiles(NamedTuple):
-    """Files by content. Each kind has the order of the arguments."""
+    """Files by kind of content. The files of a kind are in the order of the arguments."""
 
     parts: tuple[Part, ...] = ()
     """Metrics and dumps."""
@@ -45,10 +45,10 @@ class EvidenceFiles(NamedTuple):
 
 
 def sort_evidence(paths: Iterable[str]) -> EvidenceFiles:
-    """Return files by their content. Of directories, the files are sorted, but not those of directories below.
+    """Return files by the kind of their content. In a directory, subdirectories are ignored.
 
-    A directory without metrics, dumps and logs is one of manifests. Raises UserError for a file that is none of these or
-    cannot be read, and if standard input is named twice.
+    A directory without metrics, dumps and logs counts as a directory of manifests. Raises UserError for an unreadable
+    file, for a file of unknown content, and if standard input is named twice.
     """
     named = list(paths)
     if named.count("-") > 1:
@@ -80,7 +80,10 @@ def sort_evidence(paths: Iterable[str]) -> EvidenceFiles:
 
 
 def _sort_directory(path: str, found: dict[str, list[AuditLogFile]]) -> Iterator[str]:
-    """Add the files of a directory to `found`. Yield the manifests: files, or the directory if it has nothing else."""
+    """Add the metrics, dumps and logs of a directory to `found`. Yield the paths of its manifests.
+
+    If the directory has no metrics, dumps and logs, yield the directory itself.
+    """
     try:
         names = sorted(name for name in os.listdir(path) if not name.startswith("."))
     except OSError as error:
@@ -101,13 +104,13 @@ def _sort_directory(path: str, found: dict[str, list[AuditLogFile]]) -> Iterator
 
 
 def _holds_objects(path: str) -> bool:
-    """Return whether a file in a directory of evidence has objects of API Priority and Fairness."""
+    """Return whether a file next to metrics or logs contains APF objects."""
     with open(path, "rb") as stream:
         return b"flowcontrol" in stream.read()
 
 
 def _recognize(file: AuditLogFile) -> Kind:
-    """Return the kind of a file, or an empty string for an unknown one. Only its beginning is read.
+    """Return the kind of a file, or an empty string if it is unknown. Reads only the beginning of the file.
 
     Raises UserError if the file cannot be read.
     """

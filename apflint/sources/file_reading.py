@@ -102,7 +102,7 @@ def read_pieces(path: str) -> Iterator[bytes]:
         stream = getattr(sys.stdin, "buffer", None)
         if stream is None:
             raise UserError("Standard input is closed. Connect it to a pipe or a file.")
-        while piece := stream.read1(_CHUNK_BYTES):  # returns available bytes at once, so that Ctrl-C works
+        while piece := stream.read1(_CHUNK_BYTES):  # returns available bytes immediately, so that Ctrl-C works
             yield piece
         return
     descriptor = os.open(path, _OPEN_FLAGS) if is_stream(path) else _open_regular(path)

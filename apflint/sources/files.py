@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _MAX_NAMES = 10
 """Maximum number of notes about files that the user named and that contain no APF objects."""
 CONTEXT_REASON = "context"
-"""Reason for skipping a file of the context. Checks know its objects, but do not report findings about them."""
+"""Reason for skipping a file of the context. Checks use its objects without reporting findings about them."""
 PATCH_REASON = "patch or other input of a kustomization"
 """Reason for skipping a file that a kustomization lists as a patch or another input."""
 

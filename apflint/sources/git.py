@@ -33,7 +33,7 @@ _COMMAND = ("git", "--no-pager", "--no-optional-locks", "-c", "core.fsmonitor=fa
 _ENVIRONMENT = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
 _MAX_MESSAGE_CHARACTERS = 300
 _SHORT_ID = 12
-"""Number of characters of the ID of a commit in the names of sources. More are not needed to tell commits apart."""
+"""Number of characters of the ID of a commit in the names of sources. This is enough to distinguish commits."""
 _REPLY_BYTES = 128  # more than a header in the output of `git cat-file --batch`
 _LINK, _SUBMODULE = "120000", "160000"
 """File modes of symbolic links and submodules in git. The content of a symbolic link is its target."""
@@ -103,7 +103,7 @@ class Commit(NamedTuple):
     """A commit in the history of `git:REVISION[:PATH]`."""
 
     time: int
-    """Time at which the commit was made (that of the committer), in seconds since 1970."""
+    """Time of the committer, in seconds since 1970."""
     name: str
     """Source argument for the manifests of the commit: `git:COMMIT[:PATH]`."""
 
@@ -111,13 +111,14 @@ class Commit(NamedTuple):
 def list_history(name: str) -> list[Commit]:
     """Return the commits that changed the files of `git:REVISION` or `git:REVISION:PATH`, the newest first.
 
-    Without PATH, they are the commits that changed the current directory. Of a merge, only the first parent is followed, so that
-    the time is that at which a change arrived in the branch. Raises UserError as `read_revision` does.
+    Without PATH, only changes of the current directory count. Only the first parent of a merge is followed, so the time
+    of a commit is the time at which its change arrived in the branch. Raises UserError as `read_revision` does.
     """
     revision, _, path = name.removeprefix(GIT_PREFIX).partition(":")
     _check_name(name, revision, path, ())
     git = _Git(name)
-    # `rev-list` is a plumbing command: settings such as log.showSignature, which start programs, do not concern it.
+    # `rev-list` is a plumbing command: settings such as log.showSignature, which start programs, do not affect the
+    # command.
     output = os.fsdecode(
         git.run("rev-list", "--first-parent", "--timestamp", "--end-of-options", revision, "--", path or ".")
     )
@@ -127,7 +128,7 @@ def list_history(name: str) -> list[Commit]:
 
 
 def is_revision(name: str) -> bool:
-    """Return whether the git repository of the current directory has this revision. Return False without git."""
+    """Return whether the git repository of the current directory has this revision. Return False if git cannot run."""
     command = (*_COMMAND, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     try:
         return run_program(command, MAX_GIT_SECONDS, environment={**os.environ, **_ENVIRONMENT}).status == 0

@@ -45,7 +45,7 @@ class InputRequest(NamedTuple):
     kubectl: KubectlOptions | None = None
     """Options that select the running cluster, or None for the default of kubectl."""
     recorded: LiveConfiguration | None = None
-    """The running cluster if it was already read, so that it is not read again."""
+    """The running cluster if it was already read, to avoid reading it again."""
     may_render: bool = False
     """Whether settings may start programs that render manifests, and kustomize may access the network."""
     uses_project: bool = True
@@ -126,9 +126,9 @@ class InputRequest(NamedTuple):
 
     @property
     def context(self) -> tuple[str, ...]:
-        """Paths of manifests whose objects are known to the checks, but without findings.
+        """Paths of manifests whose objects the checks use without reporting findings about them.
 
-        Empty for a complete running cluster.
+        Empty if only a running cluster is read, because the cluster has all objects.
         """
         words = self.parsed
         return self.settings.context if self._is_given("context") or words.has_manifests or not words.is_live else ()

@@ -65,7 +65,7 @@ def _read_built(request: InputRequest, word: str) -> SourceFiles:
     """Return the objects that a program such as kustomize builds."""
     module = next(module for prefix, module in BUILDERS.items() if word.startswith(prefix))
     try:
-        return import_module(module).read_source(request, word)  # type: ignore[no-any-return]  # as `BUILDERS` says
+        return import_module(module).read_source(request, word)  # type: ignore[no-any-return]  # see `BUILDERS`
     except UserError as error:
         return SourceFiles(errors=(ReadError(str(error)),))
 
@@ -149,7 +149,7 @@ def _read_running_cluster(request: InputRequest, words: Words) -> LiveConfigurat
 
 
 def _read_configurations(request: InputRequest) -> Inputs:
-    """Read each configuration to analyze. It is a cluster in the settings, the output of a program, or all sources together."""
+    """Read each configuration to analyze: a cluster in the settings, the output of a program, or all sources together."""
     words = request.parsed
     named = (*map(CLUSTER_PREFIX.__add__, words.clusters), *words.built)
     if len(named) > 1 and request.is_single:
@@ -215,13 +215,13 @@ def _read_configuration(request: InputRequest, words: Words) -> tuple[InputConfi
 
 
 def _require_all(request: InputRequest, words: Words, errors: Iterable[ReadError]) -> Iterator[str]:
-    """Raise UserError for the first error. For a dangling link in a directory, only yield a clause."""
+    """Raise UserError for the first error. For an unimportant error, such as a dangling link, yield a clause instead."""
     is_default = not request.words and not words.clusters
     for message, file in errors:
         if file is None:
             raise UserError(message)
         is_named = file.path in words.paths
-        is_unrelated = is_default and bool(request.ignored)  # the current directory contains a log to read
+        is_unrelated = is_default and bool(request.ignored)  # the directory contains a log
         if not is_named and (is_unrelated or is_dangling(file.path)):
             yield f"{message} apflint ignores the file"
             continue

@@ -178,10 +178,10 @@ def _to_yaml(value: object) -> bytes:
     return text
 
 
-class _LiveObjectDumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]  # the base class that is faster, if there is one
+class _LiveObjectDumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]  # the dumper of libyaml is faster
     """Writes YAML as go-yaml does."""
 
-    def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002  # the signature of PyYAML
+    def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002  # PyYAML calls the method with this argument
         """Return True, to disable aliases in the output."""
         return True
 
@@ -196,7 +196,7 @@ def _represent(dumper: Any, text: str) -> Any:
     return dumper.represent_scalar(_STRING_TAGS[0], clean, style="|" if "\n" in text else None if is_plain else '"')
 
 
-# Tags of plain strings that PyYAML writes correctly. PyYAML gives `*` the second tag, and quotes `*`.
+# Tags of strings that PyYAML writes correctly. `*` has the second tag, and PyYAML quotes it.
 _STRING_TAGS = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:yaml")
 _LiveObjectDumper.add_representer(str, _represent)
 
@@ -216,7 +216,9 @@ def read_json(options: KubectlOptions, path: str) -> dict[str, object]:
 def read_raw(
     options: KubectlOptions, path: str, max_bytes: int | None = None, seconds: int = MAX_KUBECTL_SECONDS
 ) -> bytes:
-    """Return the body of the response to a GET request, as `kubectl get --raw` prints it. Raises UserError for an error.
+    """Return the body of the response to a GET request, as `kubectl get --raw` prints it.
+
+    Raises UserError if the request fails.
 
     `seconds` limits the request, but not the login of the user before it.
     """

@@ -257,7 +257,7 @@ def _list_paths(value: object) -> Iterator[str]:
 def list_objects_files(
     directory: str, read: Callable[[str], Kustomization | None] = read_kustomization
 ) -> Iterator[ListedFile]:
-    """Yield the local files with objects that a kustomization lists. `ListedFile` says how it renames the objects.
+    """Yield the local files with objects that a kustomization lists. `ListedFile` describes how it renames the objects.
 
     A file that is listed twice with different names is yielded twice. `read` returns the kustomization of a directory.
     """
@@ -291,7 +291,7 @@ def list_objects_files(
 
 
 def _rename(listed: ListedFile, kustomization: Kustomization) -> ListedFile:
-    """Return the file with the namePrefix and nameSuffix of another kustomization added outside of the earlier ones."""
+    """Return the file with the namePrefix and nameSuffix of another kustomization added around the earlier affixes."""
     prefix, suffix = (kustomization.affix(name) for name in ("namePrefix", "nameSuffix"))
     return ListedFile(
         listed.path,
@@ -304,8 +304,8 @@ def _rename(listed: ListedFile, kustomization: Kustomization) -> ListedFile:
 def breaks_references(directory: str) -> bool:
     """Return whether kustomize renames priority levels without the references to them.
 
-    If a `nameReference`, a replacement, a patch or a transformer changes the references, it contains the name of the
-    field. So all files that the kustomization references are searched for this name. Bases are searched, too, because
+    A `nameReference`, replacement, patch or transformer that changes the references contains the name of their field.
+    So all files that the kustomization references are searched for this name. Bases are searched, too, because
     kustomize applies their `configurations` to all objects.
     """
     pending, seen = [directory], {os.path.normpath(directory)}

@@ -77,7 +77,7 @@ class Reading:
 
 @contextmanager
 def start_readers() -> Iterator[ThreadPoolExecutor]:
-    """Yield threads that run kubectl. If the user presses Ctrl-C, end kubectl and the threads at once."""
+    """Yield threads that run kubectl. If the user presses Ctrl-C, end kubectl and the threads immediately."""
     executor = ThreadPoolExecutor(MAX_LIVE_PROCESSES)
     try:
         yield executor

@@ -200,7 +200,7 @@ def _list_starts(readings: Iterable[Reading]) -> set[bytes]:
 
 
 def _choose_direct(readings: Sequence[Reading]) -> Iterator[_Parse]:
-    """Yield a function for each server that parses its answers. Only one of several addresses of a server is used."""
+    """Yield, for each server, a function that parses its answers. If a server has several addresses, only one is used."""
     known: set[bytes] = set()
     for reading in readings:
         start = reading.find_start()
@@ -211,12 +211,12 @@ def _choose_direct(readings: Sequence[Reading]) -> Iterator[_Parse]:
 
 
 def _choose_balanced(readings: Sequence[Reading], known: set[bytes], notes: list[str]) -> Iterator[_Parse]:
-    """Yield a function for each server behind a load balancer that parses its answers.
+    """Yield, for each server behind a load balancer, a function that parses its answers.
 
     Servers whose start time is in `known` are omitted.
 
-    The servers are in the order of their start times, so that their names are equal in each round. If several servers answer,
-    the metrics and the dumps of a reading may be from different servers, so the dumps are not used.
+    The servers are in the order of their start times, so that each server has the same name in each round. If several
+    servers answer, the metrics and the dumps of a reading may be from different servers, so the dumps are not used.
     """
     by_start: dict[bytes | None, Reading] = {}
     for reading in readings:
@@ -250,7 +250,7 @@ def _group(answers: Sequence[_Answer], earlier: Sequence[_Answer] | None, notes:
 
 
 def _add_earlier(answer: _Answer, earlier: Sequence[_Answer], notes: list[str]) -> tuple[Part, ...]:
-    """Return the parts of an answer and the earlier metrics of the same server. Without earlier metrics, append a note."""
+    """Return the parts of an answer, and the earlier metrics of the same server. If there are none, append a note."""
     now = answer.metrics
     before = next((other.metrics for other in earlier if other.started == answer.started), None)
     if now is None or before is None:

@@ -1,4 +1,4 @@
-"""Names of files and objects of logs: which are logs, of which time, and of which API server.
+"""Names of files and objects: whether they are logs, and the times and the API server that the names contain.
 
 Services that deliver logs to object storage write times into the names of objects:
 
@@ -37,7 +37,7 @@ _SPAN_OF_LONG_REQUESTS = _HOUR
 """Microseconds from the start of a watch to its last event: at most 2 x `--min-request-timeout` of 1,800 s."""
 _DATE = r"(?<!\d)(20\d\d)([-/]?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])"
 _HOUR_OF_DAY, _MINUTE, _SECOND = r"([01]\d|2[0-3])", r"([0-5]\d)", r"[0-5]\d(?:\.\d+)?"
-# A number of two digits after a hyphen may be a sequence number, and six digits in a directory are one of export tasks.
+# Two digits after a hyphen may be a sequence number. A file name of six digits is a sequence number of export tasks.
 _CLOCK = rf"T{_HOUR_OF_DAY}(?:[-:]?{_MINUTE}(?:[-:]?{_SECOND})?)?|[-_ ]{_HOUR_OF_DAY}[-:]?{_MINUTE}(?:[-:]?{_SECOND})?"
 _DIRECTORY = rf"/(?:(?i:h|hr|hour)=)?{_HOUR_OF_DAY}(?:[:/-]{_MINUTE}(?:[:-]{_SECOND})?)?"
 _HIVE = r"(?i:y|year)=(20\d\d)/(?i:m|month)=(\d\d?)/(?i:d|day)=(\d\d?)(?:/(?i:h|hour)=(\d\d?)(?:/(?i:m|min|minute)=\d\d?)?)?"
@@ -55,19 +55,19 @@ _EXTENSION = re.compile(r"[-_.:]*(\.(log|json|jsonl|ndjson|txt))?[-_.:]*(\.(gz|z
 
 
 class TimeLimit(Protocol):
-    """A limit of the period to read: a time in microseconds since 1970, or before the end of the log."""
+    """The start or end of the period to read, in microseconds: since 1970, or before the end of the log."""
 
     @property
     def microseconds(self) -> int:
-        """The time, or the microseconds before the end of the log."""
+        """Microseconds since 1970, or before the end of the log."""
 
     @property
     def is_before_end(self) -> bool:
-        """Whether the limit counts back from the last request of the log."""
+        """Whether the microseconds count back from the last request of the log."""
 
 
 class ReadPeriod(NamedTuple):
-    """The period to read. None is no limit."""
+    """The period to read. None means no limit."""
 
     since: TimeLimit | None = None
     until: TimeLimit | None = None
@@ -118,7 +118,7 @@ class NamedTimes(NamedTuple):
     """Start of the time in the name. None for a rotated file, whose events may be much older."""
     end: int
     unit: int
-    """How much earlier or later than the time in its name an object may have been delivered."""
+    """Maximum difference between the time in the name and the time of the delivery."""
 
     @property
     def earliest(self) -> int | None:
@@ -134,7 +134,7 @@ class NamedTimes(NamedTuple):
 def find_times(name: str) -> NamedTimes | None:
     """Return the times in a name, or None if it has no valid date.
 
-    If a name has several times, the most exact one counts, and of equally exact ones the last one.
+    If a name has several times, the most exact time counts, or the last of several equally exact times.
     """
     best: NamedTimes | None = None
     for match in _TIME.finditer(name):
@@ -198,7 +198,7 @@ def _is_log(name: str) -> bool:
 
 
 def find_names_in_period(names: Sequence[str], period: ReadPeriod) -> list[bool]:
-    """Return for each name whether its object may have requests of a period. Names without times may.
+    """Return for each name whether its object may have requests of a period. A name without a time always may.
 
     If a limit counts back from the last request of the log, the objects with the latest times are needed, too.
     """
@@ -223,14 +223,14 @@ def _find_last(found: Iterable[NamedTimes | None]) -> int | None:
 
 
 def _resolve_since(last: int | None, since: TimeLimit | None) -> int | None:
-    """Return a time that is not later than `since`, or None."""
+    """Return a time that is not later than `since`, or None if there is no such limit."""
     if since is None or not since.is_before_end:
         return None if since is None else since.microseconds
     return None if last is None else last - since.microseconds
 
 
 def _resolve_until(found: Sequence[NamedTimes | None], until: TimeLimit | None) -> int | None:
-    """Return a time that is not earlier than `until`, or None."""
+    """Return a time that is not earlier than `until`, or None if there is no such limit."""
     if until is None or not until.is_before_end:
         return None if until is None else until.microseconds
     if not found or any(times is None for times in found):  # the end of the log is unknown
@@ -241,7 +241,7 @@ def _resolve_until(found: Sequence[NamedTimes | None], until: TimeLimit | None) 
 def remove_times(name: str) -> str:
     """Return a name without the parts that differ for each delivery: times, identifiers and the extension.
 
-    The remaining parts name the API server, or what else wrote the objects.
+    The remaining parts identify the API server, or another writer of the objects.
     """
     scheme, separator, path = name.rpartition("://")
     path = _PART_OF_DELIVERY.sub("", _TIME.sub("", _SPAN_OF_HOUR.sub("", path)))

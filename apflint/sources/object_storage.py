@@ -1,6 +1,7 @@
 """Reads audit logs in object storage and from web servers: lists objects, and reads their bytes.
 
-fsspec reads them, with the credentials of the environment. Nothing is imported unless a path names such an object.
+The library fsspec reads them, with the credentials of the environment. It is imported only if a path names such an
+object.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ def is_web_url(path: str) -> bool:
 
 
 def hide_secrets(url: str) -> str:
-    """Return a URL without the user and the parameters, which may contain a signature. Objects in storage have neither."""
+    """Return a URL without user and parameters, which may be secret. URLs of object storage have neither."""
     if not is_web_url(url):
         return url
     scheme, _, rest = re.split(r"[?#]", url, maxsplit=1)[0].partition("://")
@@ -82,7 +83,7 @@ def hide_secrets(url: str) -> str:
 
 
 def find_prefix(url: str) -> str:
-    """Return the part of a URL that all objects share which it names: the URL itself, or the part before a pattern."""
+    """Return the common prefix of all objects that a URL names: the URL itself, or the part before a pattern."""
     match = None if is_web_url(url) else _PATTERN.search(url)
     return url[: match.start()] if match else url
 
@@ -90,7 +91,8 @@ def find_prefix(url: str) -> str:
 def list_objects(url: str) -> list[StoredObject]:
     """Return the objects that a URL names: an object, all objects below a prefix, or those that match a pattern.
 
-    Objects are in the order of their names. Raises UserError without the library, or if the storage cannot be read.
+    Objects are in the order of their names. Raises UserError if the library is not installed, or if the storage cannot
+    be read.
     """
     scheme, path = _split(url)
     files = _open_storage(url)
@@ -150,13 +152,13 @@ def read_object(url: str, size: int) -> Iterator[bytes]:
                 amount = _SMALL_BYTES
     except UserError:
         raise
-    except Exception as error:  # noqa: BLE001  # as above
+    except Exception as error:  # noqa: BLE001  # each library has its own exceptions, as above
         raise UserError(_describe(error, url)) from None
 
 
 @lru_cache(maxsize=1)
 def _read_small(url: str, size: int) -> bytes:
-    """Return the content of an object. Engines read an object again after they have recognized its format."""
+    """Return the content of an object. Cached, because engines read an object again after recognizing its format."""
     content: bytes = _open_storage(url).cat_file(_split(url)[1])
     if len(content) != size:
         raise UserError(f"the object has {len(content):,} bytes, but {size:,} when it was listed")
@@ -200,15 +202,15 @@ def _choose_options(scheme: str) -> dict[str, Any]:
     if scheme == "az":  # without this option, adlfs would not use the credentials of a role or of `az login`
         return {"anon": os.environ.get("AZURE_STORAGE_ANON", "false").lower() in ("1", "true")}
     if scheme in _WEB_SCHEMES:
-        return {"client_kwargs": {"trust_env": True}}  # proxies
+        return {"client_kwargs": {"trust_env": True}}  # uses the proxies in the environment variables
     return {}
 
 
 def _describe(error: Exception, url: str) -> str:
-    """Return the reason of an error as one clause, without secrets of the URL."""
+    """Return the reason of an error as one clause, without the secrets of the URL."""
     service = _SERVICES[_scheme(url)]
     text = next(iter(str(error).replace(url, hide_secrets(url)).strip().splitlines()), "").rstrip(".")
-    # HTTPFileSystem raises FileNotFoundError for any failure, which has the real error as its cause.
+    # HTTPFileSystem raises FileNotFoundError for any failure. The cause of this exception is the real error.
     status = next((found for part in (error, error.__cause__) if (found := getattr(part, "status", None))), None)
     kind = type(error).__name__
     if status == 404 or (isinstance(error, FileNotFoundError) and status is None):

@@ -94,7 +94,7 @@ class PrometheusRequest(NamedTuple):
 
 
 class ClusterReading(NamedTuple):
-    """What was read about a cluster, without the metrics themselves."""
+    """The servers and times that were read in a cluster, without the metrics themselves."""
 
     cluster: str
     """Value of the cluster label, or ""."""
@@ -424,7 +424,7 @@ class _PeriodReader:
         yield Server((earliest, last) if earliest is not None else (last,), *key)
 
     def _find_first_scrape(self, key: Key, last: Snapshot, period: Period) -> Snapshot | None:
-        """Return the first snapshot after the restart of a server, or None if it is too close to the last one."""
+        """Return the first snapshot after the restart of a server, or None if it is too close to `last`."""
         started = _metrics(last).started
         moments = self._read_starts(key[0], period, max(1.0, self.scrape_seconds / 2)).get(key, {})
         times = [time for time, start in moments.items() if start == started]
@@ -443,8 +443,8 @@ class _PeriodReader:
             return None
         labels = {name: value for name, value in target.labels.items() if _LEVEL.fullmatch(name)}
         matchers = ", ".join(f"{name}={quote(value)}" for name, value in sorted(labels.items()))
-        # The diagnosis adds up the metrics of etcd over all types of objects. If Prometheus adds them up, the answer
-        # has only a hundredth of the series.
+        # The diagnosis needs only the sum of the metrics of etcd over all types of objects. Prometheus computes the
+        # sum, so that the answer has only a hundredth of the series.
         summed = (
             f'label_replace(sum without (type) ({name}{{{matchers}}}), "{ETCD_LABEL}", "{name}", "", "")'
             for name in _ETCD
@@ -459,7 +459,7 @@ class _PeriodReader:
         return Snapshot(metrics=part.content, sources=(part.source,))
 
     def _find_targets(self, moment: float) -> dict[Key, _Target]:
-        """Return the target of each server at a moment. Of several with the same address, return the last scraped one."""
+        """Return the target of each server at a moment. If several have one address, return the last scraped."""
         if moment not in self._targets:
             found: dict[Key, _Target] = {}
             times = " or ".join(f"timestamp({self._select(name)})" for name in _limit_names())

@@ -63,7 +63,7 @@ def decode(data: bytes) -> str:
 def _read_start(path: str) -> bytes:
     """Return the decompressed start of a file, even if the file is incomplete.
 
-    So an incomplete file is not ignored here, and causes an error later.
+    An incomplete file is thus recognized, and causes an error when it is read completely.
     """
     try:
         data = next(read_pieces(path), b"")[:_START_BYTES]

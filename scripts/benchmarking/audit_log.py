@@ -30,7 +30,7 @@ kube-apiserver starts a new file after 100 MB."""
 _START = int(datetime(2026, 11, 16, 8, tzinfo=UTC).timestamp()) * 1_000_000
 _REQUESTS_PER_SECOND = 600
 _BURST_SECONDS, _BURST_PERIOD_SECONDS, _BURST_FACTOR = range(2, 22), 180, 2.5
-"""Seconds with a burst in each period, seconds of a period, and factor of the requests of clients in a burst."""
+"""Seconds with a burst in each period, length of a period in seconds, and factor by which clients send more in a burst."""
 _SLOW_MICROSECONDS = 500_000
 """Minimum duration of requests whose latencies kube-apiserver annotates."""
 _NAMESPACE, _NAME, _SELF = "\x01", "\x02", "\x03"
@@ -84,7 +84,7 @@ def parse_size(text: str) -> int:
 
 
 def write_audit_log(path: Path, size: int, seed: int, server: str = "") -> None:
-    """Write a log of at least `size` bytes, and less than one event more. Equal arguments give equal bytes."""
+    """Write a log until it has at least `size` bytes. Equal arguments give equal bytes."""
     _write_lines(path, size, events(seed, server))
 
 
@@ -112,7 +112,7 @@ def events(seed: int, server: str = "") -> Iterator[str]:
     cumulated = list(accumulate(weights))
     clock = _Clock()
     answers: list[tuple[int, str]] = []
-    """Pairs of time and event, to write later."""
+    """Events to write later, as pairs of time and event."""
     now = _START
     while True:
         for template in chance.choices(templates, cum_weights=cumulated, k=1000):

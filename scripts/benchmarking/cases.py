@@ -221,7 +221,7 @@ def metrics(setting: Setting) -> Iterator[Row]:
 
 
 def crowd(setting: Setting) -> Iterator[Row]:
-    """Measure the whole-set rules on FlowSchemas that overlap."""
+    """Measure the rules that prove facts about all FlowSchemas together, on FlowSchemas that overlap."""
     count = setting.scale(300)
     inputs.write_list(setting.directory / "crowd.json", inputs.crowd(count, 10))
     command = [setting.tools.apflint, "check", "--fail-on", "never", "crowd.json"]

@@ -61,8 +61,8 @@ def _findings(directory: Path, count: int) -> list[str]:
 
 
 def _crowd(directory: Path, count: int) -> list[str]:
-    # The number of users grows with the FlowSchemas. With 40 users only, 4 times the FlowSchemas have 20 times the
-    # findings.
+    # The number of users grows with the number of FlowSchemas. With a constant number of 40 users, 4 times as many
+    # FlowSchemas have 20 times as many findings.
     inputs.write_list(directory / f"crowd-{count}.json", inputs.crowd(count, 10, count // 8))
     return ["check", "--fail-on", "never", f"crowd-{count}.json"]
 
@@ -122,7 +122,7 @@ def _diff(directory: Path, count: int) -> list[str]:
 
 def _diff_levels(directory: Path, count: int) -> list[str]:
     schemas = [_schema(number) for number in range(count)]
-    for schema in schemas:  # one rule each, so that no rule is analyzed separately
+    for schema in schemas:  # with one policy rule per FlowSchema, apflint analyzes no rule separately
         del schema["spec"]["rules"][0]["nonResourceRules"]
     old = _write_list(directory / f"before-{count}.json", schemas)
     for schema in schemas:

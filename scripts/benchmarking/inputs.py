@@ -336,7 +336,7 @@ def _request(chance: random.Random) -> str:
 
 
 def write_requests(path: Path, lines: int, different: int) -> None:
-    """Write requests that are drawn from `different` distinct requests. If both numbers are equal, each occurs once."""
+    """Write requests that are drawn from `different` distinct requests. If both numbers are equal, no request is repeated."""
     known = list(requests(different))
     chance = random.Random(SEED)
     with path.open("w") as file:

@@ -31,7 +31,7 @@ def measure_in_turn(
     runs: int,
     of: Callable[[Sequence[float]], float] = statistics.median,
 ) -> dict[str, Cost]:
-    """Return the cost of each command: the median of its runs, or the result of `of` for its runs.
+    """Return the cost of each command: the median of its runs, or the value that `of` computes from its runs.
 
     The memory is the maximum of all runs.
 

@@ -56,7 +56,7 @@ def draw_request_path() -> Canvas:
     for position, other in enumerate(configuration.order):
         text = str(other.spec.matching_precedence)
         width, is_match = 12 + 7.3 * len(text), position == resolution.position
-        if position > resolution.position:  # the server does not try it
+        if position > resolution.position:  # the server does not try this FlowSchema
             canvas.add_box(left, 120, width, 22, "ring", 4)
         else:
             canvas.add_box(left, 120, width, 22, "blue" if is_match else "track", 4)

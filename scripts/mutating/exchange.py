@@ -31,7 +31,7 @@ def find_functions(file: str) -> dict[str, list[FunctionType]]:
 def runs_alone(function: FunctionType) -> bool:
     """Return whether all lines of a function run when it is called.
 
-    Lines of nested functions may run later, with code from the import.
+    Nested functions may run later, and then have the code from the import instead of the replaced code.
     """
     code = function.__code__
     inner = [constant.co_name for constant in code.co_consts if isinstance(constant, CodeType)]

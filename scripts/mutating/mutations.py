@@ -129,7 +129,7 @@ def find_mutants(file: str) -> tuple[cst.Module, list[Mutant]]:
 
 
 def make_controls(mutant: Mutant) -> tuple[Mutant, Mutant]:
-    """Return two control mutants of the same function: one that raises an error at once, and an equivalent one."""
+    """Return two control mutants of the same function: one that raises an error immediately, and one that is equivalent."""
     body = mutant.node.body
     raising = body.with_changes(body=[cst.parse_statement("raise AssertionError")])
     equivalent = body.with_changes(body=[cst.parse_statement("control = 0"), *body.body])

@@ -1,9 +1,9 @@
 """Generates manifests for recording the verdicts of servers.
 
-Each function below `@family` yields the cases of one family: pairs of a name and a manifest. The manifest differs from
-a valid manifest only in the subject of the family. `combine_mistakes` combines several differences. The API version
-determines the cases. `apiVersion` and `kind` never change: a server takes missing values from the URL, which a linter
-does not know.
+Each function with the decorator `@family` yields the cases of one family: pairs of a name and a manifest. The manifest
+differs from a valid manifest only in the subject of the family. `combine_mistakes` combines several differences. The
+API version determines the cases. `apiVersion` and `kind` never change: a server takes missing values from the URL,
+which a linter does not know.
 """
 
 from __future__ import annotations
@@ -408,7 +408,7 @@ def queuing(target: Target) -> Named:
 
 @family
 def hands(target: Target) -> Named:
-    """Yield levels with hands of 1 to 17 queues, and so many queues that the entropy reaches 60 bits."""
+    """Yield levels with each handSize from 1 to 17, and with numbers of queues at which the entropy reaches 60 bits."""
     most = (10**7, 10**7, 1048576, 32768, 4096, 1024, 380, 181, 101, 64, 43, 32, 24, 19, 16, 16, 17)
     for size, queues in enumerate(most, start=1):
         for number in sorted({size - 1, queues - 1, queues, queues + 1}):
@@ -460,7 +460,7 @@ def yaml_scalars(target: Target) -> Named:
 
 @family
 def documents(target: Target) -> Named:
-    """Yield texts around an object, and texts that are not YAML."""
+    """Yield an object with other text around it, and text that is not YAML."""
     text = to_yaml(target.level())
     yield "json", json.dumps(target.level())
     yield "start", f"---\n{text}"

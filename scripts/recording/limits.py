@@ -69,7 +69,7 @@ def replace_levels(client: Client, levels: dict[str, Any]) -> None:
     for name, spec in levels.items():
         if name in existing and existing[name]["spec"] == spec:
             continue
-        # The annotation prevents that the server restores a built-in level.
+        # Because of the annotation, the server does not restore built-in levels.
         metadata = {"name": name, "annotations": {AUTOUPDATE: "false"}}
         value = {"apiVersion": f"{GROUP}/v1", "kind": KIND, "metadata": metadata, "spec": spec}
         if name in existing:

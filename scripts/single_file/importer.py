@@ -1,8 +1,8 @@
 """Imports modules from the single-file build. `start` runs this module without importing it.
 
-The archive has one member for each Python with the code of all modules, because reading a directory of thousands of members
-takes longer than a run of apflint. Nothing is written to a cache. The system loads compiled modules only from files: on Linux,
-these are files in memory, elsewhere temporary files that are deleted after loading.
+For each Python, a single member of the archive contains the code of all modules, because reading a directory of
+thousands of members takes longer than a run of apflint. Nothing is written to a cache. The system loads compiled
+modules only from files: on Linux, these are files in memory, elsewhere temporary files that are deleted after loading.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ FILES_IN_MEMORY = "/proc/self/fd"
 
 
 def install(loader: zipimporter, index: Index, data_files: list[str]) -> None:
-    """Import the modules of an index from the archive of a loader, before any others of these names."""
+    """Let Python import the modules of an index from the archive of a loader, in preference to other modules of these names."""
     path = os.path.abspath(loader.archive)
-    if path != loader.archive:  # `dir/../apflint`: apflint reads data files by their absolute paths
+    if path != loader.archive:  # for `dir/../apflint`, because apflint reads data files by their absolute paths
         loader = type(loader)(path)
     sys.meta_path.insert(0, Importer(loader, index, data_files))
 
@@ -97,7 +97,7 @@ class Importer:
         return self._index[name][0] == "package"
 
     def list_directory(self, path: str) -> list[str]:
-        """Return the names of the data files in a directory of the archive. The standard way takes 5 ms to import."""
+        """Return the names of the data files in a directory of the archive. The standard library would take 5 ms to import."""
         prefix = f"{path.removeprefix(self._loader.archive).strip('/')}/"
         names = (name.removeprefix(prefix) for name in self._data_files if name.startswith(prefix))
         return [name for name in names if "/" not in name]
@@ -116,7 +116,8 @@ class Importer:
     def _write_extension(self, name: str) -> str:
         """Write a compiled module to a new file, and return the path."""
         if hasattr(os, "memfd_create") and os.path.isdir(FILES_IN_MEMORY):
-            # The descriptor stays open: with the number of a closed one, a later module would have the path of an earlier.
+            # The descriptor stays open. If it were closed, a later module could get the same number, and so the same
+            # path.
             descriptor = os.memfd_create(name)
             _, _, offset, size = self._index[name]
             while size:

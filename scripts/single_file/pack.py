@@ -49,7 +49,7 @@ sys.dont_write_bytecode = True
 codes = {path: marshal.dumps(SourceFileLoader("m", path).get_code("m")) for path in sys.argv[1:]}
 marshal.dump(codes, sys.stdout.buffer, 2)
 """
-"""Compiles files, whose paths are relative, and prints their code. Uses byte code that pip has compiled."""
+"""Program that compiles files with relative paths, and prints their code. It uses byte code that pip has compiled."""
 
 
 class Environment(NamedTuple):
@@ -64,7 +64,7 @@ class Environment(NamedTuple):
 
 
 def write_single_file(path: Path, machine: str, environments: Iterable[Environment]) -> None:
-    """Write the file for a machine, which is what `uname -m` prints there. All environments are for its platform."""
+    """Write the file for a machine, as `uname -m` names it. All environments are for its platform."""
     buffer = io.BytesIO(SHEBANG)
     buffer.seek(len(SHEBANG))
     parts: dict[str, tuple[int, int]] = {}
@@ -92,7 +92,7 @@ def list_files(packages: Path) -> list[str]:
 def _add_environment(
     archive: zipfile.ZipFile, environment: Environment, files: Sequence[str], data_files: Sequence[str]
 ) -> tuple[int, int]:
-    """Add the modules of an environment, and the importer with their index. Return the place of the latter."""
+    """Add the modules of an environment, and the importer with their index. Return the offset and size of the importer."""
     directory = environment.suffix.strip(".").removesuffix(".so")
     index: Index = {}
     for name in files:
@@ -116,14 +116,14 @@ def _add_environment(
 
 
 def compile_files(python: Path, directory: Path, names: Sequence[str]) -> dict[str, bytes]:
-    """Compile files with a Python. Return the code of each in the format of `marshal` of this Python."""
+    """Compile files with a Python. Return the code of each file in the `marshal` format of this Python."""
     command = [str(python), "-I", "-c", COMPILE, *names]
     codes: dict[str, bytes] = marshal.loads(subprocess.run(command, cwd=directory, check=True, stdout=-1).stdout)
     return codes
 
 
 def strip_symbols(library: bytes) -> bytes:
-    """Return a shared library of Linux without what follows its segments: symbols and debug information for developers.
+    """Return a shared library of Linux without the data after its segments: symbols and debug information for developers.
 
     Loading takes less time, because the file in memory is smaller. Libraries in the format of macOS stay as they are. Source:
     elf(5), 64-bit little-endian.

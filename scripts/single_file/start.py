@@ -16,8 +16,8 @@ if MYPY:
 def start(loader: "Any", machine: str, parts: "dict[str, tuple[int, int]]") -> None:
     """Run apflint from the archive of a loader.
 
-    `parts` has the offset and size of the importer and its index for each supported Python. The key is the first suffix of
-    compiled modules of this Python, which names its version, operating system and C library.
+    `parts` has the offset and size of the importer and its index for each supported Python. The key is the first suffix
+    of compiled modules of this Python. The suffix names the version, operating system and C library.
     """
     part = parts.get(EXTENSION_SUFFIXES[0])
     if part is None or os.uname().machine != machine:
@@ -42,7 +42,7 @@ def use_other_python(machine: str, suffixes: "list[str]") -> "NoReturn":
     running = sys.version.split()[0]
     if not any(
         running.startswith(f"{version}.") for version in versions
-    ):  # so that the other Python does not come here
+    ):  # otherwise, the other Python would search for a Python, too
         for version in reversed(versions):
             program = shutil.which(f"python{version}")
             # A program of pyenv for a version that is not selected only prints an error.

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 FIELD = re.compile(r"(?<=spec\.)rules|(?<=\[)\d+|(?<=\.)\w+Rules|subjects")
 UNPROTECTED = ("service-accounts", "global-default", "exempt", "catch-all")
-"""Built-in FlowSchemas that do not reserve capacity for the system."""
+"""Built-in FlowSchemas whose levels are not reserved for the system."""
 SUPERIOR = ("reserve",)
-"""Levels of the generated configurations with more seats and more room to queue than any built-in limited level."""
+"""Levels of the generated configurations that have more seats and queue more requests than any built-in limited level."""
 
 Part = tuple[str, str]
 """A part of a FlowSchema: the name, and the field as findings report it (`metadata.name` for the FlowSchema as a whole)."""
@@ -42,8 +42,8 @@ class Claims(NamedTuple):
     order_without_own: tuple[Manifest, ...]
     """The FlowSchemas that would be effective without the FlowSchemas of the user."""
     unreachable: frozenset[Part]
-    """The outermost parts that are not the first match of any request: a FlowSchema, or a rule, subject or entry of a
-    reachable FlowSchema."""
+    """Parts that are not the first match of any request: FlowSchemas, and rules, subjects or entries of reachable
+    FlowSchemas. Parts inside an unreachable part are left out."""
     ties: Mapping[tuple[str, str], Witness]
     """Pairs of FlowSchemas with equal precedence, in matching order. At least one FlowSchema of a pair is the user's."""
     harmless: frozenset[tuple[str, str]]
@@ -72,10 +72,11 @@ def claims(configuration: Configuration) -> Claims:
 def matters(pair: tuple[str, str], world: World, decisions: Decisions, configuration: Configuration) -> bool:
     """Return whether APF507 should report a capture. The exceptions are those on the page of the rule.
 
-    1. The priority level is the same, or `exempt`: nobody waits longer than before. 2. The priority level is at least
-    as good, and serves only requests of the system. 3. The FlowSchema comes after the position of the protected
-    FlowSchema. Then the cause is a redefined protected FlowSchema that no longer matches these requests (APF517), and
-    not the FlowSchema that captures them. 4. The FlowSchema is built into an earlier release (APF705).
+    1. The priority level is the same, or `exempt`: nobody waits longer than before. 2. The new priority level has at
+    least as many seats and queues, and serves only requests of the system. 3. The FlowSchema comes after the position
+    of the protected FlowSchema. Then the cause is a redefined protected FlowSchema that no longer matches these
+    requests (APF517), and not the FlowSchema that captures them. 4. The FlowSchema is built into an earlier release
+    (APF705).
     """
     taker, protected = world.find(pair[0], world.with_own), world.find(pair[1], world.without_own)
     level, reserved = server.level_of(taker), server.level_of(protected)
@@ -122,7 +123,7 @@ def matches_nothing(schema: Manifest, field: str, *, watches: bool) -> bool:
 
 
 def is_covered(rules: list[Manifest], by: list[Manifest], *, watches: bool) -> bool:
-    """Return whether every request that `rules` match also matches one of the other rules."""
+    """Return whether every request that `rules` match also matches a rule in `by`."""
     space = universe([*rules, *by], watches=watches)
     inside, outside = (1 << len(rules)) - 1, (1 << len(by)) - 1 << len(rules)
     return all(
@@ -134,10 +135,10 @@ def is_covered(rules: list[Manifest], by: list[Manifest], *, watches: bool) -> b
 
 
 class World(NamedTuple):
-    """The FlowSchemas of a configuration and those of the server alone, in one matching order.
+    """The FlowSchemas of a configuration, and the FlowSchemas of the server without this configuration, in one matching order.
 
-    If a user redefines a built-in FlowSchema, both definitions are in the list, and each of the two orders contains one
-    of them.
+    If a user redefines a built-in FlowSchema, both definitions are in the list: one is effective with the user's
+    FlowSchemas, the other without them.
     """
 
     schemas: tuple[Manifest, ...]
@@ -229,8 +230,7 @@ def _contains(schemas: list[Manifest], schema: Manifest) -> bool:
 
 
 def assumed_levels(configuration: Configuration) -> list[Manifest]:
-    """Return the priority levels that are assumed to exist in the cluster: without `complete`, all that no file
-    defines."""
+    """Return the priority levels that FlowSchemas reference. Without `--complete`, they are assumed to exist in the cluster."""
     return [
         {"kind": "PriorityLevelConfiguration", "metadata": {"name": server.level_of(manifest)}}
         for manifest in configuration.objects
@@ -245,9 +245,10 @@ class Decisions(NamedTuple):
     """The parts that are the first match of a request: position of the FlowSchema, and field."""
     ties: dict[tuple[str, str], Witness]
     captures: dict[tuple[str, str], Witness]
-    """Pairs of a FlowSchema of the user and a protected FlowSchema, whatever their priority levels are."""
+    """Pairs of a FlowSchema of the user and the protected FlowSchema from which it captures a request, for any priority
+    levels."""
     shared: set[str]
-    """Priority levels with requests that go to no protected FlowSchema without the user's FlowSchemas."""
+    """Priority levels with requests that would not go to a protected FlowSchema without the user's FlowSchemas."""
 
     @classmethod
     def of(cls, world: World) -> Decisions:
@@ -309,7 +310,8 @@ class Layout(NamedTuple):
     without_own: int
     """Bit mask of the rules of all FlowSchemas that would be effective without the user's FlowSchemas."""
     rivals: dict[int, list[int]]
-    """For each effective FlowSchema, the later FlowSchemas of equal precedence, if at least one of both is the user's."""
+    """For each effective FlowSchema, the later FlowSchemas of equal precedence. At least one FlowSchema of each pair is
+    the user's."""
 
     @classmethod
     def of(cls, world: World) -> Layout:

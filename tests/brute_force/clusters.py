@@ -33,8 +33,8 @@ def compare_cluster(
 ) -> tuple[str, ...]:
     """Return the differences between the FlowSchemas of a cluster as commands read them and the effective FlowSchemas.
 
-    The files are written to a new directory. To test the comparison, `expected` replaces the expected objects. All
-    commands reject a cluster without objects, so such a cluster has no differences.
+    The files are written to a new directory. Tests of the comparison itself pass other objects as `expected`. A cluster
+    without objects has no differences, because all commands reject it.
     """
     if not config.objects:
         return ()

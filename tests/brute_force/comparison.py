@@ -85,8 +85,8 @@ def differences(configuration: Configuration, true: Claims, findings: Sequence[F
 
 
 def _unreachable(configuration: Configuration, true: Claims, findings: Sequence[Finding]) -> Iterator[Difference]:
-    """Compare APF501 and APF502: the same unreachable parts, except parts for which APF504 or APF506 explains why they
-    match nothing."""
+    """Compare APF501 and APF502: they report all unreachable parts, except parts for which APF504 or APF506 reports why
+    they match nothing."""
     reported = {
         (name_of(finding), finding.field): finding for finding in findings if finding.rule in ("APF501", "APF502")
     }
@@ -107,8 +107,7 @@ def _unreachable(configuration: Configuration, true: Claims, findings: Sequence[
 def _severity(configuration: Configuration, name: str, finding: Finding) -> Iterator[Difference]:
     """Return the expected severity.
 
-    It is `error` if the finding is also true without the levels that no file defines, else `warning`.
-    """
+    The severity is `error` if the finding is also true without the levels that no file defines, else `warning`."""
     has_assumed = not configuration.complete and bool(assumed_levels(configuration))
     if finding.severity == "error":
         without = claims(configuration._replace(complete=True)).unreachable if has_assumed else ()
@@ -126,7 +125,8 @@ def _skipped(configuration: Configuration) -> set[str]:
 
 
 def _blockers(configuration: Configuration, finding: Finding) -> Iterator[Difference]:
-    """Check that the FlowSchemas and rules that a finding names cover the part, and that each of them is necessary."""
+    """Check that the FlowSchemas and rules that a finding names together cover the unreachable part, and that none is
+    superfluous."""
     name, field = name_of(finding), str(finding.field)
     schemas = flow_schemas(configuration)
     own = schemas[name]
@@ -166,7 +166,7 @@ def _is_explained(configuration: Configuration, part: tuple[str, str], findings:
 
 
 def _ties(configuration: Configuration, true: Claims, findings: Sequence[Finding]) -> Iterator[Difference]:
-    """Compare APF503: one finding for each precedence, which names exactly the tied FlowSchemas.
+    """Compare APF503: it reports one finding for each precedence, which names exactly the tied FlowSchemas.
 
     Harmless ties have the severity info if there are no other ties of this precedence. APF501 reports unreachable
     FlowSchemas instead, and APF516 copies of FlowSchemas.
@@ -208,7 +208,7 @@ def _without_order(value: object) -> object:
 
 
 def _captures(configuration: Configuration, true: Claims, findings: Sequence[Finding]) -> Iterator[Difference]:
-    """Compare APF507: the same pairs of a FlowSchema of the user and a protected FlowSchema."""
+    """Compare APF507: it reports the same pairs of a FlowSchema of the user and a protected FlowSchema as the enumeration."""
     protected = names_of_built_in(configuration.kubernetes).difference(UNPROTECTED)
     reported = {
         (name_of(finding), name): finding
@@ -232,7 +232,8 @@ def _captures(configuration: Configuration, true: Claims, findings: Sequence[Fin
 
 
 def _losses(configuration: Configuration, true: Claims, findings: Sequence[Finding]) -> Iterator[Difference]:
-    """Compare APF517: the same redefined FlowSchemas, each with a request that the original definition would capture."""
+    """Compare APF517: it reports the same redefined FlowSchemas, each with a request that the original definition would
+    capture."""
     reported = {name_of(finding): finding for finding in findings if finding.rule == "APF517"}
     lost = losses(configuration)
     for name, loss in lost.items():
@@ -255,7 +256,7 @@ def _losses(configuration: Configuration, true: Claims, findings: Sequence[Findi
 
 
 def _captured_methods(configuration: Configuration, true: Claims, findings: Sequence[Finding]) -> Iterator[Difference]:
-    """Compare APF514: the same entries, except entries in unreachable parts (APF501, APF502)."""
+    """Compare APF514: it reports the same entries, except entries in unreachable parts (APF501, APF502)."""
     captured = {
         (name, field): captor
         for (name, field), captor in captured_methods(configuration).items()
@@ -279,7 +280,7 @@ def _captured_methods(configuration: Configuration, true: Claims, findings: Sequ
 
 
 def _missed_paths(configuration: Configuration, true: Claims, findings: Sequence[Finding]) -> Iterator[Difference]:
-    """Compare APF508: the same FlowSchemas at the same rule, except unreachable FlowSchemas (APF501)."""
+    """Compare APF508: it reports the same FlowSchemas at the same rule, except unreachable FlowSchemas (APF501)."""
     unreachable = {name for name, field in true.unreachable if field == "metadata.name"}
     missed = {item for item in missed_paths(configuration).items() if item[0] not in unreachable}
     reported = {(name_of(finding), finding.field): finding for finding in findings if finding.rule == "APF508"}
@@ -292,9 +293,7 @@ def _missed_paths(configuration: Configuration, true: Claims, findings: Sequence
 def involved(finding: Finding, configuration: Configuration) -> frozenset[str]:
     """Return the FlowSchemas that a finding names: its object, the objects of related places, and names in quotes.
 
-    A tie is between FlowSchemas of the same precedence, so quoted names of other precedences are names of priority
-    levels.
-    """
+    A finding about a tie names only FlowSchemas of one precedence. All other quoted names are names of priority levels."""
     schemas = flow_schemas(configuration)
     related = {_file_name(configuration, place.file) for place in finding.related}
     quoted = {name for name in _quoted(finding) if name in schemas}

@@ -117,7 +117,7 @@ class Configuration(NamedTuple):
     """Whether the manifests and the built-in objects are the complete configuration of the cluster (`--complete`)."""
     manifests: tuple[Manifest, ...]
     context: tuple[Manifest, ...] = ()
-    """Manifests that are read as context (`--context`) and have no findings."""
+    """Manifests that are read as context (`--context`), so apflint reports no findings about them."""
 
     @property
     def watches(self) -> bool:

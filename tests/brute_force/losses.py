@@ -37,12 +37,12 @@ class Loss(NamedTuple):
     order_before: tuple[Manifest, ...]
     """The effective FlowSchemas with the original in place of the redefined FlowSchema."""
     kept_levels: frozenset[str]
-    """Priority levels in which a lost request is not reported."""
+    """Priority levels to which requests may go without counting as lost."""
     witness: Witness
 
 
 def losses(configuration: Configuration) -> dict[str, Loss]:
-    """Return the redefined FlowSchemas that lose requests to another level only because of their redefinition."""
+    """Return the redefined FlowSchemas that lose requests to another level only because of their redefinition, by name."""
     world = World.of(configuration)
     suggested = names_of_built_in(configuration.kubernetes).difference(MANDATORY)
     originals = {world.name(at): at for at in world.without_own}
@@ -78,8 +78,10 @@ def _loss(world: World, redefined: int, original: int) -> Iterator[Loss]:
 
 
 def captured_methods(configuration: Configuration) -> dict[tuple[str, str], str]:
-    """Return entries for which an earlier built-in FlowSchema captures all requests with some of the methods, each with
-    this FlowSchema."""
+    """Return the non-resource rules for which an earlier built-in FlowSchema captures all requests with some methods.
+
+    Keys are (FlowSchema, field), and values are the names of the built-in FlowSchemas.
+    """
     world = World.of(configuration)
     stored = [(server.name_of(manifest), manifest["spec"]) for manifest in built_in(configuration.kubernetes)]
     order = [world.schemas[at] for at in sorted(world.with_own)]
@@ -114,8 +116,10 @@ def _captures_methods(captor: Manifest, rule: Manifest, entry: Manifest, verbs: 
 
 
 def missed_paths(configuration: Configuration) -> dict[str, str]:
-    """Return FlowSchemas with a rule for all resources whose clients have other requests at another level, and the
-    first such rule."""
+    """Return the FlowSchemas with a rule for all resources whose clients have non-resource requests at another level.
+
+    Keys are names of FlowSchemas, and values are the fields of the first such rules.
+    """
     world = World.of(configuration)
     order = [world.schemas[at] for at in sorted(world.with_own)]
     own = [world.schemas[at] for at in sorted(world.own & world.with_own)]
@@ -149,7 +153,7 @@ def _misses_a_path(order: list[Manifest], others: list[Manifest], schema: Manife
 
 
 def typical_users(subject: Manifest) -> Iterator[User]:
-    """Return the users for whom a subject is intended: the named users, or else users that no subject names."""
+    """Return the users for whom a subject is intended: the user that it names, or users that no subject names."""
     account = f"{server.SERVICE_ACCOUNT}fresh:fresh"
     names = {"*": ["fresh", account], AUTHENTICATED: ["fresh", account], UNAUTHENTICATED: [ANONYMOUS]}
     names |= {SERVICE_ACCOUNTS: [account], NODES: [f"{NODE}fresh"]}

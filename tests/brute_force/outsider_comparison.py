@@ -72,10 +72,10 @@ def _subject(schema: Manifest, field: str) -> Manifest:
 
 
 def _is_proven(config: Configuration, true: Claims, schema: Manifest, finding: Finding) -> bool:
-    """Return whether a finding has one example, a request of an outsider that matches the FlowSchema and the reported subject.
+    """Return whether a finding has exactly one example: an outsider's request that the FlowSchema and the reported
+    subject match.
 
-    An outsider is a client whose requests the level is not reserved for.
-    """
+    An outsider is a client for which the level is not reserved."""
     shown = list(examples(finding.message))
     subjects = [subject for rule in server.rules_of(schema) for subject in rule["subjects"]]
     return len(shown) == 1 and all(

@@ -39,12 +39,13 @@ PATHS = {"verbs": ["*"], "nonResourceURLs": ["*"]}
 
 
 class OutsiderClaims(NamedTuple):
-    """The user's FlowSchemas that send requests of outsiders to protected levels."""
+    """The user's FlowSchemas that send requests of outsiders, clients outside the system, to protected levels."""
 
     broad: dict[tuple[str, str], Witness]
-    """Name of the FlowSchema and field of the broad subject."""
+    """FlowSchemas that do so through a broad subject, which matches nearly all users. Keys are (name of the FlowSchema,
+    field of the subject)."""
     named: dict[str, Witness]
-    """FlowSchemas that send requests of outsiders to protected levels through a subject that is not broad."""
+    """FlowSchemas that do so through a subject that is not broad, by name."""
 
     def severity(self, name: str) -> str | None:
         """The highest severity of the findings about a FlowSchema."""
@@ -54,7 +55,7 @@ class OutsiderClaims(NamedTuple):
 
 
 def protected_schemas(release: str) -> list[Manifest]:
-    """Return the suggested FlowSchemas that reserve capacity for the system."""
+    """Return the suggested FlowSchemas whose levels are reserved for the system."""
     names = names_of_built_in(release).difference(UNPROTECTED)
     return [item for item in built_in(release) if item["kind"] == "FlowSchema" and server.name_of(item) in names]
 
@@ -132,7 +133,7 @@ def record(
 
 
 def distinguishing_rules(config: Configuration) -> Iterator[Manifest]:
-    """Return rules that make the universe distinguish all users and requests that the definition treats differently."""
+    """Return rules to add to the universe, so that it distinguishes requests of the system from all other requests."""
     schemas = [item for item in (*built_in(config.kubernetes), *config.objects) if item["kind"] == "FlowSchema"]
     subjects = [subject for schema in schemas for rule in server.rules_of(schema) for subject in rule["subjects"]]
     accounts = [subject["serviceAccount"] for subject in subjects if subject["kind"] == "ServiceAccount"]

@@ -25,7 +25,7 @@ SERVICE_ACCOUNT = "system:serviceaccount:"
 
 
 class User(NamedTuple):
-    """Who makes a request, as authentication reports it."""
+    """The user of a request, as authentication reports it."""
 
     name: str
     groups: frozenset[str]
@@ -102,8 +102,8 @@ def matches_resource_rule(rule: Manifest, request: Request) -> bool:
 
 
 def matches_url(url: str, path: str) -> bool:
-    """Return whether an entry of nonResourceURLs matches a path. An entry is also a directory prefix, with or without
-    `*`."""
+    """Return whether an entry of nonResourceURLs matches a path. With or without `/*`, an entry also matches all paths
+    below it."""
     if url in ("*", path):
         return True
     prefix = url.removesuffix("*")

@@ -54,7 +54,7 @@ def test_a_missing_finding_is_noticed() -> None:
                 (finding.rule, "miss")
             }
             noticed |= {(difference.rule, difference.kind) for difference in more}
-    # test_variants.py tests the excluded rules.
+    # test_variants.py contains the same test for the excluded rules.
     assert noticed >= {(rule, "miss") for rule in PROVEN if rule not in ("APF508", "APF514", "APF517")}
 
 
@@ -130,7 +130,7 @@ def test_a_wrong_reason_is_noticed() -> None:
 
 
 def test_the_reference_shares_no_code_with_apflint() -> None:
-    """Only two modules import apflint: `comparison` runs `check`, and `clusters` reads a cluster as other commands do."""
+    """Only two modules import apflint, because they run it: `comparison` runs `check`, and `clusters` reads clusters."""
     imported = {}
     for file in Path(__file__).parent.glob("*.py"):
         tree = ast.parse(file.read_text(encoding="utf-8"))
@@ -160,7 +160,7 @@ def test_an_error_that_needs_an_assumed_level_is_a_false_claim() -> None:
         return {"apiVersion": api_version, "kind": "FlowSchema", "metadata": {"name": name}, "spec": spec}
 
     manifests = (schema("first", 100, "elsewhere"), schema("second", 200, "workload-low"))
-    config = Configuration("1.36", False, manifests)  # False: not a complete cluster
+    config = Configuration("1.36", False, manifests)  # False: other files may define further objects of the cluster
     found = run_check(config)
     assert not list(differences(config, claims(config), found))
     errors = [finding._replace(severity="error") for finding in found]

@@ -40,8 +40,8 @@ def field_of(finding: Finding) -> str | None:
 
 
 def about(finding: Finding, config: Configuration) -> Iterable[str]:
-    """Return the FlowSchemas that are tied with or captured from. The parts that shadow an unreachable part are left
-    out, because there may be several choices."""
+    """Return the other FlowSchemas of a tie or a capture. Parts that shadow an unreachable part are left out, because
+    apflint may choose them differently."""
     return involved(finding, config) if finding.rule in ("APF503", "APF507") else ()
 
 
@@ -67,10 +67,10 @@ def test_the_order_of_values_in_a_list(config: Configuration, random: Random) ->
 
 
 def test_the_order_of_rules_subjects_and_entries(config: Configuration, random: Random) -> None:
-    """Only APF502 depends on the order: if two parts cover each other, it reports the later part.
+    """Findings of APF502 are left out, because they depend on the order: if two parts cover each other, APF502 reports
+    the later part.
 
-    The findings of APF508 and APF514 name a rule or an entry, whose index changes.
-    """
+    Fields of APF508 and APF514 are not compared, because the indices of rules and entries change."""
     rules = tuple(rule for rule in PROVEN if rule != "APF502")
 
     def without_indices(found: Reported) -> Reported:
@@ -84,7 +84,7 @@ def test_the_order_of_rules_subjects_and_entries(config: Configuration, random: 
 
 
 def test_the_names_of_objects(config: Configuration) -> None:
-    """Renaming objects changes nothing if the names sort as before."""
+    """Renaming objects does not change findings if the new names have the same order."""
     built_in_names = {server.name_of(manifest) for manifest in built_in(config.kubernetes)}
     renamed = {name: f"{name}-of-ours" for name in map(server.name_of, config.objects) if name not in built_in_names}
     in_order = sorted({*renamed, *built_in_names})

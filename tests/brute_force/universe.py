@@ -1,9 +1,9 @@
 """All users and requests that a set of FlowSchemas can distinguish, with one example of each kind.
 
 FlowSchemas compare each attribute of a user or a request with literal values, or with prefixes (paths, names of service
-accounts). So two values are interchangeable if every item of every list matches both or neither. A finite set of values
-represents all values: the mentioned values, and one fresh value, or a fresh value below each mentioned prefix. The
-universe is the product of these values, minus the combinations that no server receives.
+accounts). So two values are equivalent if every item of every list matches either both values or neither. A finite set
+of values represents all values: each value in the lists, and one value that is in no list, or for prefixes, one further
+value below each prefix. The universe is the product of these values, minus the combinations that no server receives.
 
 The possible users are those of the world "authenticated" in `apflint.proofs`: authentication adds some groups, and
 users can have any other groups, except service accounts and `system:anonymous`.
@@ -37,7 +37,7 @@ SYSTEM_USERS = (
     ANONYMOUS,
 )
 VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "")
-"""The verbs of resource requests; the verb of OPTIONS and other methods is empty."""
+"""The verbs of resource requests. The verb of requests with OPTIONS and other methods is empty."""
 HTTP_VERBS = ("get", "post", "put", "patch", "delete", "head", "options", "watch")
 """Verbs of non-resource requests: HTTP methods in lower case. Any other token is a method too."""
 CLUSTER_SCOPED = (("", "nodes"),)
@@ -127,8 +127,7 @@ def user_names(subjects: Sequence[Manifest]) -> list[str]:
 
 
 def is_authentic(name: str) -> bool:
-    """Return whether authentication reports users of this name. Only service accounts have the prefix of service
-    accounts."""
+    """Return whether authentication reports users of this name. The prefix of service accounts is reserved for them."""
     return not name.startswith(server.SERVICE_ACCOUNT) or SERVICE_ACCOUNT_NAME.fullmatch(name) is not None
 
 
@@ -271,8 +270,8 @@ def candidate_paths(urls: Iterable[str]) -> list[str]:
     paths = ["/fresh"]
     for url in dict.fromkeys(urls):
         directory = f"{url.removesuffix('*').removesuffix('/')}/"
-        # Below /api/v1/, every further segment would be a resource. So an unmentioned path there differs only in its
-        # slashes.
+        # Below /api/v1/, every further segment would be a resource. So the only other non-resource paths there are
+        # those with more slashes.
         paths += [url, directory, f"{directory}fresh", f"{directory}/"]
     return [path for path in dict.fromkeys(paths) if path.startswith("/")]
 
@@ -291,7 +290,8 @@ def is_possible(request: Request, *, watches: bool = True) -> bool:
 
 
 def http(request: Request) -> tuple[str, str]:
-    """Return a method and a URL with these attributes. If there are none, return a pair with other attributes."""
+    """Return the method and URL of a request with these attributes. If no such request exists, its method and URL have
+    other attributes."""
     if not request.is_resource:
         return request.verb.upper(), quote(request.path, safe="/*")
     resource, slash, subresource = request.resource.partition("/")

@@ -1,7 +1,6 @@
 """Variants of the generated configurations: redefined built-in FlowSchemas, copies of built-in objects, and outdated contexts.
 
-The name of a configuration determines its variant, too.
-"""
+The name of a configuration also determines its variant."""
 
 from __future__ import annotations
 

@@ -41,9 +41,8 @@ def test_copies_without_annotations_have_no_findings(target: Release) -> None:
 
 
 _VERSIONS = ("APF701", "APF702")
-
-
-"""Releases and API versions to check. Old releases serve only versions that are deprecated or disabled by default."""
+"""Rules about API versions. Their findings are expected, because old releases serve only versions that are deprecated
+or disabled by default."""
 
 
 @pytest.mark.parametrize("target", _of_every_release())
@@ -77,7 +76,7 @@ LIVE = Assumptions(complete=True, defaults=False)
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(24))
 def test_copies_of_built_in_objects_change_no_finding(seed: int) -> None:
-    """Findings are the same with a dump of a cluster among the files, as context, or read with `--live`."""
+    """Findings stay the same if the built-in objects of a cluster are in a file, in the context, or read with `--live`."""
     config = without_copies(variant(f"copies {seed}"))
     known = {(manifest["kind"], server.name_of(manifest)) for manifest in config.objects}
     copies = [

@@ -430,7 +430,7 @@ def used(*levels: dict[str, Any]) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize(("number", "shares", "severity"), [(20, 14, "warning"), (2, 30, "info"), (3, 30, "warning")])
 def test_new_levels_are_one_finding_with_the_severity_of_their_sum(number: int, shares: int, severity: str) -> None:
-    """Each level alone takes at most 11% of the seats."""
+    """The severity is that of all levels together, although each level alone takes at most 11% of the seats."""
     new = [priority_level(f"tenant-{at:02}", shares) for at in range(number)]
     (finding,) = findings(*used(*new), only="APF603")
     limits = {level.name: level for level in effective(*new).limits.levels}
@@ -451,7 +451,7 @@ def test_single_level_of_the_sum_is_only_an_info() -> None:
 
 
 def test_many_levels_below_the_threshold_are_reported_together() -> None:
-    """A single one of these levels has 5 of 600 seats, and is not reported."""
+    """One of these levels alone has 5 of 600 seats, which is not reported."""
     new = [priority_level(f"tenant-{at:02}", 2) for at in range(30)]
     assert not findings(*used(new[0]), only="APF603")
     (finding,) = findings(*used(*new), only="APF603")
@@ -479,7 +479,7 @@ def test_list_of_levels_that_lose_seats_is_bounded() -> None:
     (finding,) = findings(*used(priority_level("new", 300)), context=theirs, only="APF603")
     assert finding.message == "new priority level takes 158 of 600 seats from the existing ones"
     listed = changes(finding)
-    assert next(iter(listed)) == "workload-low"  # the largest loss
+    assert next(iter(listed)) == "workload-low"  # the level with the largest loss comes first
     assert len(listed) == 12
     assert " and 15 more." in finding.notes[0]
     assert finding.severity == "warning"
@@ -512,7 +512,7 @@ def test_running_cluster_has_more_queues(queues: int, severities: list[str]) -> 
 @pytest.mark.parametrize(("queues", "is_live", "severities"), [
     (128, False, []),
     (127, False, ["info"]),
-    (127, True, []),  # the cluster has other levels
+    (127, True, []),  # the running cluster has only other levels
 ])  # fmt: skip
 def test_built_in_level_has_more_queues(queues: int, is_live: bool, severities: list[str]) -> None:
     queuing = {"queues": queues, "handSize": 6, "queueLengthLimit": 50}
@@ -533,7 +533,7 @@ def test_built_in_level_has_more_queues(queues: int, is_live: bool, severities: 
     [
         (1, {}, "1.36", True),
         (4, {}, "1.36", True),
-        (5, {}, "1.36", False),  # as many shares as `catch-all`
+        (5, {}, "1.36", False),  # not small, because it has as many shares as `catch-all`
         (10, {}, "1.36", False),
         (0, {}, "1.36", False),  # APF602 reports this level
         (1, {"borrowingLimitPercent": 0}, "1.36", False),
@@ -579,7 +579,7 @@ def test_level_without_flow_schemas_limits_nobody() -> None:
 
 
 def test_level_that_can_hardly_borrow_is_small() -> None:
-    """The other levels lend no seats. The seats that the level can borrow result from rounding up."""
+    """APF609 does not report the level: the other levels lend only seats that result from rounding up."""
     built_in = [priority_level(name, seats, QUEUES, lendablePercent=0) for name, seats in STOCK.items()]
     objects = (priority_level("cage", 3), flow_schema("ci", "cage"), *built_in)
     limits = effective(*objects).limits.level("cage")

@@ -118,7 +118,7 @@ def test_subjects_as_in_rbac_are_shown_nested() -> None:
         "namespace": 'move it to "serviceAccount" with the name',
         "apiGroup": "remove it",
     }
-    misspelled = helps({**account, "kind": "serviceaccounts"})  # the wrong kind is another finding
+    misspelled = helps({**account, "kind": "serviceaccounts"})  # another rule reports the wrong kind
     assert misspelled["name"] == nested
     assert str(helps({"kind": "ServiceAccount", "namespace": "ci"})["namespace"]).endswith(
         '{namespace: "ci", name: "..."}'
@@ -147,7 +147,10 @@ def test_namespace_is_moved_into_service_accounts_only(kind: str, member: str | 
 
 def test_ambiguous_fields_have_no_fix() -> None:
     unnamed = flow_schema("x")
-    unnamed["spec"] = {"name": "workload-low", "rules": unnamed["spec"]["rules"]}  # the level's name or the object's?
+    unnamed["spec"] = {
+        "name": "workload-low",
+        "rules": unnamed["spec"]["rules"],
+    }  # of the level or of the object?
     resources = with_spec(rules=[{"subjects": [user("alice")], "resources": ["pods"]}])
     for schema, field in (
         (unnamed, "spec.name"),

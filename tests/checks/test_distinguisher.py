@@ -1,4 +1,4 @@
-"""APF203, APF510, APF511: the number of flows of a FlowSchema, by its distinguisherMethod."""
+"""APF203, APF510, APF511: distinguisherMethods that are rejected, missing or without effect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""APF404, APF405: objects with the names of built-in ones."""
+"""APF404, APF405: objects with the names of built-in objects."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_server_deletes_objects_with_unknown_names() -> None:
     for value in (priority_level("workload-low"), flow_schema("service-accounts")):
         same = {**value, "metadata": {**value["metadata"], **autoupdate}}
         assert not findings(same, only="APF405")
-    # The name of a built-in object of the other kind is not a built-in name.
+    # A FlowSchema with the name of a built-in priority level is not a built-in object.
     other = flow_schema("workload-low")
     (found,) = findings({**other, "metadata": {**other["metadata"], **autoupdate}}, only="APF405")
     assert "FlowSchema" in found.message

@@ -29,7 +29,7 @@ SERVED = {
 
 
 def filled_in(value: dict[str, Any], number: int = 0) -> dict[str, Any]:
-    """Return an object with the fields that the recorded server added, as a server would return it."""
+    """Return an object as a server returns it, with the fields that the recorded server added."""
     recorded = RECORDED["items"][number % len(RECORDED["items"])]
     server = {key: field for key, field in recorded["metadata"].items() if key != "annotations"}
     metadata = {**server, **value["metadata"]}
@@ -81,7 +81,7 @@ def test_dump_with_own_objects_has_one_note() -> None:
     assert "has 24 objects with fields" in finding.message
     assert finding.object is not None
     assert finding.object.name == "own-0"
-    piped = reported(dump, name="<stdin>")  # the output of kubectl
+    piped = reported(dump, name="<stdin>")  # kubectl pipes its output into apflint
     assert "APF105" not in {report.rule for report in piped}
     assert piped
 
@@ -161,7 +161,7 @@ def test_a_level_that_the_server_misses_is_not_assumed_to_exist() -> None:
     assert "APF501" not in found
     assert found["APF401"].message == 'priority level "missing" does not exist'
     assert "--context" not in str(found["APF401"].help)
-    # A file of one object may be old, and the level may have been created since.
+    # A file with one object may be old, so the missing level may exist by now.
     in_files = {finding.rule: finding for finding in findings(*exported["items"])}
     assert "elsewhere" in full_text(in_files["APF501"])
     assert "--context" in str(in_files["APF401"].help)

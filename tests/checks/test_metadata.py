@@ -10,7 +10,7 @@ from support.builders import ALL, findings, findings_in_text, flow_schema
 
 
 def with_metadata(**metadata: Any) -> dict[str, Any]:
-    """Return a FlowSchema."""
+    """Return a FlowSchema with these fields in its metadata."""
     return {**flow_schema("x"), "metadata": {"name": "x", **metadata}}
 
 

@@ -1,5 +1,5 @@
-"""APF508 and related rules: requests that an entry is apparently intended for but does not match, proven by a request
-at another level."""
+"""APF505, APF508, APF513: requests that a rule is apparently intended for but does not match, proven by a request at
+another level."""
 
 from __future__ import annotations
 
@@ -65,8 +65,7 @@ def test_rules_of_other_subjects_do_not_complement_each_other() -> None:
     ],
 )
 def test_only_requests_of_later_flow_schemas_are_missed(taker: str, precedence: int, reported: bool) -> None:
-    """Only requests of later FlowSchemas of another level are missed. If an earlier FlowSchema captures them, the
-    advice would have no effect."""
+    """If an earlier FlowSchema captures the requests, the advice would have no effect."""
     mine = flow_schema("mine", "global-default", 2000, resources=[NAMESPACED])
     other = flow_schema("other", taker, precedence, subjects=[group("system:serviceaccounts")], resources=[CLUSTER])
     assert fields("APF505", mine, other) == [f"{FIRST}.namespaces"] * reported
@@ -85,7 +84,7 @@ def test_requests_for_a_later_flow_schema_of_the_same_subject_are_not_missed() -
 
 
 def test_requests_that_reach_the_same_level_are_not_missed() -> None:
-    """The built-in FlowSchema service-accounts sends all requests of service accounts to workload-low."""
+    """The built-in FlowSchema service-accounts also sends the requests to workload-low."""
     assert not fields("APF505", flow_schema("mine", "workload-low", resources=[NAMESPACED]))
     assert not fields("APF513", flow_schema("mine", "workload-low", resources=[CLUSTER]))
     assert not fields("APF508", flow_schema("mine", "workload-low", resources=[BOTH]))
@@ -93,7 +92,7 @@ def test_requests_that_reach_the_same_level_are_not_missed() -> None:
 
 
 def test_service_accounts_are_tried_for_all_users() -> None:
-    """Requests of other users go to global-default anyway."""
+    """Only requests of service accounts are missed: those of other users reach global-default in any case."""
     everybody = flow_schema(
         "all", "global-default", resources=[NAMESPACED], subjects=[group("system:authenticated")], by="ByUser"
     )
@@ -258,7 +257,7 @@ def test_only_listing_and_creating_namespaces_has_no_namespace() -> None:
         (["pods/status", "nodes/status"], ["list", "patch"], "list nodes/status example"),
         (["pods", "namespaces/status"], ["create", "patch"], None),
         (["pods", "namespaces"], ["create"], "create namespaces"),
-        # A patch of a namespace has the name of the namespace as its namespace.
+        # The namespace of a patch of a Namespace object is the name of this object.
         (["pods", "namespaces"], ["patch", "create"], "create namespaces"),
         (["pods/status"], ["list", "patch"], None),
         (["pods/log"], ["*"], None),

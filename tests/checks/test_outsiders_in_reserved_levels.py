@@ -163,7 +163,7 @@ def test_a_request_that_is_captured_earlier_proves_nothing() -> None:
 
 
 def test_the_solver_finds_what_typical_requests_miss() -> None:
-    """All but one verb of one resource in one namespace is captured earlier."""
+    """Earlier FlowSchemas capture everything except one verb of one resource in one namespace."""
     verbs = ["get", "list", "watch", "create", "update", "delete", "deletecollection"]
     early = flow_schema(
         "early",
@@ -200,7 +200,7 @@ def test_redefined_flow_schemas(name: str, subject: dict[str, Any], level: str, 
 
 
 def test_users_whom_authentication_never_reports_prove_nothing() -> None:
-    """`system:serviceaccount:ci` is no user name, because the name of the service account is missing."""
+    """`system:serviceaccount:ci` is not a user name, because the name of the service account is missing."""
     assert not severities(everything("leader-election", user("system:serviceaccount:ci")))
 
 
@@ -248,7 +248,7 @@ def test_a_cluster_without_built_in_objects() -> None:
 
 @pytest.mark.parametrize("level", ["system", "exempt"])
 def test_requests_that_no_client_sends_prove_nothing(level: str) -> None:
-    """A request for nodes in a namespace gets 404."""
+    """The API server answers 404 to a request for nodes in a namespace."""
     nodes = {"verbs": ["get"], "apiGroups": [""], "resources": ["nodes"], "namespaces": ["prod"]}
     schema = flow_schema("x", level, 5000, subjects=[user("system:anonymous")], resources=[nodes])
     assert not [finding for finding in findings(schema) if finding.rule in ("APF518", "APF601")]
@@ -282,7 +282,7 @@ def test_typical_requests_need_no_solver() -> None:
 
 
 def test_page_names_the_releases_that_protect_endpoints_and_config_maps() -> None:
-    """System components used them as locks before leases."""
+    """Before leases existed, system components used these objects as locks."""
 
     def last_release(name: str, namespace: str) -> str:
         url = f"/api/v1/namespaces/{namespace}/configmaps/lock"

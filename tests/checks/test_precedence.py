@@ -114,7 +114,7 @@ def test_only_tied_flow_schemas_are_in_a_finding() -> None:
 
 
 def test_all_flow_schemas_tied_with_one_are_in_the_finding() -> None:
-    """No request matches two of the narrow FlowSchemas. The wide FlowSchema comes after them."""
+    """The FlowSchemas of single groups do not overlap with each other, only with the wide FlowSchema, which comes last."""
     narrow = [flow_schema(f"a-{name}", subjects=[user(name)], resources=[SECRETS]) for name in ("bob", "carol", "eve")]
     wide = flow_schema(
         "wide", "workload-high", subjects=[user(user_name) for user_name in ("bob", "carol", "eve", "alice")]
@@ -235,8 +235,8 @@ def test_flow_schemas_without_common_requests_are_not_tied() -> None:
 
 
 def test_tie_with_system_traffic_is_reported_for_every_witness() -> None:
-    """The solver may find an unusual request, such as a node's request for an unknown path. Other witnesses are typical
-    system requests."""
+    """The tie is reported for every request that the solver may find, from typical system requests to a node's request
+    for an unknown path."""
     node = flow_schema("ops", precedence=500, subjects=[user("system:node:n")], resources=[ALL])
     (found,) = findings(node, only="APF503")
     assert '"system-nodes"' in found.message
@@ -314,7 +314,7 @@ def test_precedence_is_between_1_and_10000(precedence: int, is_rejected: bool) -
 
 
 def test_flow_schema_that_the_server_skips_is_not_tied() -> None:
-    """Its level is unknown, which APF401 reports. FlowSchemas whose levels exist are tied."""
+    """The server skips the FlowSchema, because its level is unknown (APF401). Only FlowSchemas whose levels exist are tied."""
     skipped = flow_schema("a", "nowhere", 700, resources=[{**ALL, "verbs": ["list"]}])
     other = flow_schema("b", "workload-high", 700)
     level = priority_level("nowhere", 5)

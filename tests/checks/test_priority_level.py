@@ -103,8 +103,8 @@ REQUIRED, FORBIDDEN, INVALID, UNKNOWN = (
 def test_causes_of_types_and_their_fields(
     spec: dict[str, Any], in_1_36: set[tuple[str, str]], in_1_37: set[tuple[str, str]]
 ) -> None:
-    """The causes of 1.36 are those of recorded cases. The causes of 1.37 are those of 1.36, with Required for a missing type, and
-    those of the declarative rules of kubernetes/api, which servers apply in addition."""
+    """The causes of 1.36 are recorded. 1.37 has the same causes, but Required for a missing type, and adds causes of
+    the declarative rules of kubernetes/api."""
     for kubernetes, expected in (("1.36", in_1_36), ("1.37", in_1_37)):
         found = findings(manifest(KIND, spec), only="APF30", kubernetes=kubernetes)
         causes = [finding.apiserver for finding in found if finding.apiserver]

@@ -57,7 +57,7 @@ def about(found: list[Finding], name: str) -> list[Finding]:
 
 def test_captors_are_named_in_the_first_hundred_findings() -> None:
     found = findings(FIRST, *shadowed(MAX_EXPLAINED_SHADOWS + 3), only="APF501")
-    assert sum(finding.involves is None for finding in found) == 3  # any object may be involved
+    assert sum(finding.involves is None for finding in found) == 3  # `involves` is None: any object may be involved
     messages = [finding.message for finding in found]
     assert (
         sum('is captured by the FlowSchema "first" (precedence 1000)' in message for message in messages)
@@ -77,7 +77,7 @@ def test_impossible_value_hides_no_unreachable_flow_schema_beyond_the_bound(assu
         ("APF501", "error")
     ]
     assert "APF504" in rule_ids(about(found, "last"))
-    # The resource does not exist, which APF504 reports. The part is unreachable for no other reason.
+    # The part is unreachable only because its resource does not exist, which APF504 reports.
     assert rule_ids(about(found, "nothing")) == ["APF504"]
 
 
@@ -286,8 +286,7 @@ def test_only_earlier_resource_rules_make_one_unreachable() -> None:
     def read(resource: str, *verbs: str) -> dict[str, Any]:
         return {**READ_PODS, "resources": [resource], "verbs": [*verbs]}
 
-    # Earlier rules leave only requests with the verb `list` to the last entry. `list` is neither its first nor its last
-    # verb.
+    # Only requests with the verb `list` reach the last entry. `list` is neither its first nor its last verb.
     first = flow_schema("first", "exempt", 50, subjects=[user("alice")], resources=[read("configmaps", "get", "watch")])
     entries = [
         read("pods", "get"),
@@ -416,7 +415,7 @@ def test_health_checks_with_other_methods_are_not_captured_by_probes(
 
 
 def test_parts_reported_by_apf504_are_not_reported_again() -> None:
-    """APF504 reports why the first entry matches nothing. APF502 reports the second entry."""
+    """APF504 reports why the first entry matches nothing, so APF502 reports only the second entry."""
     never = {**READ_PODS, "verbs": ["get"], "resources": ["pods/exec"], "apiGroups": ["apps/v1"]}
     mine = flow_schema("mine", resources=[READ_PODS, never, READ_PODS])
     actual = [finding.field for finding in findings(mine, only="APF502")]

@@ -1,5 +1,5 @@
-"""APF514, APF516: FlowSchemas and entries without an effect, because the server treats their requests in the same way
-without them. Only proven cases are reported."""
+"""APF514, APF516: FlowSchemas and entries without which the server would treat their requests in the same way. Only
+proven cases are reported."""
 
 from __future__ import annotations
 
@@ -121,9 +121,10 @@ def redundant(*objects: dict[str, Any]) -> list[str]:
         (everything("mine", "workload-high"), False),
         (everything("mine", by="ByNamespace"), False),
         (everything("mine", by=None), False),
-        # Requests of service accounts go to workload-low, and requests of users do not.
+        # Without "mine", the service account still gets workload-low, but the user does not.
         (everything("mine", subjects=[service_account("ci", "*"), user("alice")]), False),
-        # Other requests of the same clients go to the other FlowSchema, so each client has two flows.
+        # "mine" matches only some requests of its clients. The others go to the next FlowSchema, so each client has two
+        # flows.
         (flow_schema("mine", by="ByUser"), False),
         (flow_schema("mine", by="ByUser", resources=[ALL]), False),
         (flow_schema("mine", by="ByUser", resources=[{**ALL, "clusterScope": False}], paths=[PATHS]), False),
@@ -174,11 +175,11 @@ def test_redundancy_is_found_if_the_first_and_the_last_values_of_all_lists_are_c
     earlier = flow_schema("earlier", "workload-high", 1000, resources=[{**ALL, "verbs": ["get", "watch"]}])
     assert redundant(small, earlier, part, late) == ["part"]
     lists = flow_schema("earlier", "workload-high", 1000, resources=[{**ALL, "verbs": ["get", "list", "watch"]}])
-    assert redundant(small, lists, part, late) == []  # `part` is now unreachable, so APF501 reports it
+    assert redundant(small, lists, part, late) == []  # APF501 reports `part`, which is now unreachable
 
 
 def test_gap_that_few_requests_show_is_found() -> None:
-    """No typical request shows the only resource that goes elsewhere. The solver finds this resource."""
+    """Only requests for one unusual resource go elsewhere. No typical request shows this, but the solver finds it."""
     mine = everything("mine", subjects=[service_account("ci", "*")])
     hole = {"verbs": ["patch"], "apiGroups": ["x.io"], "resources": ["ys/status"], "namespaces": ["z"]}
     third = flow_schema("third", "workload-high", 3000, subjects=[service_account("ci", "deployer")], resources=[hole])
@@ -248,7 +249,7 @@ def test_very_large_flow_schemas_are_not_analyzed() -> None:
     def many(count: int) -> dict[str, Any]:
         return everything("mine", subjects=[service_account("ci", f"bot-{number}") for number in range(count)])
 
-    most = MAX_REDUNDANCY_PARTS - 2  # two entries
+    most = MAX_REDUNDANCY_PARTS - 2  # the FlowSchema also has two entries
     (found,) = findings(many(most), only="APF516")
     assert found.message.startswith("redundant FlowSchema")
     (found,) = findings(many(most + 1), only="APF516")
@@ -266,7 +267,7 @@ def test_candidates_beyond_the_bound_are_counted(monkeypatch: pytest.MonkeyPatch
 
 
 def test_large_flow_schema_does_not_hide_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The proof for the user of the first FlowSchema has too many rules. The proof for the user of the second has few."""
+    """The proof for "first" would need too many rules. "second", with another user, is still analyzed."""
     monkeypatch.setattr(redundant_flow_schemas, "MAX_REDUNDANCY_PROOF_PARTS", 200)
     rule = {"subjects": [user("alice")], "resourceRules": [READ_PODS], "nonResourceRules": [PATHS]}
     large = flow_schema("large", "workload-high", 3000, subjects=[user("alice")])
@@ -339,7 +340,8 @@ def treatment(*objects: dict[str, Any]) -> list[tuple[str, object]]:
 
 
 def test_no_request_is_treated_differently_without_redundant_flow_schemas() -> None:
-    """By brute force: the same priority levels, and the same requests together in a flow."""
+    """Brute force confirms that without these FlowSchemas, all requests have the same levels, and share flows with the
+    same requests."""
     reported = 0
     for seed in range(100):
         chance = random.Random(seed)

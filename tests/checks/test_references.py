@@ -137,7 +137,7 @@ def test_seats_of_an_unused_level_are_counted() -> None:
 def test_rejected_shares_take_no_seats() -> None:
     (unused,) = findings(priority_level("broken", -5), only="APF403")
     assert not unused.notes
-    # The shares of a rejected level do not change the seats of others, either.
+    # The shares of a rejected level do not change the seats of other levels, either.
     _, unused = findings(priority_level("broken", -100), priority_level("batch", 10), only="APF403")
     assert unused.notes == ("The priority level still takes 24 of 600 seats from the other priority levels.",)
 
@@ -262,7 +262,7 @@ def test_unused_level_has_one_finding(shares: int, assumptions: Assumptions, sev
 
 
 def test_seats_of_all_unused_levels_are_added_up() -> None:
-    """Each level alone takes few seats. The finding with the severity of the sum states the sum."""
+    """One finding states the seats that all levels take together, and has the severity of this sum."""
     first, *others = findings(*(priority_level(f"t{number:02}", 6) for number in range(20)))
     assert {finding.rule for finding in (first, *others)} == {"APF403"}
     assert (first.severity, {finding.severity for finding in others}) == ("warning", {"info"})
@@ -291,7 +291,7 @@ def test_level_with_a_misspelled_reference_is_not_unused() -> None:
 
 
 def test_the_first_advice_about_catch_all_keeps_requests_isolated() -> None:
-    """The documentation of Kubernetes isolates a client in `catch-all`. The shared levels with queues would undo that."""
+    """Kubernetes' documentation isolates a client in `catch-all`, so the advice must not first suggest a shared level."""
     (finding,) = findings(flow_schema("lists", "catch-all", 8000), only="APF407")
     assert finding.help is not None
     first, _, rest = finding.help.partition("; ")

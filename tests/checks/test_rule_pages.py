@@ -29,7 +29,8 @@ MAX_SENTENCE_WORDS = 25
 WITHOUT_BAD: dict[str, str] = {}
 WITHOUT_GOOD: dict[str, str] = {}
 RULES_ABOUT_MANIFESTS = [rule_id for rule_id in CHECKS if rule_id not in rules_of("runtime")]
-"""The examples of the other rules are metrics and dumps: `tests/doctor/test_rule_pages.py` tests them."""
+"""Rules whose examples are manifests. `tests/doctor/test_rule_pages.py` tests the other rules, whose examples are
+metrics and dumps."""
 
 
 def _examples() -> Iterator[tuple[str, Example]]:
@@ -57,7 +58,7 @@ def _findings(example: Example) -> list[tuple[str, int, str]]:
 
 
 def _differences(example: Example) -> list[str]:
-    """Return the findings that an example does not mark, and the marks without findings. Line numbers are those of the
+    """Return the findings without a mark in the example, and the marks without a finding. Line numbers are those of the
     page."""
     found = _findings(example)
     yielded = Counter((rule, line) for rule, line, _ in found)
@@ -78,10 +79,10 @@ EXAMPLES = [
 
 
 def _is_fixable(rule_id: str, example: Example) -> bool:
-    """Return whether a fix applies to a bad example. A page that announces a fix needs such an example."""
+    """Return whether a fix applies to a bad example. Each page that announces a fix must have such an example."""
     if (
         example.kind != "bad" or rule_catalogue.read_rule(rule_id).fix is None
-    ):  # a test below checks that pages without a fix announce none
+    ):  # another test checks that such a page announces no fix
         return False
     return any(finding.rule == rule_id and finding.fix is not None for finding in _report(example).findings)
 
@@ -108,7 +109,7 @@ def test_example_is_about_its_rule(rule_id: str, example: Example) -> None:
     if example.kind == "bad":
         assert rule_id in {rule for rule, _ in example.expected}, f"fence at line {example.page_line}"
     else:
-        # A good example without any recognized object would have no findings for the wrong reason.
+        # Otherwise, an example could have no findings because it has no recognized object.
         assert _report(example).objects, f"fence at line {example.page_line}"
 
 

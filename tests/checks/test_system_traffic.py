@@ -62,7 +62,7 @@ def proofs(finding: Finding) -> dict[str, str]:
     return several or {re.findall(r'"([a-z-]+)"', finding.message)[0]: finding.example}
 
 
-# All captures are compared with all requests of a small world.
+# All captures are compared with an enumeration of all requests with these few attributes.
 
 VERBS = ("get", "list", "watch", "update", "patch", "create")
 API_GROUPS = ("", "coordination.k8s.io", "apps", "unheard.example")
@@ -108,7 +108,7 @@ def requests() -> Iterator[RequestInfo]:
 
 
 def drawn(pick: random.Random) -> list[dict[str, Any]]:
-    """Return random FlowSchemas that send some requests of the small world to shared levels."""
+    """Return random FlowSchemas that send some of the enumerated requests to shared levels."""
 
     def sample_items(values: tuple[str, ...], most: int = 2) -> list[str]:
         chosen = pick.sample(values, pick.randint(1, most))
@@ -170,7 +170,7 @@ def test_every_capture_is_found(seed: int, kubernetes: str) -> None:
 
 @pytest.mark.parametrize("name", ["named", "default", "app-1"])
 def test_named_accounts_and_nodes_hide_no_capture(name: str) -> None:
-    """An earlier FlowSchema that names the representative user does not hide captures of other users' requests."""
+    """Captures are found even if an earlier FlowSchema names the user that represents all nodes or service accounts."""
     for subject in (service_account("kube-system", name), user(f"system:node:{name}"), user("system:node:node-1")):
         first = flow_schema("first", "workload-high", 2, subjects=[subject], resources=[ALL], paths=[PATHS])
         found = findings(first, flow_schema("mine", "workload-low", 60, subjects=[EVERYBODY]), only="APF507")
@@ -369,7 +369,7 @@ def test_context_may_move_a_protected_flow_schema() -> None:
 
 
 def test_users_of_a_redefined_flow_schema_are_not_system_users() -> None:
-    """The redefined FlowSchema has the name of a protected FlowSchema, but its subject is a service account of a team."""
+    """A redefined FlowSchema may have other subjects, here a service account of a team, which are not users of the system."""
     redefined = flow_schema("system-leader-election", "workload-high", 50, subjects=[service_account("ci", "runner")])
     subjects = [service_account("ci", "runner"), group("system:unauthenticated")]
     mine = flow_schema("builds", "global-default", 40, subjects=subjects)
@@ -425,8 +425,8 @@ def test_capture_to_the_same_level_is_not_reported() -> None:
 
 
 def test_redefined_protected_flow_schema_captures_nothing() -> None:
-    """An object with the name of a protected FlowSchema redefines it. No FlowSchema of the user captures the requests
-    that it loses."""
+    """An object with the name of a protected FlowSchema redefines that FlowSchema. The requests that it loses are not
+    captured by FlowSchemas of the user."""
     for name, subject in (("system-nodes", group("system:nodes")), ("probes", user("nobody"))):
         assert not findings(flow_schema(name, "workload-low", 500, subjects=[subject], paths=[PATHS]), only="APF507")
 
@@ -559,7 +559,7 @@ def test_flow_schema_between_the_original_and_the_redefined_one() -> None:
 
 
 def test_live_redefinition_loses_requests() -> None:
-    """All objects are of the running cluster, which would create the original if the redefined FlowSchema were deleted."""
+    """The loss is found in a running cluster, whose objects do not include the original FlowSchema."""
     changed = without_cluster_scope("system-nodes")
     others = [
         build_manifest
@@ -575,7 +575,8 @@ def test_live_redefinition_loses_requests() -> None:
 
 
 def test_users_whom_authentication_never_reports_lose_nothing() -> None:
-    """`system:serviceaccount:ci` is no user name. The running FlowSchema matches no other user, so it has no requests to lose."""
+    """The running FlowSchema matches only `system:serviceaccount:ci`, which is not a user name, so it has no requests
+    to lose."""
     running = flow_schema(
         "kube-controller-manager",
         "leader-election",
@@ -594,7 +595,7 @@ def test_users_whom_authentication_never_reports_lose_nothing() -> None:
 
 
 def test_requests_for_nodes_in_a_namespace_are_no_capture() -> None:
-    """In the namespace, system-node-high matches only `nodes`, which no client requests there, and leases."""
+    """In the namespace, system-node-high matches only leases, and `nodes`, which no client requests in a namespace."""
     everything = {
         **ALL,
         "resources": ["pods", "nodes", "nodes/status"],
@@ -633,7 +634,7 @@ def test_redefinition_that_keeps_its_requests_is_not_reported() -> None:
     more = built_in("system-leader-election")
     more["spec"]["rules"][0]["subjects"].append(user("alice"))
     level = without_cluster_scope("kube-scheduler")
-    level["spec"]["priorityLevelConfiguration"]["name"] = "global-default"  # level of the other requests
+    level["spec"]["priorityLevelConfiguration"]["name"] = "global-default"  # the level of all other requests
     for changed in (built_in("system-nodes"), earlier, more, level):
         assert not findings(changed, only="APF517")
 

@@ -48,7 +48,7 @@ def test_version_that_is_not_served(version: str, kubernetes: str, message: str,
 
 @pytest.mark.parametrize("kubernetes", ["1.18", "1.19"])
 def test_version_that_is_the_only_one_is_an_info_for_the_first_object(kubernetes: str) -> None:
-    """Users of these releases must have enabled v1alpha1. Every other version is an error for each object."""
+    """Only v1alpha1 exists in these releases, so users must have enabled it. Any other version is an error for each object."""
     names = ("a", "b")
     only = [flow_schema(name, version="v1alpha1") for name in names]
     (finding,) = findings(*only, only="APF701", kubernetes=kubernetes)
@@ -69,7 +69,7 @@ def test_version_that_is_the_only_one_is_an_info_for_the_first_object(kubernetes
     ],
 )
 def test_help_for_a_deprecated_version_names_the_releases(version: str, kubernetes: str, help_text: str) -> None:
-    """A file can be in clusters of several releases, for which the advice differs."""
+    """A file can belong to clusters of several releases, which need different advice."""
     (finding,) = findings(flow_schema("x", version=version), only="APF702", kubernetes=kubernetes)
     assert finding.help == help_text
 

@@ -22,7 +22,7 @@ SECONDS = 2
 """CPU time limit on the processor of docs/contributing/benchmark.md. The limit is scaled by `_slowness` on slower
 machines."""
 HANGING = 20
-"""Seconds of CPU time after which a run is killed, however slow the machine is."""
+"""Seconds of CPU time after which a run is killed, even on a slow machine."""
 WALL = 120
 """Seconds of wall-clock time after which a run counts as hanging. CPU time is the actual limit, because the machine may
 be busy."""
@@ -62,7 +62,7 @@ def apflint(
 ) -> Run:
     """Run `apflint ARGUMENTS` in `directory`. Fails if the run exceeds a limit or prints a traceback.
 
-    `first` is called in the child process before apflint starts. `seconds` is the bound of the command on
+    `first` is called in the child process before apflint starts. `seconds` is the limit for this command in
     docs/security.md.
     """
     begun = _spent()
@@ -74,7 +74,7 @@ def apflint(
         stdin=subprocess.DEVNULL if stdin is None else None,
         capture_output=True,
         timeout=WALL,
-        preexec_fn=lambda: _limit(first),  # there are no threads here
+        preexec_fn=lambda: _limit(first),  # preexec_fn is safe, because this process has no threads
         check=False,
     )
     spent = _spent() - begun
@@ -115,7 +115,7 @@ def _limit(first: Callable[[], None] | None) -> None:
 
 
 def ordinary() -> None:
-    """Drop the capabilities that let root read and write all files. Raises PermissionError if dropping is not allowed."""
+    """Drop the capabilities with which root reads and writes all files. Raises PermissionError if this is not allowed."""
     if os.geteuid() == 0:
         library = ctypes.CDLL(None)
         for capability in (1, 2, 3):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER
@@ -124,7 +124,7 @@ def ordinary() -> None:
 
 
 def can_be_ordinary() -> bool:
-    """Return whether a process can run for which file permissions have an effect."""
+    """Return whether tests can run a process that file permissions restrict, even as root."""
     try:
         subprocess.run([sys.executable, "-c", ""], preexec_fn=ordinary, check=True)
     except (subprocess.SubprocessError, AttributeError):

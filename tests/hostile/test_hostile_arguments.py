@@ -140,7 +140,7 @@ def invalid_command_lines() -> Iterator[Any]:
             yield pytest.param([*words, name, ""], id=f"{command} {name} empty")
         for value in invalid_values(option):
             if (command, option.name, value) == ("replay", "baseline", "."):
-                continue  # a directory with an audit log
+                continue  # the directory of the test contains an audit log, so this path is valid
             yield pytest.param([*words, name, value], id=f"{command} {name} {value[:20]}")
 
 
@@ -290,5 +290,5 @@ def test_contradictory_options_are_rejected(line: str, capsys: pytest.CaptureFix
 
 @pytest.mark.parametrize("command", sorted({*COMMANDS} - {"lsp"}))
 def test_valid_command_line_is_accepted(command: str, directory: Path) -> None:
-    """Otherwise the command lines above might be rejected for another reason."""
+    """Otherwise, the command lines in the other tests might be rejected for another reason than the invalid value."""
     assert apflint(directory, *shlex.split(VALID[command])).status in (0, 1)

@@ -70,7 +70,7 @@ def test_explaining_one_line_of_250_megabytes(output: str, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("output", ["text", "json"])
 def test_memory_does_not_grow_with_a_log(output: str, tmp_path: Path) -> None:
-    """200 MB of equal events, which take a third of the time of different events."""
+    """The log has 200 MB of equal events, because different events would take three times as long."""
     line = json.dumps(
         {
             "kind": "Event",
@@ -96,7 +96,7 @@ def test_one_value_of_250_megabytes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("lines", [1, 2])
 def test_a_value_with_ten_million_parts(lines: int, tmp_path: Path) -> None:
-    """Ten million empty lists take 20 times the memory of their text."""
+    """When parsed, ten million empty lists need 20 times as much memory as their text."""
     (tmp_path / "audit.json").write_bytes(b"[" + b"\n" * (lines - 1) + b"[]," * 10 * MILLION + b"[]]\n")
     run = apflint(tmp_path, "replay", "--isolated", "--format", "json", "audit.json", seconds=5)
     found = json.loads(run.out)
@@ -118,7 +118,7 @@ def test_zstandard_of_a_gigabyte_in_32_kilobytes(byte: bytes, tmp_path: Path) ->
 
 
 def test_hundreds_of_thousands_of_compressed_parts(tmp_path: Path) -> None:
-    """Each part has one byte of the same line. Copying all parts for each part would take hours."""
+    """Each part contains one byte of the same line. Joining the line again for each part would take hours."""
     (tmp_path / "audit.log.gz").write_bytes(gzip.compress(b"x", mtime=0) * 200_000 + gzip.compress(b"\n"))
     run = apflint(tmp_path, "replay", "--isolated", "--format", "json", "audit.log.gz", seconds=5)
     assert json.loads(run.out)["unreadable"] == 1

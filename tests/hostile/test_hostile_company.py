@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-# Python calls an audit hook for each operation with an external effect (PEP 578).
+# Python calls audit hooks for each operation with an external effect (PEP 578).
 ALONE = """
 import sys
 FORBIDDEN = ("socket.", "urllib.", "http.", "ftplib.", "smtplib.", "subprocess.", "os.system", "os.exec", "os.fork",

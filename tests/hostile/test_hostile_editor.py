@@ -96,7 +96,7 @@ def test_a_closed_standard_input(command: str, sentence: str, tmp_path: Path) ->
 
 @pytest.mark.parametrize("name", ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0", "/proc/thread-self/fd/0", "/", "link"])
 def test_settings_of_a_project_take_no_messages_away(name: str, tmp_path: Path) -> None:
-    """Otherwise, the server would read the messages of its editor as a manifest from standard input."""
+    """Settings that name standard input must not make the server read the messages of its editor as a manifest."""
     (tmp_path / "link").symlink_to("/dev/stdin")
     (tmp_path / "link.yaml").symlink_to("/dev/stdin")
     (tmp_path / "apflint.toml").write_text(f'context = ["{name}"]\n')

@@ -60,7 +60,7 @@ def edited_meanwhile(directory: Path, then: Callable[[Path], object]) -> subproc
         assert process.stdin is not None
         process.stdin.write(
             "# nothing\n" * 200_000
-        )  # more than a pipe buffer: once all is written, apflint has read the files
+        )  # more than fits into a pipe, so when the write returns, apflint has read the files
         then(directory / "bad.yaml")
         out, err = process.communicate(timeout=WALL)
     assert "Traceback" not in err
@@ -202,7 +202,7 @@ def test_mode_links_and_line_ends_are_kept(end: bytes, mark: bytes, directory: P
 
 
 def test_ended_by_force_while_it_writes(directory: Path) -> None:
-    """At any moment, the file has its complete old or new content."""
+    """Whenever the run is killed, the file has its complete old or its complete new content."""
     text = FIXABLE + b"# comment\n" * 100_000
     wholes = {text, text.replace(b'"', b"")}
     for delay in (0.15, 0.2, 0.3):

@@ -130,7 +130,7 @@ def test_a_file_that_vanishes_between_finding_and_reading(tmp_path: Path) -> Non
         command, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stdin is not None
-        # More than a pipe buffer: once all is written, apflint reads standard input and has found all files.
+        # More than fits into a pipe. So when the write returns, apflint reads standard input, and has found all files.
         process.stdin.write("# nothing\n" * 200_000)
         (tmp_path / "bad.yaml").unlink()
         out, err = process.communicate(timeout=60)

@@ -29,7 +29,7 @@ OBJECT = (
 
 
 def objects(count: int) -> str:
-    """Return FlowSchemas whose verbs have their anchor in another field."""
+    """Return FlowSchemas whose verbs are aliases of an anchor in another field."""
     text = OBJECT.replace("name: x\n", 'name: xN\n  finalizers: &a [get, "*"]\n') + RULE.replace("VERBS", "verbs: *a")
     return "---\n".join(text.replace("xN", f"x{number}") % number for number in range(count))
 

@@ -107,7 +107,7 @@ def test_no_json_has_a_command_in_it(line: str, directory: Path) -> None:
     named = any("a.yaml" in word or "EVIL" in word or ".toml" in word for word in line.split()) and "check" not in line
     assert not named or "##vso[task.setvariable variable=x]y ##[add-mask]z" in str(
         values
-    )  # the variable would get the same value
+    )  # decoding the JSON returns the exact value
 
 
 def test_settings_as_text_have_no_command_in_them(directory: Path) -> None:

@@ -31,7 +31,7 @@ def hook_line(hook: dict[str, Any], *names: str) -> list[str]:
 
 
 def evil(directory: Path, prefix: str, target: Path) -> str:
-    """Write a manifest whose path in `directory` is `PREFIX/absolute/path/of/target`."""
+    """Write a manifest with the path `PREFIX/absolute/path/of/target` in `directory`, and return this path."""
     name = f"{prefix}{target}"
     file = directory / name
     file.parent.mkdir(parents=True)
@@ -70,7 +70,7 @@ def test_a_file_named_like_settings_is_checked(tmp_path: Path) -> None:
 def test_an_option_that_is_also_a_file_is_refused_without_the_separator(
     tmp_path: Path, command: str, option: str
 ) -> None:
-    """The `args` of a user may omit `--`."""
+    """Users who set `args` of the hook may forget `--`."""
     (tmp_path / "x.yaml").write_text("")
     (tmp_path / option).write_text(NEIGHBOUR)
     run = apflint(tmp_path, command, "--isolated", option, "x.yaml")

@@ -79,7 +79,7 @@ def test_patterns_are_compared_once_for_each_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("table", ["", "\n[tool.apflint]\n"])
 @pytest.mark.parametrize("size", [300_000, 1 << 30])
 def test_a_huge_pyproject(size: int, table: str, tmp_path: Path) -> None:
-    """The file may belong to another tool. A run reads at most 64 MiB, and reports why it ignores the file."""
+    """A huge pyproject.toml is an error only if it may have a table of apflint. Otherwise, it belongs to other tools."""
     (tmp_path / "good.yaml").write_text(HEAD)
     with (tmp_path / "pyproject.toml").open("wb") as file:
         file.write(b"# " + b"x" * 100_000 + table.encode())
@@ -177,7 +177,7 @@ def test_a_line_of_requests_that_does_not_end(tmp_path: Path) -> None:
     "arguments", [["check", "good.yaml"], ["config"], ["explain", "list", "pods", "--as", "a"], ["fix", "good.yaml"]]
 )
 def test_a_stream_is_no_context(arguments: list[str], name: str, tmp_path: Path) -> None:
-    """Settings come from a repository, so they must not make a run wait for standard input."""
+    """Settings may come from an untrusted repository, so they must not make a run wait for standard input."""
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "link").symlink_to("/dev/stdin")
     (tmp_path / "good.yaml").write_text(HEAD)
@@ -197,7 +197,7 @@ def test_a_stream_is_no_context(arguments: list[str], name: str, tmp_path: Path)
 
 
 def void(_: object) -> None:
-    """Drop a value."""
+    """Ignore the argument."""
 
 
 @pytest.mark.parametrize(

@@ -74,8 +74,7 @@ def test_the_largest_file_that_is_read(name: str, head: str, filler: str, rule: 
     assert run.status == 1
 
 
-# Functions create the large texts. As constants, the texts would be in each process of the test run, and slow down
-# forks.
+# Functions create the large texts, because constants would be in the memory of each test process and slow down forks.
 @pytest.mark.parametrize(
     "text", [lambda: HEAD + "  x: '" + "x" * 15 * MILLION + "'\n", lambda: HEAD.replace(" x", " " + "x" * 15 * MILLION)]
 )
@@ -238,7 +237,7 @@ SUBJECTS = {
 
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_as_many_subjects_as_a_document_may_have(name: str, tmp_path: Path) -> None:
-    """The subjects behave alike, so one proof covers many of them."""
+    """One proof covers many subjects, because all subjects of the document match in the same way."""
     subjects = [SUBJECTS[name](number) for number in range(50_000)]
     value = json.loads(flow_schema("x", [entry()]))
     value["spec"]["rules"][0]["subjects"] = subjects
@@ -301,7 +300,7 @@ def test_hundreds_of_thousands_of_findings(form: str, tmp_path: Path) -> None:
     """Every format reports a thousand findings, and states that there are more."""
     many = (
         200_000 if form == "json" else 20_000
-    )  # reading the manifests is most of the work, and is the same in all formats
+    )  # most of the time is for reading the manifests, which does not depend on the format
     (tmp_path / "bad.yaml").write_text(HEAD + "".join(f"  k{i}: 1\n" for i in range(many)))
     (tmp_path / "neighbour.yaml").write_text(NEIGHBOUR)
     run = apflint(tmp_path, "check", "--select", "APF101,APF201", "--format", form, "bad.yaml", "neighbour.yaml")

@@ -109,8 +109,8 @@ def test_standard_error_that_takes_nothing_changes_nothing_else(line: str, redir
     ],
 )
 def test_a_run_without_any_stream(line: str, status: int, directory: Path) -> None:
-    """The first opened files would get the descriptors of the standard streams, and messages would be written into
-    them."""
+    """Files that a process opens first get the descriptors of closed standard streams. Messages must not be written
+    into them."""
     before = {path.name: path.read_bytes() for path in directory.iterdir()}
     assert redirected(directory, line, "<&- >&- 2>&-").status == status
     after = {path.name: path.read_bytes() for path in directory.iterdir()}
@@ -187,7 +187,7 @@ def test_a_reader_who_has_had_enough_of_endless_answers(directory: Path) -> None
 
 
 def started(directory: Path, *arguments: str) -> subprocess.Popen[bytes]:
-    # A shell makes background processes ignore Ctrl-C, and apflint would inherit this.
+    # A shell makes background processes ignore Ctrl-C, and apflint would inherit this setting.
     return subprocess.Popen(
         [sys.executable, "-m", "apflint", *arguments],
         cwd=directory,
@@ -206,7 +206,7 @@ def streams(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
 
 
 def reads_input(stdin: IO[bytes], _stdout: IO[bytes]) -> None:
-    stdin.write(MORE_THAN_A_PIPE_HOLDS)  # after the last byte, apflint reads standard input
+    stdin.write(MORE_THAN_A_PIPE_HOLDS)  # when the write returns, apflint reads standard input
     stdin.flush()
     time.sleep(0.1)  # apflint now waits for more input
 
@@ -248,7 +248,7 @@ def test_interrupted(
     with started(directory, *arguments) as process:
         begun(*streams(process))
         process.send_signal(signal.SIGINT)
-        assert process.wait(SOON) in (130, -signal.SIGINT)  # a shell treats both alike
+        assert process.wait(SOON) in (130, -signal.SIGINT)  # a shell reports both as 130
         out, err = process.communicate()
     # If a process is interrupted before Python runs, it prints nothing.
     assert (out, err) in ((b"", b"apflint: interrupted\n"), (b"", b""))
@@ -307,7 +307,7 @@ def write_inputs_of_long_runs(directory: Path) -> None:
 
 @pytest.mark.parametrize("line", INTERRUPTED)
 def test_interrupted_at_any_moment(line: str, directory: Path) -> None:
-    """The run ends with a one-line message, or has ended before. Each file has its old or its new content."""
+    """The run ends with a one-line message, or before the interrupt. Each file has its old or its new content."""
     write_inputs_of_long_runs(directory)
     old = {path.name: path.read_bytes() for path in directory.iterdir()}
     for delay in (0.05, 0.2, 0.35, 0.5, 0.8, 1.2):
@@ -318,7 +318,7 @@ def test_interrupted_at_any_moment(line: str, directory: Path) -> None:
         text = err.decode()
         assert "internal error" not in text
         assert "ignored" not in text
-        if ", in main" in text or "Traceback" not in text:  # else Python was interrupted before apflint began
+        if ", in main" in text or "Traceback" not in text:  # other tracebacks are from before the start of apflint
             assert process.returncode in (0, 1, 130, -signal.SIGINT), text
             assert "Traceback" not in text
             ends = ("apflint: interrupted\n", "apflint: interrupted: the result is partial\n")
@@ -356,13 +356,13 @@ READING = (
     "config --config {}",
     "check --baseline {} good.yaml",
 )
-"""Commands that read a file, with a place for its name."""
+"""Commands that read a file. `{}` stands for the name of the file."""
 
 
 @pytest.mark.parametrize("name", ["pipe", "/proc/kmsg"])
 @pytest.mark.parametrize("line", READING)
 def test_no_command_waits_for_a_file(line: str, name: str, directory: Path) -> None:
-    """/proc/kmsg is a regular file that waits for the next message of the kernel."""
+    """Reading /proc/kmsg, a regular file, waits for the next message of the kernel."""
     os.mkfifo(directory / "pipe")
     (directory / "audit.log").write_text("")
     isolated = "" if "--config" in line else "--isolated"

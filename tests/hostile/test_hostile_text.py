@@ -44,8 +44,8 @@ NESTED = {
 
 
 REFUSED = ("lists", "mappings", "merges")
-"""Documents that go-yaml rejects, too. The other documents only exceed limits of apflint, so the message does not state
-what a server does."""
+"""Documents that go-yaml also rejects. For other documents, which only exceed limits of apflint, the message does not
+state what a server does."""
 
 
 @pytest.mark.parametrize("name", [*ALIASES, *NESTED])

@@ -63,8 +63,8 @@ def comments(data: bytes) -> list[str]:
 
 
 def read(data: bytes) -> list[Any]:
-    """Parse a text with another YAML parser. That parser rejects tabs, so tabs, which are outside of strings here, are
-    replaced."""
+    """Parse YAML with another parser. Tabs are replaced, because this parser rejects them. No string in the text
+    contains tabs."""
     return [value for value in yaml.safe_load_all(decode(data)[0].replace("\t", " ")) if value is not None]
 
 
@@ -120,7 +120,7 @@ def test_other_lines_stay(random: Random) -> None:
     for name, file in files.items():
         source, _ = decode(file.data)
         if any(found.document and found.document.source.text != source for found in outcome.fixed):
-            reject()  # after several rounds of fixes, lines refer to intermediate texts
+            reject()  # after several rounds of fixes, line numbers are those of intermediate texts
         touched: set[int] = set()
         for edit in _together(outcome):
             touched |= set(range(source.count("\n", 0, edit.start), source.count("\n", 0, edit.end) + 1))
@@ -131,7 +131,7 @@ def test_other_lines_stay(random: Random) -> None:
 
 
 def _together(outcome: FixResult) -> list[Edit]:
-    """Apply all edits at once. The removal of two adjacent entries is one edit."""
+    """Return the edits as they are applied together: the removals of two adjacent entries are one edit."""
     documents: dict[int, tuple[Document, list[Operation]]] = {}
     for finding in outcome.fixed:
         if finding.document is not None and finding.fix is not None:
@@ -208,7 +208,7 @@ def test_order_of_files_does_not_matter(random: Random) -> None:
 
 
 def test_most_generated_mistakes_are_fixed() -> None:
-    """Otherwise, a program without any fixes would satisfy the laws above."""
+    """A program without any fixes would satisfy the other laws."""
     fixed_by_rule: Counter[str] = Counter()
     refused, complete = 0, 0
     for number in range(120):

@@ -33,7 +33,7 @@ def test_name_is_data(name: str) -> None:
     assert list(find_commands(text)) == []
     assert not any(line.lstrip().startswith("::") for line in text.splitlines())
     rule: dict[str, Any] = yaml.safe_load(text)["groups"][0]["rules"][0]
-    assert rule["expr"] == alert.expression  # not a template
+    assert rule["expr"] == alert.expression  # Prometheus does not expand templates in expressions
     escaped = name.replace("{{", '{{"{{"}}')
     assert rule["labels"] == {"severity": "warning", "priority_level": escaped, "team": escaped}
     assert rule["annotations"]["summary"] == f"about {escaped}"

@@ -100,7 +100,7 @@ def test_strings_are_harmless_in_text(style: Style) -> None:
     plain = re.sub("\x1b\\[[0-9;]*m|\x1b\\]8;;.*?\x1b\\\\", "", shown)
     assert all(line.isprintable() for line in plain.splitlines())
     assert "##[" not in plain
-    if style.width is None:  # CI commands matter only in logs, which are not terminals
+    if style.width is None:  # CI commands have an effect only in logs, whose output has no width
         assert not re.search(r"^\s*::", plain, re.MULTILINE)
 
 

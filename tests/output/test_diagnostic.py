@@ -1,4 +1,4 @@
-"""Snippets of diagnostics: the carets are below the span, whatever the line contains."""
+"""Snippets of diagnostics: the carets are below the span for lines with any characters."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def test_output(
 
 
 def counters(seconds: int | None, dispatched: int, queue_full: int, timed_out: int) -> str:
-    """Return the metrics of a server that has observed its levels for this time. Old releases do not show the time."""
+    """Return the metrics of a server that has observed its levels for `seconds`, or of an old release without this time."""
     of = 'priority_level="low",flow_schema="x"'
     rejected = f"apiserver_flowcontrol_rejected_requests_total{{{of},reason="
     clock = f'apiserver_flowcontrol_demand_seats_count{{priority_level="low"}} {seconds}e9\n' if seconds else ""
@@ -70,7 +70,7 @@ def test_rates_of_two_snapshots() -> None:
 
 
 def test_rates_are_unknown() -> None:
-    """One snapshot has no rates, and neither have two snapshots without times."""
+    """Rates are unknown for a single snapshot, and for two snapshots without times."""
     row = "| `low` | 0 | - | 600 | 60 | 0 | 2 | - | - |"
     for files, span in (
         ((counters(160, 600, 60, 2),), "since the start of the server"),

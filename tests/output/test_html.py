@@ -35,7 +35,7 @@ COMMANDS = {
     "simulate": ["simulate", "-f", "defaults:1.36", "--server-concurrency", "60"],
 }
 MAX_ROW_PIXELS = 90
-"""Four lines of text. Rows of lists were 180 pixels high, although the list itself was out of sight."""
+"""Maximum height of a row: four lines of text. Earlier, rows with long lists were 180 pixels high."""
 
 
 @pytest.fixture(params=COMMANDS)
@@ -63,13 +63,13 @@ def test_reports_have_one_look(report: str) -> None:
 
 
 def test_style_sheet_has_the_classes_of_reports(report: str) -> None:
-    """Each class in a report has a rule, without which a color or a size would be missing."""
+    """Each class in a report has a rule in the style sheet."""
     used = {name for names in re.findall(r' class="([^"]+)"', report) for name in names.split()}
     assert used - {"word", "queues"} <= {*re.findall(r"\.([a-z]+)", render_page_style())}
 
 
 def test_colors_are_those_of_the_palette() -> None:
-    """Style sheets name colors, so that light and dark mode and all drawings have the same."""
+    """Style sheets use only the named colors of the palette, so that all reports and drawings have the same colors."""
     light, dark = read_palette()
     assert light.keys() == dark.keys()
     for rules in (read_style_sheet("page.css"), read_style_sheet("picture.css", "graph")):

@@ -18,7 +18,7 @@ SECTIONS = dict(
 )
 
 IN_CLUSTERS = {"clusters"}
-"""Fields that only a project with clusters has. The tests of clusters compare them with the schemas."""
+"""Fields in the output only for a project with clusters. Other tests compare these fields with the schemas."""
 
 
 def list_fields(section: str) -> set[str]:

@@ -35,7 +35,7 @@ def read_state(*moments: str) -> ServerState:
 
 def moment(number: int, **values: float | None) -> LevelMoment:
     known = {"used": 3, "waiting": 0, "limit": 4, "nominal": 2, "rejected": 0, **values}
-    return LevelMoment(f"t{number}", float(number), **known)  # type: ignore[arg-type]  # by name
+    return LevelMoment(f"t{number}", float(number), **known)  # type: ignore[arg-type]  # fields by name
 
 
 def find_rectangles(svg: str, kind: str) -> list[dict[str, float]]:

@@ -1,4 +1,4 @@
-"""Markdown of reports fits into a comment on GitHub, and says what was left out."""
+"""Markdown of reports fits into a comment on GitHub, and states what is left out."""
 
 from __future__ import annotations
 

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Chromium for this module only: while Playwright runs, no other test of the process can start it or an event loop."""
+    """Chromium for this module only: while Playwright runs, other tests of the process cannot use Playwright or asyncio."""
     yield from launch_chromium()
 
 
 @pytest.fixture(scope="module")
-def built(browser: Browser, root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:  # noqa: ARG001  # skips first
+def built(browser: Browser, root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:  # noqa: ARG001  # without a browser, skips before the build
     """The directory that the build script writes."""
     if shutil.which("npm") is None:
         pytest.skip("npm is not installed")
@@ -45,7 +45,7 @@ def site(built: Path) -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def other_host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server with another origin. It answers all requests."""
+    """A server with another origin, which answers all requests."""
     server = Server(tmp_path_factory.mktemp("other"))
     yield server
     server.close()
@@ -55,7 +55,7 @@ def other_host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def context(browser: Browser) -> Iterator[BrowserContext]:
     """A window with the default width."""
     opened = browser.new_context(viewport={"width": 1400, "height": 900})
-    opened.set_default_timeout(90_000)  # starting Python takes seconds on a fast machine
+    opened.set_default_timeout(90_000)  # starting Python takes seconds even on a fast machine
     yield opened
     opened.close()
 
@@ -75,7 +75,7 @@ def problems() -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def started_page(context: BrowserContext, site: Server, requested: list[str], problems: list[str]) -> Page:  # noqa: ARG001  # listens
+def started_page(context: BrowserContext, site: Server, requested: list[str], problems: list[str]) -> Page:  # noqa: ARG001  # starts recording
     """The playground after its first check. Tests share it, because starting Python takes long."""
     page = context.new_page()
     page.on("pageerror", lambda error: problems.append(str(error)))

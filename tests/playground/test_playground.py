@@ -37,7 +37,7 @@ REQUESTS = (
     "list pods -n team-a --as alice",
     "update leases.coordination.k8s.io -n kube-system --as system:kube-scheduler",
     "get /healthz --as system:anonymous",
-    "apflint explain list pods --as alice",  # as copied from the documentation
+    "apflint explain list pods --as alice",  # a command as users copy it from the documentation
     "list pods",
     "list nothing --as alice",
     "list pods --as alice --bogus",
@@ -140,14 +140,15 @@ READ_LINES = """() => ({
     busy: document.querySelector("#check .output").ariaBusy,
     marked: [...document.querySelectorAll("#gutter span")].map((mark) => [Number(mark.textContent), mark.className]),
 })"""
-"""Lines and severities of the findings, and of the marks next to the text, and whether the findings are outdated."""
+"""JavaScript that returns line and severity of each finding and of each mark next to the text, and whether the findings
+are outdated."""
 ADD_LINE = "manifests.value = '# line\\n' + manifests.value; manifests.dispatchEvent(new Event('input'));"
 
 
 def test_marks_are_those_of_the_findings_also_while_typing(open_page: Page, root: Path) -> None:
     show(open_page, "check", read_story(root, "small-cluster"))
     before = open_page.evaluate(READ_LINES)
-    most_severe = dict(reversed(before["shown"]))  # the first finding of a line marks it
+    most_severe = dict(reversed(before["shown"]))  # the mark of a line is that of its first finding
     assert sorted(most_severe.items()) == [(line, severity) for line, severity in before["marked"]]
     assert {"error", "warning"} <= set(most_severe.values())
     assert before.pop("busy") == "false"
@@ -324,7 +325,7 @@ def test_link_with_unknown_release_and_view_uses_the_defaults(open_page: Page) -
 
 
 def test_missing_packages_are_named(open_page: Page) -> None:
-    """The dialog names them. They concern few users, so the page itself does not."""
+    """Only the dialog names the missing packages, because few users need them."""
     open_page.click("#about-open")
     wait_for(lambda: "libyaml is missing." in open_page.inner_text("#missing"), True)
     assert "The Python parser of PyYAML reads YAML instead." in open_page.inner_text("#about")
@@ -359,7 +360,7 @@ def test_unsafe_fixes_have_no_button(open_page: Page) -> None:
 
 
 def test_advice_can_be_followed_in_the_page(open_page: Page) -> None:
-    """The page has no files and no other commands than check, fix, graph and explain."""
+    """Advice on the page names only what it has: no files, and the commands check, fix, graph and explain."""
     unknown = """\
 apiVersion: flowcontrol.apiserver.k8s.io/v1beta3
 kind: FlowSchema
@@ -405,7 +406,7 @@ def test_policy_blocks_requests_to_another_host(
     assert open_page.evaluate(send, other_host.url) == "blocked"
     assert worker.evaluate(send, other_host.url) == "blocked"
     assert other_host.paths == []
-    unprotected = browser.new_page()  # without the policy, the same request arrives
+    unprotected = browser.new_page()  # control: without the content security policy, the same request arrives
     unprotected.goto(other_host.url)
     assert unprotected.evaluate(send, other_host.url) == "sent"
     unprotected.close()

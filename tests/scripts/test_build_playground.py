@@ -1,4 +1,4 @@
-"""The parts of the build of the playground that need no package index. tests/playground tests the result."""
+"""The parts of the playground's build that need no package index. The tests in tests/playground test the built playground."""
 
 from __future__ import annotations
 

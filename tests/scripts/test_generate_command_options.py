@@ -50,7 +50,7 @@ def test_table_names_every_option(name: str) -> None:
     for parameter in generator.load_parameters(name):
         for option in parameter.opts:
             assert f"`{option}" in table or parameter.param_type_name == "argument"
-    assert "--" not in re.sub(r"`[^`]*`", "", table.replace("|---|---|", ""))  # outside of code, -- becomes a dash
+    assert "--" not in re.sub(r"`[^`]*`", "", table.replace("|---|---|", ""))  # the site shows -- in text as a dash
 
 
 def test_page_without_a_table_is_an_error() -> None:

@@ -1,4 +1,4 @@
-"""The committed files in requirements/. Whether they fit pyproject.toml needs the package index: .ci/run asks it."""
+"""The committed files in requirements/. .ci/run checks whether they fit pyproject.toml, which needs the package index."""
 
 from __future__ import annotations
 

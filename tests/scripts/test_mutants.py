@@ -1,4 +1,4 @@
-"""`scripts/mutants.py`: the verdict on a mutant is that of the tests."""
+"""`scripts/mutants.py`: a mutant is killed if and only if a test fails."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def describe(number: int) -> str:
 
 
 class Defect(NamedTuple):
-    """A defect of the script. With the defect, all mutants survive, or none."""
+    """A change of the script with which all mutants would survive, or none."""
 
     file: str
     old: str
@@ -94,7 +94,7 @@ def test_a_mutant_dies_by_the_test_that_sees_it_and_survives_otherwise(root: Pat
 
 
 def test_function_that_ran_at_import_is_no_control(root: Path, tmp_path: Path) -> None:
-    """The import already executes the only line of the function, which is also the line of a lambda."""
+    """The only line of the function is also the line of a lambda, so the import already executes this line."""
     completed, records = run_mutants(root, tmp_path, "    assert ONE() == 1\n    assert double(3) == 6\n")
     assert completed.returncode == 0, completed.stdout + completed.stderr
     assert {record["function"] for record in records} >= {"make_constant", "double"}

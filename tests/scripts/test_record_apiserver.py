@@ -46,7 +46,7 @@ def files(directory: Path) -> set[str]:
 @pytest.mark.slow
 def test_recordings_of_all_releases_are_the_fixtures(tmp_path: Path) -> None:
     target = tmp_path / "fixtures"
-    # Only some of the built-in objects were recorded; the others are taken from the source code.
+    # Only some of the built-in objects were recorded. The other rows are from the source code of Kubernetes.
     rows = [json.loads(line) for line in (FIXTURES / record_apiserver.BUILTIN_OBJECTS).read_text("utf-8").splitlines()]
     from_sources = [
         row | {"in": [label for label in row["in"] if label.partition("-")[0] not in SERVED]} for row in rows

@@ -1,4 +1,4 @@
-"""The generated cases are the same each time, and the cases of each family make the mistakes of this family."""
+"""The generated cases are the same in each run, and the cases of each family have the mistakes of this family."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ ALWAYS_REJECTED = {"wrong_types", "unknown_fields", "rules"}
 
 @cache
 def verdicts() -> dict[str, list[tuple[str, str]]]:
-    """Return reasons and fields of each case of 1.36, by apflint: it agrees with servers."""
+    """Return (reason, field) of each rejection by case. apflint decides instead of a server of 1.36, because both agree."""
     cases = generate("v1")
     report = check([(case.id, case.manifest.encode()) for case in cases], Options(kubernetes=parse_release("1.36")))
     found: dict[str, list[tuple[str, str]]] = {case.id: [] for case in cases}

@@ -50,7 +50,7 @@ def test_repository_has_one_version_everywhere(root: Path) -> None:
 
 
 def test_no_place_repeats_the_version_without_being_checked(root: Path) -> None:
-    """Only text around a version that `set_version` recognizes may name it."""
+    """Files contain the version only in contexts that `set_version` recognizes."""
     unrelated = re.compile(
         r"such as ==[\d.]+|`[\d.]+`, or a range"  # examples of what an option accepts
         r"|since: [\d.]+|\| [\d.]+ \|"  # the version that added a rule never changes
@@ -83,14 +83,14 @@ def test_pages_of_a_development_version_pin_the_release_that_they_document(check
     assert (set_version.read_version(checkout), set_version.check_version(checkout, None)) == ("0.3.0.dev0", [])
     assert (checkout / "CHANGELOG.md").read_text("utf-8") == CHANGELOG
     assert set_version.read_notes(checkout, "0.3.0.dev0") == "### Added\n\n- A rule.\n"
-    # A tag requires a commit that sets the version of the release.
+    # A release is tagged at a commit that has set its version.
     assert "apflint/__init__.py: 0.3.0.dev0 instead of 0.3.0" in set_version.check_version(checkout, "0.3.0")
     (checkout / "docs/guides/page.md").write_text(page.replace("v0.3.0", "v0.2.0", 1), "utf-8")
     assert set_version.check_version(checkout, None) == ["docs/guides/page.md:3: 0.2.0 instead of 0.3.0"]
 
 
 def test_rules_are_not_newer_than_the_version() -> None:
-    """Pages of rules say since which release the rule exists, so a build of main must not call itself older."""
+    """Rule pages state the release that added the rule, so the version must not be older than this release."""
     release = tuple(map(int, set_version.find_release(__version__).split(".")))
     assert max(tuple(map(int, rule.since.split("."))) for rule in read_rules()) <= release
 

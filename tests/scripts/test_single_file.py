@@ -47,7 +47,7 @@ def test_other_platforms_and_pythons_learn_what_the_file_needs(
 
 
 def test_another_python_of_the_path_runs_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file for a single Python also runs where `python3` is another one. Programs that do not work are skipped."""
+    """A file for one Python also runs if `python3` is another version. Programs in the PATH that do not work are skipped."""
     program = tmp_path / "python3.98"
     for path, code in ((program, 0), (tmp_path / "python3.99", 127)):
         path.write_text(f"#!/bin/sh\nexit {code}\n")
@@ -56,7 +56,7 @@ def test_another_python_of_the_path_runs_the_file(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(sys, "argv", ["/bin/kubectl-apflint", "check"])
 
     class ReplacedError(Exception):
-        """The process would be replaced."""
+        """Raised instead of replacing the process."""
 
     def replace(*arguments: Any) -> None:
         raise ReplacedError(arguments)
@@ -72,7 +72,7 @@ def test_libraries_of_macos_keep_all_bytes() -> None:
     assert strip_symbols(library) == library
 
 
-# --- krew. The conditions are those of krew's internal/index/validation/validate.go.
+# --- krew: the conditions of krew's internal/index/validation/validate.go
 
 
 @pytest.fixture(params=["0.2.0", "0.3.0.dev0"])

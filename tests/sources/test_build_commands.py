@@ -33,7 +33,7 @@ def list_places(*overlays: str) -> set[str]:
     directories = tuple(f"overlays/{overlay}" for overlay in overlays)
     report = name_origins(check(build_kustomization(directory) for directory in directories), directories)
     assert all(finding.fix is None for finding in report.findings)
-    for finding in report.findings:  # a report shows this excerpt
+    for finding in report.findings:  # reports quote this line
         line = report.sources[finding.file].text.splitlines()[finding.span.line - 1]
         assert line[finding.span.column - 1 : finding.span.end_column - 1].strip()
     return {f"{finding.rule} {finding.file}:{finding.span.line}" for finding in report.findings}
@@ -136,7 +136,7 @@ def test_failures_of_a_command(words: tuple[str, ...], message: str, monkeypatch
 def test_findings_are_at_the_origin_if_it_has_the_same_value(
     overlays: tuple[str, ...], places: set[str], story: Path
 ) -> None:
-    """Only the overlay prod names the origins of its objects. The others are found by kind and name."""
+    """Only the overlay prod has originAnnotations. The source files of the other overlays are found by kind and name."""
     assert story.is_dir()
     assert list_places(*overlays) == places
 

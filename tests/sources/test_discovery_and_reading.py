@@ -98,13 +98,13 @@ def test_loops_of_links_end(tree: Path) -> None:
     (tree / "a/self.d").symlink_to("self.d")
     (tree / "a/dir.yaml").symlink_to("b", target_is_directory=True)
     assert names(".") == ["a/b/x.yaml"]
-    assert names("a/b/up/a/b/up/a") == ["a/b/up/a/b/up/a/b/x.yaml"]  # a link on the command line is followed
+    assert names("a/b/up/a/b/up/a") == ["a/b/up/a/b/up/a/b/x.yaml"]  # a link that the user names is followed
 
 
 def test_broken_links(tree: Path) -> None:
     (tree / "gone.yaml").symlink_to("nowhere")
     (tree / "round.yaml").symlink_to("round.yaml")
-    (tree / ".#edited.yaml").symlink_to("user@host.1234")  # how Emacs locks a file
+    (tree / ".#edited.yaml").symlink_to("user@host.1234")  # Emacs locks a file with such a link
     answers = {discover_file.name: read_file(discover_file) for discover_file in discover_files(["."])}
     assert answers == {
         "gone.yaml": UnreadableInput("Symbolic link to something that does not exist."),
@@ -241,11 +241,11 @@ def test_endless_standard_input_is_refused(monkeypatch: pytest.MonkeyPatch) -> N
         def readable(self) -> bool:
             return True
 
-        def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]  # any buffer to typeshed
+        def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]  # typeshed allows any buffer
             return len(buffer)
 
     monkeypatch.setattr(file_reading, "MAX_FILE_BYTES", 3 * 1024 * 1024)
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(Endless())))  # type: ignore[type-var]  # it is a raw stream
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(Endless())))  # type: ignore[type-var]  # Endless has the needed methods
     answer = read_file(FoundFile("<stdin>", "-"))
     assert isinstance(answer, UnreadableInput)
     assert answer.reason.startswith("More than 3 MiB in one stream")

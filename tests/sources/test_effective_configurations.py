@@ -140,7 +140,7 @@ def call(
 
 
 def shown_text(command: str, out: str) -> str:
-    """Return the text in which a command names the configuration. A dashboard has a description."""
+    """Return the text in which a command names the configuration. For a dashboard, this is the description."""
     description: str = json.loads(out)["description"] if command.startswith("dashboard") else out
     return description
 
@@ -204,7 +204,7 @@ def test_equal_configurations_have_equal_answers(
             assert code == 0
             answer = json.loads(out)
             assert answer.pop("configuration").startswith(f"{word.replace('-', '<stdin>')} (2 objects)")
-            found.append({key: value for key, value in answer.items() if key != "considered"})  # names files
+            found.append({key: value for key, value in answer.items() if key != "considered"})  # contains file names
         return found
 
     expected = answers("manifests")
@@ -240,10 +240,10 @@ def test_option_is_the_word(
     assert by_word == by_option
     again = call([*COMMANDS[command]((word,)), *option], capsys, monkeypatch)
     if word != "cluster:prod":
-        assert again == by_word  # a source that is named twice counts once
+        assert again == by_word  # a source that is named twice has the same effect as once
 
 
-# A suite names its manifests, and doctor needs none.
+# Without `test`, whose suites name their manifests, and `doctor`, which needs no manifests.
 @pytest.mark.parametrize("command", [command for command in COMMANDS if command not in ("test", "doctor")])
 def test_without_words_the_configuration_is_the_cluster_of_the_settings_or_the_current_directory(
     command: str, project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -132,7 +132,7 @@ def test_standard_input_replaces_the_file_of_its_name(monkeypatch: pytest.Monkey
 
 
 def test_files_come_after_what_a_program_builds(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The last definition of an object counts, and files are added to a kustomization, in every command."""
+    """In every command, files come after built objects, because the last definition of an object is effective."""
     (project / "bin").mkdir()
     (project / "bin/kustomize").write_text('#!/bin/sh\ncat "$2/levels.txt"\n', encoding="utf-8")
     (project / "bin/kustomize").chmod(0o755)

@@ -152,7 +152,7 @@ def test_missing_kubectl_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_kubectl_that_waits_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The plugin that it has started keeps standard output open."""
+    """kubectl has started a plugin that keeps standard output open, so the plugin must be killed, too."""
     _replace_kubectl(tmp_path, "sleep 60 & sleep 60", monkeypatch)
     monkeypatch.setattr("apflint.sources.kubectl.MAX_KUBECTL_SECONDS", 1)
     with pytest.raises(UserError, match="kubectl did not finish within 1 seconds"):
@@ -175,7 +175,7 @@ def test_long_message_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 @needs_kubectl
 def test_yaml_of_objects_is_that_of_kubectl(tmp_path: Path) -> None:
-    """This makes line numbers of findings equal to those of `kubectl get -o yaml`."""
+    """So line numbers of findings are those of the output of `kubectl get -o yaml`."""
     with serve(recorded_answers(), tmp_path) as kubeconfig:
         files = dict(read_live_configuration(KubectlOptions(kubeconfig)).files)
     labels = {"a": "1e3", "b": "no", "c": "2026-01-01", "d": "0o7", "e": "", "f": "~", "g": "*", "h": "1.5"}

@@ -42,7 +42,7 @@ def show(microseconds: int | None) -> str | None:
         ("n1/2026/11/22/05/49/a.log", "11-22 05:49", "11-22 05:50", "n1/a"),
         ("n1/20261122/a.log.gz", "11-22 00:00", "11-23 00:00", "n1/a"),
         ("n1/audit-20261122-01.log", "11-22 00:00", "11-23 00:00", "n1/audit--01"),  # a sequence number
-        ("n1/2026/11/22/000000.gz", "11-22 00:00", "11-23 00:00", "n1"),  # a sequence number, too
+        ("n1/2026/11/22/000000.gz", "11-22 00:00", "11-23 00:00", "n1"),  # also a sequence number
         ("n1/audit-2026-11-22T05-49-20.098.log.gz", None, "11-22 05:50", "n1/audit"),
         ("n1/audit.log-20261122.gz", None, "11-23 00:00", "n1/audit"),
     ],
@@ -81,7 +81,7 @@ NAMES = {
     "y=%Y/m=%m/d=%d/h=%H/m=00/PT1H.json": timedelta(hours=1),
     "%Y/%m/%d/a.log": timedelta(days=1),
 }
-"""Names of objects by the time at which an object starts, and the maximum time until it ends."""
+"""Formats of names of objects, with the time at which an object starts. Values are the maximum time until the object ends."""
 
 
 @given(
@@ -92,7 +92,7 @@ NAMES = {
 def test_no_request_of_the_period_is_left_out(
     name: str, requests: list[tuple[int, int]], since: tuple[int, bool], until: tuple[int, bool]
 ) -> None:
-    """A request is in the object of its end. It belongs to the period by the time at which it was received."""
+    """An object contains the requests that end in its time. A request belongs to the period in which the server received it."""
     length = NAMES[name]
     objects: dict[str, list[int]] = {}
     for received, seconds in requests:
@@ -109,12 +109,12 @@ def test_no_request_of_the_period_is_left_out(
     is_kept = dict(zip(objects, find_names_in_period(list(objects), ReadPeriod(*limits)), strict=True))
     begin, stop = (limit.resolve(last).microseconds for limit in limits)
     assert all(is_kept[key] for key, times in objects.items() if any(begin <= time < stop for time in times))
-    if since[1] or until[1]:  # the last request of the log is read
+    if since[1] or until[1]:  # limits before the end of the log need the last request
         assert any(is_kept[key] for key, times in objects.items() if last in times)
 
 
 def test_times_in_the_prefix_do_not_count() -> None:
-    """The prefix may be the date of an export."""
+    """The prefix may contain another date, such as that of an export."""
     period = ReadPeriod(Moment(round(datetime(2026, 11, 25, tzinfo=UTC).timestamp() * 1e6)))
     stored = StoredObject("s3://b/2026-11-22/a.log", 1)
     assert select_logs("s3://b/2026-11-22/", [stored], period, lambda _: None) == [stored]

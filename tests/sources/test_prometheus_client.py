@@ -48,7 +48,7 @@ def query(url: str, *headers: str, **options: Any) -> list[Any]:
 
 
 def fail(url: str, *headers: str, **options: Any) -> str:
-    """Return the message of a query that fails. It has no credentials."""
+    """Return the message of a query that fails. Asserts that the message contains no credentials."""
     with pytest.raises(UserError) as error:
         query(url, *headers, **options)
     message = str(error.value)
@@ -228,7 +228,7 @@ def test_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("delay", [0.4, 30])
 def test_time_out(delay: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also of a server that sends a byte from time to time."""
+    """The limit also applies to a server that sends a byte from time to time."""
     monkeypatch.setattr(prometheus_client, "MAX_PROMETHEUS_SECONDS", Bound(1, ""))
     with serve_replies(success(SERIES)._replace(delay=delay)) as server:
         assert "no answer within 1 s" in fail(server.url)

@@ -1,4 +1,4 @@
-"""Runs on some files of a project: findings that other files refute, and context."""
+"""Runs on some files of a project: findings that other files disprove, and context."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from apflint.cli.app import run
 from apflint.sources import rest_of_project as module
 
 TWIN = SCHEMA.replace("name: batch\nspec", "name: twin\nspec").replace("{name: batch}", "{name: workload-low}")
-"""A FlowSchema of the same precedence with another level: their names decide which one matches."""
+"""A FlowSchema with the same precedence as `batch`, and another level. Only the order of their names decides which
+captures requests."""
 BAD = LEVEL.replace("queues: 64", "queues: 4")
 
 
@@ -44,7 +45,7 @@ def rules(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
 @pytest.mark.usefixtures("project")
 def test_other_files_of_the_project_refute_findings(capsys: pytest.CaptureFixture[str]) -> None:
     for name, rule in (("schemas/batch.yaml", "APF401"), ("levels/batch.yaml", "APF403")):
-        assert rule in rules(capsys, name)  # without the rest of the project
+        assert rule in rules(capsys, name)  # control: without the rest of the project, the finding exists
         assert rules(capsys, "--force-exclude", name) == []
         assert rules(capsys, "--force-exclude", "--complete", name) == []
 

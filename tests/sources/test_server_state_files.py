@@ -29,7 +29,7 @@ LEVELS = read_text(LIVE / "0-idle.priority_levels.txt").encode()
 
 
 def compress(data: bytes) -> bytes:
-    """Compress data without the time, because data is part of the names of tests."""
+    """Compress data without a timestamp, so that the names of tests, which contain the data, stay the same."""
     return gzip.compress(data, mtime=0)
 
 
@@ -107,7 +107,7 @@ def test_missing_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("write", [bytes, compress])
 def test_large_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[bytes], bytes]) -> None:
-    """A small compressed file can become large. At most the bound is uncompressed."""
+    """A small compressed file can become large, so no more than the limit is decompressed."""
     monkeypatch.setattr(server_state_files, "MAX_METRICS_BYTES", len(METRICS))
     path = tmp_path / "m"
     path.write_bytes(write(METRICS))
@@ -125,7 +125,7 @@ def test_large_stream(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_compressed_stream_that_becomes_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    """32 MiB that gzip has compressed to 32 KiB. Only as much as the bound is uncompressed."""
+    """gzip has compressed 32 MiB to 32 KiB. No more than the limit is decompressed."""
     monkeypatch.setattr(server_state_files, "MAX_METRICS_BYTES", 1 << 20)
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(gzip.compress(bytes(32 << 20), 1))))
     tracemalloc.start()
@@ -139,7 +139,7 @@ def test_compressed_stream_that_becomes_large(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no named pipes")
 def test_pipe(tmp_path: Path) -> None:
-    """Metrics are read from a pipe of the shell, as in `--metrics <(kubectl get --raw /metrics)`, and from no other."""
+    """Metrics are read from a pipe of the shell, as in `--metrics <(kubectl get --raw /metrics)`, but not from other pipes."""
     reading, writing = os.pipe()
     with ThreadPoolExecutor(1) as executor:
         executor.submit(Path(f"/dev/fd/{writing}").write_bytes, METRICS).add_done_callback(lambda _: os.close(writing))

@@ -53,7 +53,7 @@ def test_words_keep_their_order_and_may_be_in_any_position() -> None:
     words = ["b.yaml", "git:v2", "cluster:b", "a.yaml", "cluster:a", "git:v1:m", "defaults:1.30", "-"]
     expected = Words(("b.yaml", "a.yaml", "-"), ("git:v2", "git:v1:m"), (), ("b", "a"), release=parse_release("1.30"))
     assert parse_words(words) == expected
-    assert parse_words(word for word in words) == expected  # words can be read once only
+    assert parse_words(word for word in words) == expected  # `words` may be an iterator, which can be read only once
 
 
 def test_name_given_twice_counts_once() -> None:
@@ -100,7 +100,7 @@ def test_no_words_name_nothing() -> None:
 def test_empty_names_unknown_releases_and_contradictions(words: tuple[str, ...], message: str) -> None:
     for order in (words, words[::-1]):
         if "are two clusters" in message and order != words:
-            continue  # the message has the order of the words
+            continue  # the message names the words in their order
         with pytest.raises(UserError) as caught:
             parse_words(order)
         assert str(caught.value).startswith(message)
@@ -202,5 +202,5 @@ def test_nothing_is_suggested_outside_of_a_repository(monkeypatch: pytest.Monkey
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(directory.parent))
     assert suggest_word("main") == ""
     assert suggest_word("prod") == ""
-    monkeypatch.setenv("PATH", str(directory))  # git is not installed
+    monkeypatch.setenv("PATH", str(directory))  # hides git
     assert suggest_word("main") == ""

@@ -33,7 +33,7 @@ def status(code: int, reason: str, message: str) -> tuple[int, dict[str, Any]]:
 
 
 def recorded_answers(version: str = "v1", git_version: str = "v1.36.2") -> dict[str, tuple[int, Any]]:
-    """Return status code and body by path, made from the recorded objects. As in Kubernetes, items of a list have no kind."""
+    """Return (status code, body) by path, made from the recorded objects. As in Kubernetes, items of a list have no kind."""
     answers: dict[str, tuple[int, Any]] = {
         "/version": (200, {"major": "1", "minor": git_version.split(".")[1], "gitVersion": git_version}),
         f"/apis/{GROUP}": (

@@ -28,7 +28,7 @@ RECORDINGS = [
     pytest.param(
         COMPLETE,
         id="complete",
-        # If the environment names a directory, the tests fail without this directory, instead of being skipped.
+        # If the environment names a directory that does not exist, the tests fail instead of being skipped.
         marks=pytest.mark.skipif(
             not os.environ.get("APFLINT_RECORDINGS") and not (COMPLETE / "live").is_dir(),
             reason=f"no complete recordings in {COMPLETE}",

@@ -38,7 +38,7 @@ class Handler(SimpleHTTPRequestHandler):
         super().__init__(*args, directory=directory)
 
     def end_headers(self) -> None:
-        self.send_header("Access-Control-Allow-Origin", "*")  # only the policy of a page may block requests
+        self.send_header("Access-Control-Allow-Origin", "*")  # only the page's policy may block requests
         super().end_headers()
 
     def log_message(self, *_: Any) -> None:

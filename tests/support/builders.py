@@ -80,7 +80,7 @@ def flow_schema(
     by: str | None = None,
     version: str = "v1",
 ) -> dict[str, Any]:
-    """Return the manifest of a FlowSchema with one rule. By default, a service account reads pods."""
+    """Return the manifest of a FlowSchema with one rule. By default, the rule matches reads of pods by a service account."""
     if resources is None and paths is None:
         resources = [READ_PODS]
     spec: dict[str, Any] = {"priorityLevelConfiguration": {"name": level}}

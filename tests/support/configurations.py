@@ -84,7 +84,7 @@ def digest(user: str, groups: list[str], method: str, url: str) -> RequestDigest
     return RequestDigest(parse_request_info(method, url), UserInfo(user, tuple(groups)))
 
 
-# There are few values, so that generated requests often match generated rules.
+# There are only a few values, so that generated requests often match generated rules.
 USERS = ("alice", "bob", "system:serviceaccount:dev:builder", "system:serviceaccount:ops:a:b", "eve*")
 GROUPS = ("dev", "system:authenticated", "system:unauthenticated", "system:masters", "system:nodes", "*")
 NAMESPACES = ("dev", "ops", "kube-system")

@@ -1,4 +1,4 @@
-"""A stand-in for Prometheus: an HTTP or HTTPS server that gives the answer of a test, and records the requests."""
+"""A stand-in for Prometheus: an HTTP or HTTPS server that gives the answer that a test defines, and records the requests."""
 
 from __future__ import annotations
 

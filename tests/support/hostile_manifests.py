@@ -95,7 +95,7 @@ def objects(draw: st.DrawFn) -> dict[str, Any]:
         }
     if draw(st.booleans()):
         spec[text("unknown")] = 1
-    # Names come from a few values, so that several objects have the same name, and findings have related places.
+    # Names are drawn from a few values, so that several objects have the same name, and findings have related places.
     metadata: dict[str, Any] = {"name": draw(st.sampled_from(["twice", "alone"]) | HOSTILE)}
     if draw(st.booleans()):
         metadata["labels"] = {text("app"): text("x")}

@@ -92,7 +92,10 @@ def read_label(name: str, root: Path = INCIDENTS) -> dict[str, Any]:
 
 
 def find_files(name: str, moments: str, *, dumps: bool, metrics: bool = True, root: Path = INCIDENTS) -> list[Path]:
-    """Return the files of moments such as `12`. Dumps exist for moment 1 only. An imbalance has two servers."""
+    """Return the files of some moments, such as `12` for moments 1 and 2.
+
+    Only moment 1 has dumps. Incidents of imbalance have the files of two servers.
+    """
     found: list[Path] = []
     for folder in (root / name, root / name / "peer"):
         if folder.name == "peer" and not folder.is_dir():
@@ -134,10 +137,9 @@ def rename(text: str) -> str:
 
 
 def scale(text: str, factor: float) -> str | None:
-    """Return metrics or a dump of requests of a server with more seats, requests and clients. Durations are unchanged.
+    """Return metrics or a dump of requests as of a server with `factor` times the seats, requests and clients.
 
-    Return None for other dumps, because their counters belong to the metrics.
-    """
+    Durations are unchanged. Return None for other dumps, whose counters would contradict the metrics."""
     if text.startswith("PriorityLevelName"):
         return _scale_requests(text, factor) if text.startswith("PriorityLevelName, FlowSchemaName") else None
     return "\n".join(_scale_sample(line, factor) for line in text.split("\n"))

@@ -1,4 +1,4 @@
-"""An S3 server (moto) in a process of its own, with a bucket for tests."""
+"""An S3 server (moto) in its own process, with a bucket for tests."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class Raw(str):
 
 
 class Text(str):
-    """A quoted number or boolean, in a field of another type than string."""
+    """A quoted number or boolean in a field whose type is not string."""
 
     __slots__ = ()
 
@@ -383,7 +383,7 @@ class Writer:
         return written
 
     def inline(self, item: Any, indent: int) -> str:
-        """Return the text of a value that follows its key on the same line."""
+        """Return a value as text that follows the key on the same line."""
         for name, known in self.anchored:
             if known == shape(item) and self.chance(0.7):
                 return f"*{name} "
@@ -398,7 +398,7 @@ class Writer:
         share = 0.4 if self.shapes[shape(item)] > 1 or (isinstance(item, dict) and "managed" in item) else 0.04
         if not self.anchors or not self.chance(share):
             return ""
-        self.named += 1  # other YAML parsers reject repeated anchor names
+        self.named += 1  # some YAML parsers reject repeated anchor names
         return f"a{self.named}x{self.random.randint(0, 999)}"
 
     def merge(self, value: dict[str, Any]) -> tuple[str, set[str]] | None:
@@ -458,7 +458,7 @@ class Writer:
         if style == '"':
             return json.dumps(
                 value, ensure_ascii=self.chance(0.3) and max(value, default="") < "\ud800"
-            )  # no surrogate pairs
+            )  # YAML parsers reject surrogate pairs, with which JSON escapes characters above U+FFFF
         if simple and not flow and self.chance(0.03):
             return value
         return value
@@ -484,7 +484,7 @@ def plain(value: Any) -> Any:
 
 
 def shape(value: Any) -> str:
-    """Return a key that is equal for values with the same text in YAML."""
+    """Return a key for a value. Values with the same text in YAML have the same key."""
     return f"{type(value).__name__}:{json.dumps(plain(value), sort_keys=True)}"
 
 

@@ -29,7 +29,7 @@ REPOSITORY_PAGES = tuple(
     for pattern in ("*.md", "editors/*/*.md", "fixtures/**/*.md", "requirements/*.md", "tests/**/*.md")
     for path in sorted(ROOT.glob(pattern))
 )
-"""Names of pages outside of docs/, such as `../README`. Tests of `rules/` run the examples in rule pages."""
+"""Names of pages outside of docs/, such as `../README`. Rule pages are excluded, because other tests run their examples."""
 
 IN_CHECKOUT = ("contributing/", "releasing", "exactness", "guides/editors/vscode", "../")
 """Prefixes of the names of pages whose commands run in a checkout of apflint. Other commands run in a directory of a user."""
@@ -41,7 +41,8 @@ START_UP_FILES = {
     "fish": ("fish", "--no-config", "-c", "{}"),
     "zsh": ("zsh", "-f", "-c", "autoload -U compinit && compinit -u\n{}"),
 }
-"""Commands that run blocks for other shells, by language. The commands may not be installed, so `run_page` skips these blocks."""
+"""Commands for running blocks for other shells, by language. `run_page` skips these blocks, because the shells may not
+be installed."""
 
 NOT_RUN = {"lisp", "lua", "markdown", "mermaid", "python", "text"}
 """Languages of blocks without commands: editor settings, code, pictures, and formats.
@@ -114,8 +115,8 @@ def run_page(name: str, directory: Path) -> None:
     """Follow a page as a reader does: save the linked examples, write the files with a title, and run the commands.
 
     The text below a command is its standard output, followed by its standard error. A line `...` matches any lines.
-    Blocks in `sh` and `bash` run last, because a guide may begin with a summary of its commands. Their output is not
-    compared.
+    Blocks in `sh` and `bash` run last, because a guide may begin with a block that summarizes the later commands. Their
+    output is not compared.
 
     Raises:
         AssertionError: A command prints something else, or fails without an output that explains the failure.
@@ -166,7 +167,7 @@ def prepare_objects(store: ObjectStore) -> dict[str, str]:
 def run_script(text: str, directory: Path, variables: dict[str, str]) -> None:
     """Run a block of commands whose output the page does not show. Raises AssertionError if one of them fails."""
     failures = directory / "failures"
-    failures.unlink(missing_ok=True)  # console blocks may fail on purpose
+    failures.unlink(missing_ok=True)  # failures of commands in console blocks are intended
     done = bash(to_strict_script(text), directory, variables)
     assert done.returncode == 0, f"{text}\n{done.stdout}{done.stderr}"
     assert not failures.exists(), f"{text}\n{failures.read_text(encoding='utf-8')}{done.stderr}"
@@ -175,8 +176,7 @@ def run_script(text: str, directory: Path, variables: dict[str, str]) -> None:
 def to_strict_script(text: str) -> str:
     """Return a script that stops at the first failing line. Only apflint may exit with 1, which means findings.
 
-    Commands do not run in the background: stand-ins for servers return at once.
-    """
+    Commands do not run in the background: stand-ins for servers return immediately."""
     for placeholder, value in PLACEHOLDERS.items():
         text = text.replace(placeholder, value)
     script = ""

@@ -25,7 +25,7 @@ def show(page: Page, tab: str, manifests: str, *, kubernetes: str = NEWEST.name,
 
 
 def wait_for_results(page: Page) -> None:
-    """Wait until the page shows the results for the current input. After a change, it marks its results as busy until then."""
+    """Wait until the page shows the results for the current input. The page marks earlier results as busy."""
     page.wait_for_selector("#check .output[aria-busy=false]", state="attached")
     page.wait_for_selector("[role=tabpanel]:not([hidden]) .output[aria-busy=false]", state="attached")
 

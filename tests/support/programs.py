@@ -37,7 +37,8 @@ SCRIPTS_TO_RUN = (
     "generate_terminal_picture.py",
     "set_version.py",
 )
-"""Prefixes of command lines that need no network and run for seconds at most. For all others, only the arguments are parsed."""
+"""Prefixes of command lines of scripts to run, because they need no network and take only seconds. For all other
+command lines of scripts, only the arguments are parsed."""
 PYTEST_PATHS = ["tests/checks/test_rule_pages.py"]
 """Paths for pytest in commands without a path, because collecting all tests takes 15 seconds."""
 
@@ -106,7 +107,7 @@ def get_flow_schema(name: str) -> None:
 
 
 def show_recording(name: str) -> Callable[..., None]:
-    """Return a function that prints a recorded response of a server. Pages call the busy level of this server `reports`."""
+    """Return a function that prints a recorded response of a server. The busy level is renamed to `reports`, as on pages."""
     data = (LIVE / name).read_bytes()
     text = (gzip.decompress(data) if name.endswith(".gz") else data).decode()
     return lambda *_: print(re.sub(r"\bslow(-writes)?\b", "reports", text), end="")
@@ -128,12 +129,12 @@ def show_answer(path: str) -> None:
 
 
 def run_apflint(*arguments: str) -> None:
-    """Run apflint on the files of this directory, with this standard input."""
+    """Run apflint in the current directory, with the standard input of this process."""
     call("apflint", *arguments)
 
 
 def run_container(mount: str) -> None:
-    """Run `apflint check` on this directory, if the container mounts it."""
+    """Run `apflint check` on the current directory if the container mounts this directory."""
     if mount != f"{Path.cwd()}:/work:ro":
         fail(f"the container would not see this directory: {mount}")
     run_apflint("check")
@@ -256,7 +257,7 @@ USAGES: dict[str, Callable[..., None]] = {
     "uvx apflint check": lambda: run_apflint("check"),
     "uvx apflint@9.9.9 --version": lambda: run_apflint("--version"),
 }
-"""Functions of stand-ins by accepted command line. They get the arguments for the placeholders."""
+"""Functions of stand-ins by accepted command line. The arguments of a function are the words for the placeholders."""
 
 KUBECTL_OPTIONS = ("--context=", "--kubeconfig=", "--request-timeout=")
 """Prefixes of options that kubectl accepts with every command."""
@@ -319,8 +320,7 @@ def create_environment(directory: str) -> None:
 def collect_tests(arguments: list[str]) -> None:
     """Let pytest parse the arguments and select tests without running them. Fail if it selects no tests.
 
-    No workers are used, because syrupy warns if workers report no snapshots.
-    """
+    Tests are collected without worker processes, because syrupy warns if workers report no snapshots."""
     has_path = any(Path(argument).exists() for argument in arguments)
     call(
         *(sys.executable, "-m", "pytest", "--collect-only", *arguments, *([] if has_path else PYTEST_PATHS), "-n", "0"),

@@ -52,7 +52,8 @@ def find_alerts(
     """
     found: dict[tuple[str, str], int] = {}
     times = range(0, until + 1, 15)
-    # Each test expects that no alert fires at one time. If alerts fire, the test fails, and its output lists them with the time.
+    # Each test expects that no alert fires at its time. If alerts fire, the test fails, and its output lists these
+    # alerts with the time.
     expected = [{"expr": 'ALERTS{alertstate="firing"}', "eval_time": f"{time}s", "exp_samples": []} for time in times]
     output = run_tests(directory, rules, [{"interval": "5s", "input_series": series, "promql_expr_test": expected}])
     assert not output or 'expr: "ALERTS' in output, output

@@ -31,7 +31,7 @@ def read_moment(moment: str) -> list[Part]:
 
 
 def state_of(*moments: str) -> ServerState:
-    """Return the state of the server at the last of these moments, with totals since the first."""
+    """Return the state of the server at the last of these moments, with counts since the first moment."""
     (server,) = group_servers([part for moment in moments for part in read_moment(moment)])
     return compute_state(server)
 

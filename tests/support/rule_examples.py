@@ -84,7 +84,7 @@ def _example(kind: Literal["bad", "good"], language: str, info: str, content: li
             continue
         if marker := re.search(rf"[ \t]*{MARKER}", line):
             expected += [(marked, len(kept) + 1) for marked in marker[1].split()]
-            line = line[: marker.start()]  # noqa: PLW2901  # the line as the example has it
+            line = line[: marker.start()]  # noqa: PLW2901  # the line without the marker
         if "# ~" in line:
             raise ValueError(f'"{line.strip()}" has a marker that is misspelled: write `# ~ APF123 APF124`.')
         kept.append(line)

@@ -50,7 +50,7 @@ class Recording(NamedTuple):
     start: float
     """Time of the first scrape, in seconds since 1970."""
     started: float | None
-    """Time at which the cause started, or None without a cause."""
+    """Time at which the cause started, or None if the recording has no cause."""
     ended: float | None
     seats: str
     objects: tuple[dict[str, Any], ...]
@@ -97,7 +97,7 @@ def _parse_series(line: str) -> Series:
 
 
 def list_input_series(recording: Recording, labels: Mapping[str, str], *, delay: int = 0) -> list[dict[str, str]]:
-    """Return `input_series` of a promtool test with an interval of 5 seconds, `delay` seconds after its start."""
+    """Return `input_series` of a promtool test with an interval of 5 seconds. The series start after `delay` seconds."""
     missing = ["_"] * (delay // INTERVAL_SECONDS)
     return [
         {"series": series.name(labels), "values": " ".join((*missing, *series.values))} for series in recording.series

@@ -50,9 +50,9 @@ WITHOUT_EFFECT = {
     "APF504": SCHEMA.replace('apiGroups: [""]', 'apiGroups: ["apps/v1"]'),
     "APF506": SCHEMA.replace("pods", "nodes").replace("[get, list]", "[get]"),
 }
-"""A manifest without an effect for each rule that reports this: a FlowSchema that is skipped, is unreachable or matches
-nothing, or a change that the API server reverts. `LEVEL` and `SCHEMA` have an effect, and `SCHEMA` has a warning
-(APF505)."""
+"""A manifest without an effect for each rule that reports such manifests: a FlowSchema that is skipped, is unreachable
+or matches nothing, or a change that the API server reverts. For comparison, `LEVEL` and `SCHEMA` have an effect, and
+`SCHEMA` has a warning (APF505)."""
 LIVE = SCHEMA.replace("spec:", "  uid: 6f9a4d3e-0c5b-4b7e-9a51-3f2d8a1c7e60\nspec:", 1)
 OLD_LEVEL = LEVEL.replace("io/v1", "io/v1beta2").replace("nominal", "assured")
 SUITE = """\
@@ -117,7 +117,7 @@ def prepare(directory: Path) -> dict[str, str]:
     (directory / "work" / "audit.log").write_bytes(gzip.decompress(log.read_bytes()))
     incidents = ROOT / "fixtures" / "simulate" / "incidents"
     (directory / "work" / "rollout.log").write_bytes(gzip.decompress((incidents / "rollout-spike.log.gz").read_bytes()))
-    # Some pages show a story of this repository. Directories that are searched do not follow the link.
+    # Some pages use manifests in `fixtures/stories`. Searches of the directory do not follow this link.
     (directory / "work" / "fixtures").symlink_to(ROOT / "fixtures")
     return _prepare_programs(directory) | {"APFLINT_EXAMPLE": str(directory / "work"), "PYTHONPATH": str(ROOT)}
 
@@ -144,7 +144,7 @@ def prepare_checkout(directory: Path) -> dict[str, str]:
         "PYTHONPATH": str(directory / "work"),
     }
     (directory / "example").mkdir()
-    shutil.copy(directory / "bin" / ".ci/run", directory / "work" / ".ci/run")  # the stand-in does not install
+    shutil.copy(directory / "bin" / ".ci/run", directory / "work" / ".ci/run")  # the stand-in installs no packages
     script = """
         git init --quiet && git add --all && git commit --quiet --message Start
         git init --quiet --bare ../origin && git remote add origin ../origin && git push --quiet --set-upstream origin main

@@ -34,7 +34,7 @@ class Options(NamedTuple):
 def client(
     name: str, *, request: str = "list pods -A", user: str = "alice", groups: tuple[str, ...] = (), **values: Any
 ) -> SimulatedClient:
-    """Return a client that lists pods, with further fields of `SimulatedClient`."""
+    """Return a client that lists pods. `values` sets further fields of `SimulatedClient`."""
     values = {"path": ("clients", 0), "service": ServiceTime(10_000_000), **values}
     return SimulatedClient(name, arguments=parse_command_line(request, user, groups), **values)
 

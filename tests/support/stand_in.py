@@ -123,7 +123,7 @@ class Recorded:
             return status(404, "NotFound", f"{name} not found")
         assert value["metadata"]["annotations"] == {
             AUTOUPDATE: "false"
-        }  # without it, the server would restore the built-in spec
+        }  # without the annotation, the server would restore the built-in spec
         existing[target] = value["spec"]
         return Reply(201 if method == "POST" else 200, value)
 
@@ -246,13 +246,13 @@ def serve(recorded: Recorded) -> Iterator[str]:
         disable_nagle_algorithm = True
 
         def __getattr__(self, name: str) -> Any:
-            if name.startswith("do_"):  # any method, because servers accept methods that HTTP does not define
+            if name.startswith("do_"):  # handles every method, because servers accept methods that HTTP does not define
                 return self.answer
             raise AttributeError(name)
 
         def answer(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            # `self.path` reduces several leading slashes to one.
+            # Not `self.path`, because Python reduces several leading slashes to one.
             url = self.requestline.split(" ")[1]
             headers = {name.lower(): value for name, value in self.headers.items()}
             reply = recorded.reply(self.command, url, headers, body)

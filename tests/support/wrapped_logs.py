@@ -93,7 +93,7 @@ LINES: dict[str, Callable[[str], str]] = {
 }
 """For each wrapper around single lines, a function that wraps a line."""
 SPLIT_LINES: dict[str, Callable[[str], str]] = {"CRI in parts": _split_cri, "Docker in parts": _split_docker}
-"""Wrappers whose lines a container runtime has split."""
+"""For each wrapper in which a container runtime splits long lines, a function that wraps a line."""
 
 
 def _azure_row(line: str, *, as_text: bool) -> dict[str, Any]:

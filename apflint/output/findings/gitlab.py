@@ -24,7 +24,8 @@ def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for
     for finding in report.findings:
         identity = _identify(finding)
         counts[identity] += 1
-        # If several findings have equal fingerprints, GitLab keeps only one of them. So a count makes fingerprints different.
+        # If several findings have equal fingerprints, GitLab keeps only one of them. A count makes the fingerprints
+        # distinct.
         fingerprint = sha256(f"{identity} {counts[identity]}".encode()).hexdigest()
         entries.append(sanitize_json(json.dumps(_entry(finding, fingerprint))))
     return "[" + ",".join(f"\n{entry}" for entry in entries) + ("\n]\n" if entries else "]\n")

@@ -1,4 +1,4 @@
-"""Returns the text of a finding except for its message: notes, help, fix and example."""
+"""Text of a finding other than its message: notes, help, fix and example."""
 
 from __future__ import annotations
 

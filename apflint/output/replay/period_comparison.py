@@ -50,18 +50,19 @@ if TYPE_CHECKING:
 TITLE = "Differences from the baseline"
 """Title of the Markdown and HTML documents."""
 _MAX_SENTENCES = 5
-"""Maximum number of clients with a sentence. The table has more."""
+"""Maximum number of clients that sentences describe. The table has more."""
 _MIN_SHARE = 0.02
-"""Minimum share in all differences of a client with a sentence."""
+"""Minimum share in all differences for describing a client in a sentence."""
 _MIN_FACTOR = 1.5
-"""Minimum factor of the rate of a client with a sentence."""
+"""Minimum growth of a client's rate, as a factor, for describing the client in a sentence."""
 _MIN_EVIDENCE = 10.0
-"""Minimum `Difference.evidence` of a client with a sentence. Among 10,000 clients with random requests, none has so much."""
+"""Minimum `Difference.evidence` for describing a client in a sentence. Of 10,000 clients with random requests, none
+reaches it."""
 _MIN_GONE_REQUESTS = 5.0
 """Minimum number of requests expected in the period for calling a client gone. Fewer may be missing by chance."""
 _MAX_GONE = 5
 _MAX_LEVELS = 3
-"""Maximum number of priority levels with a sentence about rejections."""
+"""Maximum number of priority levels whose rejections sentences describe."""
 _MAX_NAME_CELLS = 100
 """Maximum width of a name in sentences, and in tables if there is no terminal, in cells."""
 
@@ -108,7 +109,8 @@ class _PeriodWriter:
         ranked = [(found.share, self._describe_client(found)) for found in clients]
         slowdown = differences.slowdown
         if slowdown is not None and slowdown.factor >= SLOW_FACTOR:
-            # Clients have shares in requests and in seat-seconds. Durations have a share in seat-seconds only.
+            # The share of a client covers requests and seat-seconds. A slowdown has a share in seat-seconds only, so it
+            # counts half.
             ranked.append((slowdown.share / 2, self._describe_slowdown(slowdown)))
         ranked.sort(key=lambda item: -item[0])
         sentences = [sentence for _, sentence in ranked]

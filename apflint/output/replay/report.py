@@ -281,7 +281,7 @@ def _draw(report: ReplayReport, intervals: Intervals) -> Iterator[Block]:
 
 
 def _describe_folded(level: LevelTraffic) -> str:
-    """Return a phrase about a level without rejections, whose plot is shown on request."""
+    """Return a phrase about a level without rejections. The reader opens its plot with a click."""
     peak = find_peak(level)
     limit = "" if level.limits.is_exempt else f" of {format_attainable(level)}"
     seats = "no request executed" if peak is None else f"peak {format_count(peak)}{limit} seats"

@@ -1,4 +1,4 @@
-"""Requirements of published formats for the parts that apflint uses, written from their documentation.
+"""Requirements of the parts of published formats that apflint uses, written from the documentation of the formats.
 
 These forms are stricter than the published schemas: they reject everything that apflint does not intend to write.
 SARIF: OASIS Standard 2.1.0, sections 3.13 to 3.49, and GitHub, "SARIF support for code scanning". GitLab: "Code
@@ -147,4 +147,4 @@ JUNIT = {
     "failure": (set(), {"type", "message"}, set()),
     "system-out": (set(), set(), set()),
 }
-"""Element -> its required attributes, its optional attributes, and the elements that it may contain."""
+"""By element: required attributes, optional attributes, and the elements that it may contain."""

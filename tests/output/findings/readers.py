@@ -33,7 +33,7 @@ SEVERITIES = {"error": "error", "warning": "warning", "note": "info", "notice": 
 
 
 class Shown(NamedTuple):
-    """The fields of a finding that formats show. A field that a format leaves out is not compared."""
+    """The fields of a finding that formats show. Fields that a format leaves out are not compared."""
 
     rule: str
     severity: str
@@ -44,7 +44,7 @@ class Shown(NamedTuple):
 
 
 def shown(text: str) -> str:
-    """Escape unprintable characters, and the second `#` of commands in logs: a second implementation of `sanitize`."""
+    """Escape unprintable characters, and the second `#` of CI commands. This is a second implementation of `sanitize`."""
     text = "".join(
         char if char == " " or unicodedata.category(char)[0] not in "CZ" else char.encode("unicode_escape").decode()
         for char in text
@@ -55,7 +55,7 @@ def shown(text: str) -> str:
 
 
 def without_tables(help_: str, message: str) -> str:
-    """Return help without its tables for the settings, which formats with one text leave out: the message has their paths."""
+    """Return help without its settings tables. Formats with a single string for each finding omit the tables."""
     text, colon, tables = help_.partition(":\n")
     if not colon:
         return help_
@@ -98,11 +98,11 @@ def read_sarif(text: str) -> Iterator[Shown]:
         (location,) = result["locations"]
         place = location["physicalLocation"]
         message = result["message"]["text"]
-        assert "](" not in message  # SARIF would read a link (3.11.6)
+        assert "](" not in message  # SARIF viewers would show a link (SARIF 3.11.6)
         yield Shown(
             f"{rule['id']} {rule['name']}",
             SEVERITIES[result["level"]],
-            # The address is relative to the root, which is the directory of the test run.
+            # The URI is relative to the root, the directory in which the test runs.
             os.fsdecode(unquote_to_bytes(place["artifactLocation"]["uri"])),
             place["region"]["startLine"],
             place["region"]["startColumn"],
@@ -132,7 +132,7 @@ def read_junit(text: str) -> Iterator[Shown]:
             severity = element.attrib["type"] if element.tag == "failure" else "info"
             assert (element.tag == "failure") == ("message" in element.attrib)
             lines = (element.text or "").split("\n")
-            if element.tag != "failure":  # the attribute has the help, too
+            if element.tag != "failure":  # the attribute `message` contains the help, too
                 help_ = [f" ({line})" for line in lines if line.startswith("help: ")]
                 more = [f". {line[6:]}" for line in lines if re.match(r"note: At least .* not reported\.", line)]
                 message = "".join((message, *help_, *more))
@@ -249,13 +249,13 @@ def expected(found: Shown, name: str) -> Shown:
     exact = found._replace(file=os.path.normpath(found.file))
     readable = exact._replace(file=shown(exact.file), message=shown(found.message))
     if name == "sarif":
-        # A backslash keeps a bracket from being a link; addresses have the bytes of names.
+        # A backslash prevents that brackets are shown as a link. URIs contain the bytes of names.
         return readable._replace(
             file=os.fsdecode(os.fsencode(exact.file)), message=readable.message.replace("](", "]\\(")
         )
     if name == "markdown":  # code in backticks becomes a code span
         return readable._replace(message=readable.message.replace("`", ""))
-    if name == "gitlab":  # JSON has every name, except names that are not UTF-8
+    if name == "gitlab":  # JSON can contain every name in UTF-8
         utf8 = not any("\ud800" <= char <= "\udfff" for char in exact.file)
         return readable._replace(column=None, file=exact.file if utf8 else readable.file)
     return readable
@@ -264,8 +264,7 @@ def expected(found: Shown, name: str) -> Shown:
 def compared(reports: dict[str, str], encoding: str = "utf-8") -> int:
     """Compare the reports of a run with its JSON. Return the number of findings.
 
-    Characters that `encoding` lacks are escapes in reports for people and in GitHub's; the others are ASCII in any case.
-    """
+    In reports for people and for GitHub, characters that `encoding` lacks are escaped. All other reports are always ASCII."""
 
     def encoded(found: Shown) -> Shown:
         file, message = (
@@ -280,7 +279,7 @@ def compared(reports: dict[str, str], encoding: str = "utf-8") -> int:
         want = [expected(finding, name) for finding in findings]
         if name in ("github", "markdown"):
             want = list(map(encoded, want))
-        if name == "github":  # GitHub has columns within one line only
+        if name == "github":  # GitHub accepts columns only for a single line
             columns = {
                 (shown_finding.file, shown_finding.line) for shown_finding in read if shown_finding.column is None
             }
@@ -298,7 +297,7 @@ def compared(reports: dict[str, str], encoding: str = "utf-8") -> int:
             ]
         assert Counter(read) == Counter(want), name
     for name, report in reports.items():
-        # The runner accepts such a command anywhere in a line (`ActionCommand.TryParse`).
+        # Runners accept such commands anywhere in a line (actions/runner, `ActionCommand.TryParse`).
         assert not re.search(r"##(vso|teamcity)?\[", report), name
         if name in PEOPLE:
             for line in report.split("\n"):

@@ -25,7 +25,7 @@ ONE_LINE = '{"items":[' + '{"kind":"Pod"},' * 500 + '{"kind":"FlowSchma"},' + '{
 
 
 def finding(rule: str, name: str, message: str, file: str, span: tuple[int, int, int, int]) -> Finding:
-    """Return an error of apflint, without anything that may be absent."""
+    """Return a finding of severity error without optional fields."""
     return Finding(
         rule=rule,
         name=name,
@@ -219,10 +219,10 @@ EVERY_HOSTILE_TEXT = CLEAN._replace(
 
 
 def describe_in_one_line(found: Finding) -> str:
-    """Return message, help, clusters and the number of findings that are not reported, as formats with one text print them.
+    """Return message, help, clusters and number of unreported findings, as formats with a single string for each
+    finding print them.
 
-    Lines for copying that follow a colon, such as a table for the settings, are left out.
-    """
+    Lines to copy after a colon, such as a settings table, are left out."""
     help_ = (found.help or "").partition(":\n")[0]
     text = f"{found.message} (help: {help_})" if help_ else found.message
     clusters = {0: "", 1: ". In cluster prod", 2: ". In 2 clusters: prod and staging"}[len(found.clusters)]

@@ -37,7 +37,7 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize("name", FORMATS)
 def test_golden_report(name: str, snapshot: SnapshotAssertion) -> None:
     text = render(GOLDEN, name)
-    if name == "sarif":  # the texts of rules are tested below
+    if name == "sarif":  # another test compares the descriptions of rules
         log = json.loads(text)
         driver = log["runs"][0]["tool"]["driver"]
         driver["semanticVersion"] = "0"
@@ -92,7 +92,7 @@ def test_absolute_names_become_relative(directory: Path, name: str) -> None:
         ("repo/sub", "<a>.yaml", "sub/<a>.yaml"),
         ("repo/sub", "../../a.yaml", "../../a.yaml"),
         ("repo/sub", "/nowhere/a.yaml", "/nowhere/a.yaml"),
-        (".", "a.yaml", "a.yaml"),  # outside of the checkout
+        (".", "a.yaml", "a.yaml"),  # the file is outside of the checkout
         ("repository", "a.yaml", "a.yaml"),
     ],
 )

@@ -63,7 +63,7 @@ def test_gitlab_severities() -> None:
     found = (base._replace(apiserver=Cause("x", "y")), base, base._replace(severity="warning"))
     milder = [
         found[0]._replace(severity=severity) for severity in ("warning", "info")
-    ]  # as the settings of a project may
+    ]  # severities that the settings of a project can change
     entries = gitlab_entries(CLEAN._replace(findings=(*found, base._replace(severity="info"), *milder)))
     assert [entry["severity"] for entry in entries] == ["blocker", "critical", "major", "info", "major", "info"]
 

@@ -113,7 +113,7 @@ def test_everything_reads_back(report: Report) -> None:
 
 
 def read_finding(value: dict[str, Any]) -> Finding:
-    """Return a finding of the JSON output as a Finding. The ends of related places are not part of it."""
+    """Return a finding of the JSON output as a Finding. The output does not contain the ends of related places."""
     place, fix = value["object"], value["fix"]
     return Finding(
         rule=value["rule"],

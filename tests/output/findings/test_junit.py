@@ -48,7 +48,7 @@ def test_junit_reads_back(report: Report) -> None:
             and f" {finding.rule} {finding.name}\n{sanitize_line(finding.message)}\n" in story
             for file, story in text
         )
-    # The only control characters are line ends, which the format itself writes.
+    # The only control characters are the line ends between parts of a finding.
     assert all(char.isprintable() or char == "\n" for char in "".join(root.itertext()))
     assert Counter(case.get("message") for case in root.iter("failure")) == Counter(
         sanitize(describe_in_one_line(finding)) for finding in report.findings if finding.severity != "info"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from apflint.output.findings.line_hashes import hash_lines
 from output.findings.reports import LAWS, TEXT
 
-# Hash of the end of a file. The values are from codeql-action's own tests for these texts.
+# Hash of the end of a file. This and the other expected hashes are from codeql-action's tests of the same texts.
 END = "c129715d7a2bc9a3:1"
 GREETINGS = [
     "e9496ae3ebfced30:1",

@@ -1,8 +1,7 @@
-"""SARIF and JUnit reports, validated with published schemas, which are fetched because this repository must not contain
-copies.
+"""SARIF and JUnit reports, validated with published schemas. The tests download the schemas, because this repository
+must not contain copies.
 
-The SARIF schema comes with Microsoft's multitool for it, the XSD of Jenkins' xunit plugin with the source of pytest.
-"""
+Microsoft's multitool for SARIF contains its schema. The source of pytest contains the XSD of Jenkins' xunit plugin."""
 
 from __future__ import annotations
 

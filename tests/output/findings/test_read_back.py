@@ -1,4 +1,4 @@
-"""All reports of a run show the same findings, also of hostile manifests, if read by independent parsers."""
+"""Independent parsers read the same findings from all reports of a run, even if manifests are hostile."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LAWS = settings(derandomize=True, max_examples=80, deadline=None, suppress_healt
 
 @contextlib.contextmanager
 def directory(files: dict[str, bytes]) -> Iterator[Path]:
-    """Create a directory with these files, if the file system accepts their names, and make it the current one."""
+    """Create a directory with those files whose names the file system accepts, and make it the current directory."""
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as name:
         path = Path(name, "project")
@@ -72,7 +72,7 @@ def test_every_report_shows_the_same_findings(files: dict[str, bytes]) -> None:
 
 @pytest.mark.parametrize("name", ODD_DIRECTORIES)
 def test_tables_for_directories_read_back(name: str) -> None:
-    """Check help with tables for the settings: formats with one text leave them out, and the message has their paths."""
+    """Check help with settings tables. Formats with a single string omit the tables, but the message contains their paths."""
     level = b"{apiVersion: flowcontrol.apiserver.k8s.io/v1, kind: PriorityLevelConfiguration, metadata: {name: twice}}"
     reports = in_process({f"{name}/a.yaml": level, "plain/a.yaml": level})
     compared(reports)
@@ -82,7 +82,7 @@ def test_tables_for_directories_read_back(name: str) -> None:
         assert {path for table in tables["cluster"] for path in table["paths"]} == {name, "plain"}
         lines = {line.strip() for line in reports["text"].split("\n")}
         assert lines >= set(found["help"].split("\n")[1:])
-    else:  # TOML is UTF-8
+    else:  # TOML cannot contain this name, which is not UTF-8
         assert not tables
         assert found["help"].endswith("add the output of `apflint config --suggest-clusters` to apflint.toml")
 
@@ -105,7 +105,7 @@ ODD = {
     ],
 )
 def test_output_of_a_process_reads_back(environment: dict[str, str], encoding: str) -> None:
-    """Check standard output in locales with few letters, and the summary of a GitHub job."""
+    """Check standard output in locales with different character sets, and the summary of a GitHub job."""
     with directory(ODD) as path:
         summary = path.parent / "summary"
         variables = {**os.environ, **environment, "GITHUB_STEP_SUMMARY": str(summary)}

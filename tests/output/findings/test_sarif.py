@@ -66,7 +66,7 @@ def test_sarif_reads_back(report: Report) -> None:
         assert [unlinked(other["message"]["text"]) for other in others] == [
             unlinked(sanitize(other.message)) for other in found.related
         ]
-        assert "](" not in result["message"]["text"]  # a link of SARIF is `[...](...)`
+        assert "](" not in result["message"]["text"]  # SARIF viewers show `[...](...)` as a link
 
 
 def test_every_rule_has_the_fields_that_code_scanning_shows() -> None:
@@ -98,7 +98,7 @@ def test_sarif_has_at_most_the_results_that_code_scanning_accepts(monkeypatch: p
 
 @pytest.mark.parametrize(("version", "semantic"), [("0.2.0", "0.2.0"), ("0.3.0.dev0", "0.3.0-dev.0")])
 def test_version_is_semantic(version: str, semantic: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Python writes a development version with a point, and semantic versioning with a hyphen."""
+    """A development version has a dot in Python, such as 1.2.0.dev3, and a hyphen in semantic versioning: 1.2.0-dev.3."""
     monkeypatch.setattr(sarif, "__version__", version)
     assert sarif_run(CLEAN)["tool"]["driver"]["semanticVersion"] == semantic
 

@@ -52,7 +52,7 @@ def test_without_findings(report: Report, snapshot: SnapshotAssertion) -> None:
 
 
 def test_long_line_is_cut_quickly() -> None:
-    # A thousand findings in one line of 4 MB: anything that copies the line for each of them takes seconds.
+    # A thousand findings in one line of 4 MB: code that copies the line for each finding would take seconds.
     text = "x" * 4_000_000
     findings = tuple(finding("APF101", "unknown-field", "m", "f", (1, n, 1, n + 1)) for n in range(1, 4_000_000, 4_000))
     started = time.process_time()
@@ -100,7 +100,7 @@ def test_colors_leave_text_unchanged(report: Report, width: int) -> None:
 _PROSE_LIKE_A_LINE = finding("APF101", "unknown-field", "", "a.yaml", (1, 1, 1, 1))._replace(
     apiserver=Cause("", f"|{'0' * 60}")
 )
-"""A finding with a word that begins like the margin of a line of source, and that must not be broken."""
+"""A finding with a long word that begins with `|`, like the margin of a source line. The word must not be broken."""
 
 
 @given(REPORTS, st.integers(60, 220))
@@ -108,7 +108,7 @@ _PROSE_LIKE_A_LINE = finding("APF101", "unknown-field", "", "a.yaml", (1, 1, 1, 
 @LAWS
 def test_prose_stays_within_the_width(report: Report, width: int) -> None:
     for line in render(report, "text", Style(width=width, quiet=True)).split("\n"):
-        if re.match(r" *\d* \|( |$)", line):  # the margin of a line of source
+        if re.match(r" *\d* \|( |$)", line):  # the margin of a source line
             assert count_cells(line) <= width
         elif count_cells(line) > min(width, PROSE_WIDTH) and not re.match(r" += example: ", line):
             # Only lines that must not be broken are longer: a single word, or a place with its file name.

@@ -34,7 +34,7 @@ EVIL = "</code><script>alert(1)</script>|`@team\x1b[2J\u202e::add-mask::##[x]"
 
 
 class Page(HTMLParser):
-    """Checks that tags are balanced, and collects them and their attributes."""
+    """Checks that tags are balanced, and collects the tags and their attributes."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
