@@ -29,6 +29,7 @@ from apflint.replay.classification import TupleClassifier
 from apflint.replay.events import COMPLETE
 from apflint.replay.filters import Filter
 from apflint.replay.omissions import describe_omissions, find_omissions
+from apflint.replay.statistics import list_servers
 from apflint.simulate.field_overrides import LevelFieldChange
 from apflint.simulate.log_survey import survey_log
 from apflint.simulate.logged_requests import MICROSECONDS, stream_requests
@@ -216,7 +217,7 @@ class _Proposer:
         extent = replay.extent
         self.evidence = LogEvidence(
             extent.requests,
-            len(replay.log.servers),
+            len(list_servers(replay.log)),
             (extent.end - extent.start) / MICROSECONDS,
             (),
             None,

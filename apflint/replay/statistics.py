@@ -218,7 +218,7 @@ def compute_report(replay: Replay, by: tuple[str, ...] = (), top_users: int = 3,
             f" UNION ALL SELECT 'classified', {_TOTALS} FROM apf HAVING count(*) > 0 ORDER BY outcome",
         )
     ]
-    servers = _list_servers(log)
+    servers = list_servers(log)
     outcomes: Counter[str] = Counter()
     for group in groups:
         outcomes[group.outcome] += group.requests
@@ -260,7 +260,7 @@ def compute_report(replay: Replay, by: tuple[str, ...] = (), top_users: int = 3,
     )
 
 
-def _list_servers(log: Log) -> tuple[str, ...]:
+def list_servers(log: Log) -> tuple[str, ...]:
     """Return the names of the API servers with requests.
 
     If no file has requests, return all API servers.

@@ -6,12 +6,15 @@ simulation tries several assumptions (`LogAssumptions`), and uses those that rep
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from apflint.budgets import MAX_SIMULATED_REQUESTS
+from apflint.effective_configuration import Effective
 from apflint.interrupts import note_interrupt
 from apflint.named_tuple import NamedTuple
+from apflint.releases import SERVER_CONCURRENCY
 from apflint.simulate.back_test import BackTest, compare_with_log
 from apflint.simulate.borrowing import ADJUSTMENT_PERIOD
 from apflint.simulate.feasibility import check_servers
@@ -42,6 +45,8 @@ _MAX_TRIED_REQUESTS = 70_000
 
 So a large log takes little longer than one simulation. In a large log, the time of the first adjustment hardly matters.
 """
+_MAX_SEARCHED_REQUESTS = 100_000
+"""Maximum number of requests in a log for which the number of seats is searched, which takes up to ten simulations."""
 
 
 class LogAssumptions(NamedTuple):
@@ -240,9 +245,47 @@ def test_log(replay: Replay, survey: LogSurvey, show: Callable[[Load, int], None
             return _test_part(replay, survey, stopped)
     tried.sort(key=lambda item: (item[0].distance, item[1]))
     best, assumed, result = tried[0]
+    if not is_interrupted and (seats := _find_server_concurrency(replay, survey, best, assumed, show)) is not None:
+        reason = (
+            f"With --server-concurrency {seats}, the simulation reproduces the log. It used the default, {SERVER_CONCURRENCY}. The"
+            " number of seats is the sum of the flags --max-requests-inflight and --max-mutating-requests-inflight of kube-apiserver."
+        )
+        best = best._replace(reasons=(reason, *best.reasons))
     others = [item for item in tried if item[1] == assumed._replace(merges=not assumed.merges)]
     results = [result, *(item[2] for item in others)]
     return TestedLog(best, [assumed, *(item[1] for item in others)], results, survey, None, is_interrupted)
+
+
+def _find_server_concurrency(
+    replay: Replay, survey: LogSurvey, test: BackTest, assumed: LogAssumptions, show: Callable[[Load, int], None]
+) -> int | None:
+    """Return a number of seats of the API server with which the simulation reproduces the log, or None.
+
+    The number is searched only if the simulation does not reproduce the log, and the number that it used is an assumption: the
+    default, without object counts of the server. With fewer seats, the server rejects more requests, so that bisection finds the
+    number. Ctrl-C ends the search.
+    """
+    known = replay.known
+    default = known.assumptions.server_concurrency == SERVER_CONCURRENCY
+    if test.is_usable or not default or replay.has_counts or test.simulated.rejected >= test.logged.rejected:
+        return None
+    if survey.sent > _MAX_SEARCHED_REQUESTS:
+        return None
+    low, high = 0, SERVER_CONCURRENCY
+    while high - low > 1:
+        middle = max(low + 1, math.isqrt(low * high))
+        effective = Effective(known.workspace, known.assumptions._replace(server_concurrency=middle))
+        result = run(replay._replace(known=effective), survey, assumed, NEUTRAL, show)
+        if result.is_partial:
+            return None
+        found = compare_with_log(survey, result, has_counts=False)
+        if found.is_usable:
+            return middle
+        if found.simulated.rejected < found.logged.rejected:
+            high = middle
+        else:
+            low = middle
+    return None
 
 
 class _StoppedError(Exception):

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import random
+import re
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from generate_incident_tables import FIXED, list_recordings, predict, simulate_recording
+from generate_incident_tables import FIXED, LOGS, list_recordings, predict, read_side, simulate_recording
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.audit_logs import ENGINES, event, write_log
 
 from apflint.effective_configuration import Assumptions, Effective
 from apflint.engine import load_inputs
-from apflint.releases import NEWEST
+from apflint.releases import NEWEST, SERVER_CONCURRENCY
 from apflint.replay.running import ReplayOptions, replay_sides
 from apflint.simulate.back_test import BackTest, LevelBackTest, LevelFigures
 from apflint.simulate.load import SECOND
@@ -341,3 +342,19 @@ NOT_REPRODUCED = {
 @pytest.mark.parametrize("name", list_recordings())
 def test_back_tests_of_recordings(name: str) -> None:
     assert simulate_recording(name).back_test.is_usable == (name not in NOT_REPRODUCED)
+
+
+@pytest.mark.parametrize("name", ["flood-one-flow", "small-level"])
+def test_seats_of_the_server_are_found(name: str) -> None:
+    """The user has named neither the seats nor metrics. The first reason is a number of seats that reproduces the log."""
+    options = ReplayOptions(engine="python", by=("namespace",), calls=True)
+    log = find_audit_logs([str(LOGS / f"{name}.log.gz")])
+
+    def test_with(seats: int) -> BackTest:
+        return simulate_log(replay_sides(log, [read_side(name, seats)], options), NEUTRAL, 1).back_test
+
+    reason = test_with(SERVER_CONCURRENCY).reasons[0]
+    found = re.search(r"With --server-concurrency (\d+), the simulation reproduces the log", reason)
+    assert found is not None
+    assert test_with(int(found[1])).is_usable
+    assert int(found[1]) == pytest.approx(list_recordings()[name]["seats"], rel=0.3)
