@@ -247,8 +247,9 @@ def test_log(replay: Replay, survey: LogSurvey, show: Callable[[Load, int], None
     best, assumed, result = tried[0]
     if not is_interrupted and (seats := _find_server_concurrency(replay, survey, best, assumed, show)) is not None:
         reason = (
-            f"With --server-concurrency {seats}, the simulation reproduces the log. It used the default, {SERVER_CONCURRENCY}. The"
-            " number of seats is the sum of the flags --max-requests-inflight and --max-mutating-requests-inflight of kube-apiserver."
+            f"The API server had fewer seats than the default, {SERVER_CONCURRENCY}: with {seats}, for example, the simulation reproduces"
+            " the log. Look up the flags --max-requests-inflight and --max-mutating-requests-inflight of kube-apiserver, and set"
+            " --server-concurrency to their sum."
         )
         best = best._replace(reasons=(reason, *best.reasons))
     others = [item for item in tried if item[1] == assumed._replace(merges=not assumed.merges)]
@@ -262,8 +263,9 @@ def _find_server_concurrency(
     """Return a number of seats of the API server with which the simulation reproduces the log, or None.
 
     The number is searched only if the simulation does not reproduce the log, and the number that it used is an assumption: the
-    default, without object counts of the server. With fewer seats, the server rejects more requests, so that bisection finds the
-    number. Ctrl-C ends the search.
+    default, without object counts of the server. With fewer seats, the server rejects more requests, so that bisection finds a
+    number. Other numbers may fit, too: for recordings of servers with 14 and 18 seats, the search finds 14, 24 and 53. Ctrl-C ends
+    the search.
     """
     known = replay.known
     default = known.assumptions.server_concurrency == SERVER_CONCURRENCY

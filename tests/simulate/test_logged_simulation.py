@@ -354,7 +354,7 @@ def test_seats_of_the_server_are_found(name: str) -> None:
         return simulate_log(replay_sides(log, [read_side(name, seats)], options), NEUTRAL, 1).back_test
 
     reason = test_with(SERVER_CONCURRENCY).reasons[0]
-    found = re.search(r"With --server-concurrency (\d+), the simulation reproduces the log", reason)
+    found = re.search(r"with (\d+), for example, the simulation reproduces the log", reason)
     assert found is not None
     assert test_with(int(found[1])).is_usable
     assert int(found[1]) == pytest.approx(list_recordings()[name]["seats"], rel=0.3)
