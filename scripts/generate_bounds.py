@@ -32,11 +32,11 @@ def read_bounds() -> dict[str, tuple[budgets.Bound, str]]:
 
 
 def render_table() -> str:
-    """Return the table of all bounds."""
-    rows = ["| bound | maximum | what is limited, and why | beyond it |", "|---|---|---|---|"]
-    rows += [
-        f"| `{name}` | {bound:,} | {reason} | {bound.reported} |" for name, (bound, reason) in read_bounds().items()
-    ]
+    """Return the table of all bounds: what each limits. The reasons are for readers of the module."""
+    rows = ["| bound | maximum | of what | beyond it |", "|---|---|---|---|"]
+    for name, (bound, docstring) in read_bounds().items():
+        subject = docstring.partition(". ")[0].removeprefix("Maximum number of ").removeprefix("Maximum ")
+        rows.append(f"| `{name}` | {bound:,} | {subject} | {bound.reported} |")
     return "\n".join(rows) + "\n"
 
 

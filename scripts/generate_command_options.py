@@ -1,5 +1,7 @@
 """Generate the tables of arguments and options in docs/commands/ from the definitions of the commands.
 
+Options that many commands share are described in docs/commands/index.md only. The pages of the commands name them.
+
 python scripts/generate_command_options.py            update the pages
 python scripts/generate_command_options.py --check    fail if a page is missing or not up to date
 """
@@ -8,6 +10,8 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -19,6 +23,10 @@ from apflint.cli.app import COMMANDS, app
 
 DOCS = Path(__file__).resolve().parent.parent / "docs" / "commands"
 HEADER = "| option | description |\n|---|---|\n"
+INDEX = "index"
+MIN_COMMANDS = 7
+"""Number of commands from which on an option or an argument is common, if all of them describe it in the same words."""
+COMMON_LINK = "[common options](index.md#common-options)"
 _TABLE = re.compile(rf"(?m)^{re.escape(HEADER)}(?:\|.*\n)*")
 _CODE = re.compile(r"(`[^`]+`)|(?<!\S)\(?(--[a-z-]+|\*\.[a-z]+)")
 """Pattern for Markdown code, which is not changed, and for options and globs in plain text, which become code."""
@@ -31,16 +39,40 @@ def load_parameters(command: str) -> list[Any]:
     return parameters
 
 
+@cache
+def find_common_options() -> dict[str, str]:
+    """Return the names and the description of each option and argument that at least `MIN_COMMANDS` commands share."""
+    rows = [
+        (_render_names(parameter), _render_description(parameter))
+        for command in COMMANDS
+        for parameter in load_parameters(command)
+    ]
+    return {names: description for (names, description), number in Counter(rows).items() if number >= MIN_COMMANDS}
+
+
 def render_table(command: str) -> str:
     """Return the table of a command's arguments and options, or "" if the command has none.
 
-    A row in bold precedes the options of each panel of the help.
+    A row in bold precedes the options of each panel of the help. The last row names the common options.
     """
-    rows = []
+    rows, common = [], []
     for panel, parameters in groupby(load_parameters(command), lambda item: getattr(item, "rich_help_panel", None)):
-        rows += [f"| **{panel}** | |"] if panel else []
-        rows += [f"| {_render_names(parameter)} | {_render_description(parameter)} |" for parameter in parameters]
+        own = []
+        for parameter in parameters:
+            names, description = _render_names(parameter), _render_description(parameter)
+            if find_common_options().get(names) == description:
+                common.append(names)
+            else:
+                own.append(f"| {names} | {description} |")
+        rows += [f"| **{panel}** | |", *own] if panel and own else own
+    rows += [f"| {', '.join(common)} | {COMMON_LINK} |"] if common else []
     return HEADER + "\n".join(rows) + "\n" if rows else ""
+
+
+def render_common_table() -> str:
+    """Return the table of the common options."""
+    rows = [f"| {names} | {description} |" for names, description in find_common_options().items()]
+    return HEADER + "\n".join(rows) + "\n"
 
 
 def _render_names(parameter: Any) -> str:
@@ -68,7 +100,7 @@ def _format_code(text: str) -> str:
 
 def update_page(command: str, page: str) -> str:
     """Return a page with the table of its command. Raises LookupError if the page lacks the markers for the table."""
-    table = render_table(command)
+    table = render_common_table() if command == INDEX else render_table(command)
     if len(_TABLE.findall(page)) != bool(table):
         raise LookupError(f"docs/commands/{command}.md must have {int(bool(table))} tables with the heading {HEADER!r}")
     return _TABLE.sub(lambda _: table, page)
@@ -76,7 +108,7 @@ def update_page(command: str, page: str) -> str:
 
 def main() -> int:
     """Update or check the pages. Returns the exit code."""
-    paths = {command: DOCS / f"{command}.md" for command in COMMANDS}
+    paths = {command: DOCS / f"{command}.md" for command in (*COMMANDS, INDEX)}
     return update_or_check({path: update_page(command, path.read_text("utf-8")) for command, path in paths.items()})
 
 

@@ -36,9 +36,14 @@ def test_each_bound_states_what_is_reported() -> None:
         assert bound.reported
 
 
-def test_each_bound_has_a_reason_on_the_page(root: Path) -> None:
+def test_each_bound_has_a_reason_in_the_module(root: Path) -> None:
+    text = (root / "apflint" / "budgets.py").read_text("utf-8")
+    assert set(re.findall(r'(?m)^(MAX_\w+) = .*(?:\n[ )].*)*\n"""[^"]{35,}[^". ]\."""', text)) == BOUNDS.keys()
+
+
+def test_page_states_what_each_bound_limits(root: Path) -> None:
     page = (root / "docs" / "reference" / "bounds.md").read_text("utf-8")
-    assert set(re.findall(r"(?m)^\| `(\w+)` \| [\d,]+ \| [^|]{20,}[^|. ] \|", page)) == BOUNDS.keys()
+    assert set(re.findall(r"(?m)^\| `(\w+)` \| [\d,]+ \| [^|]{14,}[^|. ] \| [^|]{7,} \|", page)) == BOUNDS.keys()
 
 
 def test_page_is_up_to_date(root: Path) -> None:
