@@ -89,6 +89,7 @@ def started_page(context: BrowserContext, site: Server, requested: list[str], pr
 def open_page(started_page: Page, problems: list[str]) -> Iterator[Page]:
     """The shared page without anything that an earlier test entered or opened."""
     started_page.evaluate("about.close(); history.replaceState(null, '', location.pathname)")
+    started_page.evaluate("for (const name of ['old', 'load', 'seats']) document.getElementById(name).value = ''")
     show(started_page, "explain", "", request="")
     show(started_page, "check", "")
     yield started_page
