@@ -1,4 +1,4 @@
-"""The built playground on a local server, and headless Chromium."""
+"""The built playground on a local server, and a headless browser."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from support.browser import Server, launch_chromium
+from support.browser import Server, launch_browser
 from support.playground import show
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Chromium for this module only: while Playwright runs, other tests of the process cannot use Playwright or asyncio."""
-    yield from launch_chromium()
+    """The browser for this module only: while Playwright runs, other tests of the process cannot use Playwright or asyncio."""
+    yield from launch_browser()
 
 
 @pytest.fixture(scope="module")
