@@ -35,20 +35,24 @@ LEFT_OUT = ("*.data/*", "pysat/allies/*", "pysat/examples/*", "*/tests/*", "*/be
 """Files of wheels that no command of the playground imports."""
 RPDS = "from pyrsistent_as_rpds.pure import HashTrieMap, HashTrieSet, List\n"
 """Text of the module `rpds`, which `referencing` imports. The documentation of pyrsistent-as-rpds-py describes it."""
+LOAD = SOURCES / "load.yaml"
+"""Load of all examples."""
 EXAMPLES = (
     (
         "Accepted by the API server, but wrong",
         "fixtures/stories/accepted-but-wrong",
         "list pods -A --as system:serviceaccount:ci:runner",
+        None,
     ),
-    ("Rejected by the API server", "fixtures/stories/small-cluster/manifests", "list pods -n team-a --as alice"),
+    ("Rejected by the API server", "fixtures/stories/small-cluster/manifests", "list pods -n team-a --as alice", None),
     (
         "CI with its own priority level",
         "fixtures/stories/move-ci/after",
         "create jobs.batch -n ci --as system:serviceaccount:ci:runner",
+        "fixtures/stories/move-ci/before",
     ),
 )
-"""Title, directory of manifests, and request of each item in the menu of examples."""
+"""Title, directory of manifests, request, and directory of old manifests or None, of each item in the menu of examples."""
 
 
 def build(out: Path) -> None:
@@ -65,11 +69,21 @@ def build(out: Path) -> None:
 
 
 def read_examples() -> Iterator[dict[str, str]]:
-    """Yield the examples of the menu. The manifests of a directory are joined to one text. Chart templates are left out."""
-    for title, directory, request in EXAMPLES:
-        texts = (path.read_text("utf-8") for path in sorted((ROOT / directory).glob("*.yaml")))
-        manifests = "---\n".join(text for text in texts if "{{" not in text)
-        yield {"title": title, "manifests": manifests, "request": request}
+    """Yield the examples of the menu."""
+    load = LOAD.read_text("utf-8")
+    for title, directory, request, old in EXAMPLES:
+        texts = {
+            "manifests": read_manifests(directory),
+            "old": "" if old is None else read_manifests(old),
+            "load": load,
+        }
+        yield {"title": title, "request": request, **texts}
+
+
+def read_manifests(directory: str) -> str:
+    """Return the manifests of a directory in one text. Chart templates are left out."""
+    texts = (path.read_text("utf-8") for path in sorted((ROOT / directory).glob("*.yaml")))
+    return "---\n".join(text for text in texts if "{{" not in text)
 
 
 def copy_pyodide(scratch: Path, out: Path) -> None:

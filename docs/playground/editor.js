@@ -32,7 +32,7 @@ export class Editor {
     const { scrollTop } = this.#area;
     this.#area.focus();
     this.#area.select();
-    if (!document.execCommand("insertText", false, text)) this.text = text;
+    if (!document.execCommand(text ? "insertText" : "delete", false, text) && this.text !== text) this.text = text;
     this.#area.setSelectionRange(0, 0);
     this.#area.scrollTop = scrollTop;
     this.#draw();

@@ -5,9 +5,10 @@ export class Engine {
   #isReady = false;
   #running = null;
   #waiting = new Map();
+  #timer;
   #on;
 
-  // `on` has the functions ready(description), result(job, result), failed(message) and busy(command or null).
+  // `on` has the functions ready(description), result(job, result), expired(job), failed(message) and busy(command or null).
   constructor(on) {
     this.#on = on;
     this.restart();
@@ -25,6 +26,7 @@ export class Engine {
     this.#worker.onerror = (event) => this.#fail(event.message || "a file of the playground is missing");
   }
 
+  // If a job has `seconds` and takes longer, the engine restarts.
   run(job) {
     this.#waiting.set(job.command, job);
     this.#next();
@@ -38,6 +40,12 @@ export class Engine {
     this.#waiting.delete(job.command);
     this.#running = job;
     this.#worker.postMessage(job);
+    if (job.seconds) this.#timer = setTimeout(() => this.#expire(job), job.seconds * 1000);
+  }
+
+  #expire(job) {
+    this.restart();
+    this.#on.expired(job);
   }
 
   #receive(data) {
@@ -48,6 +56,7 @@ export class Engine {
     } else {
       const job = this.#running;
       this.#running = null;
+      clearTimeout(this.#timer);
       this.#on.result(job, data);
     }
     this.#next();
@@ -60,6 +69,7 @@ export class Engine {
 
   #end() {
     this.#worker?.terminate();
+    clearTimeout(this.#timer);
     this.#isReady = false;
     this.#running = null;
     this.#waiting.clear();

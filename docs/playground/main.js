@@ -1,42 +1,55 @@
 // The page: reads its controls, asks apflint, and shows the answers.
 import { Editor } from "./editor.js";
 import { Engine } from "./engine.js";
+import { makeCharts, makeElement, makeGraph, releasePictures } from "./pictures.js";
 import { decodeState, encodeState, MAX_LINK_CHARACTERS, MAX_TEXT_CHARACTERS } from "./share.js";
 import { renderTerminal, splitFindings, stripEscapes } from "./terminal.js";
 
 const TYPING_DELAY = 300; // milliseconds after the last key until a check starts
 const STOP_DELAY = 3_000; // milliseconds until the button to stop a job appears
+const MAX_SIMULATION_SECONDS = 20; // one run; the charts are drawn in a second one
 const [MIN_COLUMNS, MAX_COLUMNS] = [40, 100]; // the limits of apflint for prose
-const VIEWS = ["check", "graph", "explain"];
+const VIEWS = ["check", "graph", "explain", "limits", "diff", "simulate"];
+const TEXTS = { diff: "old", simulate: "load" }; // the texts of views, in addition to the manifests
 
 const $ = (id) => document.getElementById(id);
 const outputOf = (view) => document.querySelector(`#${view} .output`);
-const goTo = (line, column) => editor.select(line, column);
-const editor = new Editor($("manifests"), $("gutter"), () => {
-  $("examples").value = "";
-  showNotice("");
-  isStopped = false;
-  outdate();
-  later(runView);
-});
-const engine = new Engine({ ready: showReady, result: showResult, failed: showFailure, busy: showBusy });
+const goTo = (name, line, column) => {
+  if (name in TEXTS) showView(Object.keys(TEXTS).find((view) => TEXTS[view] === name));
+  editors[name].select(line, column);
+};
+const editors = Object.fromEntries(
+  ["manifests", "old", "load"].map((name) => [name, new Editor($(name), $(name).previousElementSibling, onEdit)]),
+);
+const engine = new Engine({ ready: showReady, result: showResult, expired: showExpired, failed: showFailure, busy: showBusy });
 
 let view = "check";
 let columns = MAX_COLUMNS;
 let requested = ""; // release in a shared link, until the menu of releases is known
-let isStopped = false; // whether the user stopped a job, which must not start again on its own
+let exampleLoad = ""; // for links without a load
+let whenReady = runView; // a job that was stopped must not start again on its own
 let revision = 0; // counts the changes that results depend on
 let typing, stopping;
 
+function onEdit() {
+  $("examples").value = "";
+  showNotice("");
+  whenReady = runTyped;
+  showChanged("The texts have changed. Simulate them again.");
+  outdate({ isTyped: true });
+  later(runTyped);
+}
+
 function later(action) {
   clearTimeout(typing);
-  typing = setTimeout(action, TYPING_DELAY);
+  typing = setTimeout(() => action(), TYPING_DELAY);
 }
 
 // Results of jobs that have started are not shown any more. Until there are new ones, the page shows the old ones as busy.
-function outdate() {
+function outdate({ isTyped = false } = {}) {
   revision += 1;
-  setBusy(new Set(["check", view]), true);
+  setBusy(VIEWS, false);
+  setBusy(isTyped && view === "simulate" ? ["check"] : ["check", view], true);
 }
 
 function setBusy(views, isBusy) {
@@ -44,56 +57,94 @@ function setBusy(views, isBusy) {
 }
 
 // Runs the command of the visible tab. Findings are always updated, because the editor marks their lines.
-function runView() {
+function runView({ isTyped = false } = {}) {
   clearTimeout(typing);
-  outdate();
-  const manifests = editor.text;
-  if (manifests.length > MAX_TEXT_CHARACTERS) {
-    const limit = MAX_TEXT_CHARACTERS.toLocaleString("en");
-    for (const name of new Set(["check", view])) {
-      showMessage(name, `The playground checks at most ${limit} characters. Use apflint on the command line.`);
-    }
-    return;
-  }
+  if (!isTyped) whenReady = runView;
+  outdate({ isTyped });
   columns = measureColumns();
   const job = makeJob();
+  const isTooLong = (name) => name in editors && editors[name].text.length > MAX_TEXT_CHARACTERS;
+  const limit = `The playground reads at most ${MAX_TEXT_CHARACTERS.toLocaleString("en")} characters. Use apflint on the command line.`;
+  if (isTooLong("manifests")) {
+    for (const name of new Set(["check", view])) showMessage(name, limit);
+    return;
+  }
   engine.run({ ...job, command: "check" });
-  if (view === "explain" && !job.request) showMessage("explain", "Enter a request, as in: list pods -n team-a --as alice");
-  else if (view !== "check") engine.run({ ...job, command: view });
+  if (isTooLong(TEXTS[view])) showMessage(view, limit);
+  else if (view === "explain" && !job.request) showMessage("explain", "Enter a request, as in: list pods -n team-a --as alice");
+  else if (view === "simulate" && !isTyped) simulate(job);
+  else if (view !== "check" && view !== "simulate") engine.run({ ...job, command: view });
+}
+
+// While somebody types, a load may have too many requests for a moment. So edits do not start simulations.
+function runTyped() {
+  runView({ isTyped: true });
+}
+
+function simulate(job) {
+  showChanged("");
+  if (job.load.trim()) engine.run({ ...job, command: "simulate", seconds: MAX_SIMULATION_SECONDS });
+  else showMessage("simulate", "Enter a load, or choose an example.");
+}
+
+function showChanged(text) {
+  $("changed").textContent = text;
 }
 
 function makeJob() {
-  const [kubernetes, request] = [$("kubernetes").value, $("request").value.trim()];
-  return { revision, manifests: editor.text, kubernetes, request, columns };
+  const [kubernetes, seats, request] = ["kubernetes", "seats", "request"].map((id) => $(id).value.trim());
+  const texts = Object.fromEntries(Object.entries(editors).map(([name, editor]) => [name, editor.text]));
+  return { ...texts, revision, kubernetes, seats, request, columns };
 }
 
 function showResult(job, result) {
   if (job.command === "about") return showAbout(result);
   if (job.revision !== revision) return;
   if (job.command === "fix") return showFixed(result);
+  if (job.command === "charts") return showCharts(result);
   const { output, notes, seconds, exitCode } = result;
   const target = outputOf(job.command);
+  releasePictures(target);
   if (job.command === "check") {
     const findings = splitFindings(output);
     target.replaceChildren(makeList(findings));
-    editor.mark(findings);
+    editors.manifests.mark(findings);
     $("fix").hidden = !result.fixes;
     $("fix").disabled = false;
     $("fix").textContent = result.fixes === 1 ? "Apply 1 safe fix" : `Apply ${result.fixes} safe fixes`;
     $("status").textContent = `${stripEscapes(notes).trim().split("\n").at(0)} (${seconds.toFixed(2)} s)`;
   } else if (job.command === "graph" && exitCode === 0) {
-    target.replaceChildren(...makePicture(output));
+    target.replaceChildren(...makeGraph(output, target));
   } else {
     target.replaceChildren(makeOutput(output));
   }
   target.append(makeOutput(notes.trim(), "notes"));
   Object.assign(target.dataset, { columns: job.columns, exitCode });
-  setBusy([job.command], false);
+  if (job.command === "simulate" && exitCode === 0) engine.run({ ...job, command: "charts" });
+  else setBusy([job.command], false);
+}
+
+// The charts are part of the HTML report of the same simulation.
+function showCharts({ output, notes, exitCode }) {
+  const target = outputOf("simulate");
+  target.append(exitCode === 0 ? makeCharts(output, target) : makeOutput(notes.trim(), "notes"));
+  setBusy(["simulate"], false);
+}
+
+// A simulation took too long. The manifests are checked again, because the new worker has lost their job.
+function showExpired({ command, seconds }) {
+  whenReady = runTyped;
+  showBusy("start");
+  const advice = "Shorten the duration, lower rates and counts, or run apflint simulate on the command line.";
+  const sentence = `${command === "charts" ? "There are no charts" : "Stopped"}: the simulation took more than ${seconds} seconds.`;
+  if (command !== "charts") outputOf("simulate").replaceChildren();
+  outputOf("simulate").append(makeElement("p", `${sentence} ${advice}`));
+  setBusy(["simulate"], false);
 }
 
 // Shows the fixed manifests in the editor, and checks them.
 function showFixed({ manifests, notes }) {
-  editor.replace(manifests);
+  editors.manifests.replace(manifests);
   runView();
   $("fix").disabled = false;
   showNotice(stripEscapes(notes).trim().split("\n").at(-1).replace(/^apflint: /, ""));
@@ -109,40 +160,16 @@ function makeList(findings) {
   return list;
 }
 
-// As an image, the SVG can neither run scripts nor load anything, whatever the manifests put into its text.
-function makePicture(svg) {
-  const image = makeElement("img");
-  const url = URL.createObjectURL(new Blob([svg], { type: "image/svg+xml" }));
-  URL.revokeObjectURL(outputOf("graph").querySelector("a")?.href);
-  image.src = url;
-  image.alt = "FlowSchemas in matching order, with arrows to their priority levels. The other tabs have the details as text.";
-  const link = makeElement("a", "Download as SVG");
-  Object.assign(link, { href: url, download: "apf.svg" });
-  const size = makeElement("button", "Actual size");
-  size.type = "button";
-  size.setAttribute("aria-pressed", "false");
-  size.onclick = () => size.setAttribute("aria-pressed", String(image.classList.toggle("actual")));
-  const bar = makeElement("p", "", "actions");
-  bar.append(size, link);
-  return [bar, image];
-}
-
 function makeOutput(text, className = "") {
   const pre = makeElement("pre", "", className);
   pre.append(renderTerminal(text, goTo));
   return pre;
 }
 
-function makeElement(name, text = "", className = "") {
-  const element = document.createElement(name);
-  element.textContent = text;
-  element.className = className;
-  return element;
-}
-
 function showMessage(target, text) {
+  releasePictures(outputOf(target));
   outputOf(target).replaceChildren(makeElement("p", text));
-  if (target === "check") editor.mark([]);
+  if (target === "check") editors.manifests.mark([]);
   setBusy([target], false);
 }
 
@@ -153,11 +180,25 @@ function showReady({ apflint, releases }) {
   menu.value = releases.includes(wanted) ? wanted : releases[0];
   menu.disabled = false;
   requested = "";
-  $("status").textContent = isStopped ? "Stopped. Change the manifests to check them." : `apflint ${apflint} is ready.`;
-  if (isStopped) setBusy(VIEWS, false);
-  else runView();
-  isStopped = false;
+  $("status").textContent = `apflint ${apflint} is ready.`;
+  whenReady();
+  whenReady = runView;
   engine.run({ command: "about" });
+}
+
+// Ends the running job. The new worker does not start it again.
+function stop() {
+  const { busy } = document.body.dataset;
+  const isSimulating = ["simulate", "charts"].includes(busy);
+  whenReady = isSimulating ? runTyped : busy ? showStopped : runView;
+  engine.restart();
+  showBusy("start");
+  if (isSimulating) showMessage("simulate", "You stopped the simulation.");
+}
+
+function showStopped() {
+  $("status").textContent = "Stopped. Change the manifests to check them.";
+  setBusy(VIEWS, false);
 }
 
 function showAbout({ python, packages, missing }) {
@@ -206,16 +247,17 @@ function measureColumns() {
 }
 
 async function share() {
-  const state = { manifests: editor.text, kubernetes: $("kubernetes").value, request: $("request").value, view };
+  const { manifests, old, load, kubernetes, seats } = makeJob();
+  const state = { manifests, kubernetes, request: $("request").value, view, seats, old, load };
   const fragment = await encodeState(state);
   const link = new URL(fragment, location.href).href;
   if (link.length > MAX_LINK_CHARACTERS) {
     const [length, limit] = [link.length, MAX_LINK_CHARACTERS].map((count) => count.toLocaleString("en"));
-    $("status").textContent = `The link would have ${length} characters, more than ${limit}. Share fewer manifests.`;
+    $("status").textContent = `The link would have ${length} characters, more than ${limit}. Shorten the texts, or send them as files.`;
     return;
   }
   history.replaceState(null, "", fragment);
-  const warning = "Everybody with the link can read the manifests.";
+  const warning = "Everybody with the link can read the texts.";
   try {
     await navigator.clipboard.writeText(link);
     $("status").textContent = `Link copied. ${warning}`;
@@ -229,11 +271,13 @@ function showNotice(text) {
   $("notice").hidden = !text;
 }
 
-function load({ manifests, kubernetes = "", request, view: wanted = view }) {
+function showState({ manifests, kubernetes = "", request, view: wanted = view, seats = "", old = "", load = exampleLoad }) {
   showNotice("");
+  showChanged("");
   for (const name of VIEWS) outputOf(name).replaceChildren(); // results of other manifests
-  editor.text = manifests;
+  for (const [name, text] of Object.entries({ manifests, old, load })) editors[name].text = text;
   $("request").value = request;
+  $("seats").value = seats;
   requested = kubernetes;
   if ([...$("kubernetes").options].some((option) => option.value === kubernetes)) $("kubernetes").value = kubernetes;
   showView(VIEWS.includes(wanted) ? wanted : "check");
@@ -244,10 +288,10 @@ function load({ manifests, kubernetes = "", request, view: wanted = view }) {
 async function loadLink(examples) {
   try {
     const state = await decodeState(location.hash);
-    if (state) load(state);
-    else if (!editor.text) {
+    if (state) showState(state);
+    else if (!editors.manifests.text) {
       $("examples").value = "0";
-      load(examples[0]);
+      showState(examples[0]);
     }
   } catch (error) {
     showNotice(error.message);
@@ -256,21 +300,31 @@ async function loadLink(examples) {
 
 async function start() {
   showBusy("start");
+  $("simulation-limit").textContent = MAX_SIMULATION_SECONDS;
   $("link-limit").textContent = MAX_LINK_CHARACTERS.toLocaleString("en");
   const examples = await (await fetch("examples.json")).json();
+  exampleLoad = examples[0].load;
   $("examples").append(...examples.map(({ title }, index) => new Option(title, index)));
-  $("examples").onchange = ({ target }) => target.value && load(examples[target.value]);
-  $("kubernetes").onchange = runView;
+  $("examples").onchange = ({ target }) => target.value && showState(examples[target.value]);
+  for (const id of ["kubernetes", "seats"]) $(id).onchange = () => runView();
   $("share").onclick = share;
-  $("stop").onclick = () => {
-    isStopped = document.body.dataset.busy !== "";
-    engine.restart();
-    showBusy("start");
-  };
+  $("stop").onclick = stop;
   $("about-open").onclick = () => $("about").showModal();
   $("fix").onclick = () => {
     $("fix").disabled = true;
     engine.run({ ...makeJob(), command: "fix" });
+  };
+  $("run").onclick = () => runView();
+  $("load").onkeydown = (event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && runView();
+  $("copy").onclick = () => {
+    editors.old.replace(editors.manifests.text);
+    runView();
+  };
+  $("swap").onclick = () => {
+    const { old, manifests } = makeJob();
+    editors.old.replace(manifests);
+    editors.manifests.replace(old);
+    runView();
   };
   $("ask").onsubmit = (event) => {
     event.preventDefault();
@@ -282,14 +336,15 @@ async function start() {
       runView();
     };
     $(`tab-${name}`).onkeydown = ({ key }) => {
-      const step = { ArrowRight: 1, ArrowLeft: VIEWS.length - 1 }[key];
-      if (!step) return;
-      showView(VIEWS[(VIEWS.indexOf(name) + step) % VIEWS.length], { focus: true });
+      const at = VIEWS.indexOf(name);
+      const next = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: -1 }[key];
+      if (next === undefined) return;
+      showView(VIEWS.at(next % VIEWS.length), { focus: true });
       runView();
     };
   }
   addEventListener("hashchange", () => loadLink(examples));
-  addEventListener("resize", () => measureColumns() !== columns && later(runView));
+  addEventListener("resize", () => view !== "simulate" && measureColumns() !== columns && later(runView));
   await loadLink(examples);
 }
 

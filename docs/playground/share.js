@@ -1,9 +1,11 @@
 // Stores the state of the page in the fragment of its URL. Browsers do not send fragments to servers.
 
 const VERSION = "1";
+const FIELDS = ["manifests", "kubernetes", "request", "view"];
+const ADDED = ["seats", "old", "load"]; // links from before these fields existed do not have them
 export const MAX_LINK_CHARACTERS = 32_000; // browsers accept more, but chats and issue trackers cut longer links
 export const MAX_TEXT_CHARACTERS = 1_000_000;
-const NOT_VALID = "The link is damaged or incomplete, so its manifests cannot be shown. Ask for a new link.";
+const NOT_VALID = "The link is damaged or incomplete, so its texts cannot be shown. Ask for a new link.";
 
 export async function encodeState(state) {
   const bytes = new TextEncoder().encode(JSON.stringify(state));
@@ -25,9 +27,11 @@ export async function decodeState(fragment) {
   } catch (error) {
     throw error instanceof RangeError ? error : new Error(NOT_VALID);
   }
-  const { manifests, kubernetes, request, view } = state ?? {};
-  if (![manifests, kubernetes, request, view].every((value) => typeof value === "string")) throw new Error(NOT_VALID);
-  return { manifests, kubernetes, request, view };
+  const values = (names) => names.map((name) => [name, state?.[name]]);
+  const added = values(ADDED).filter(([, value]) => value !== undefined);
+  const entries = [...values(FIELDS), ...added];
+  if (!entries.every(([, value]) => typeof value === "string")) throw new Error(NOT_VALID);
+  return Object.fromEntries(entries);
 }
 
 const pipe = (bytes, transform) => new Blob([bytes]).stream().pipeThrough(transform);

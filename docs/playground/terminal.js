@@ -2,7 +2,7 @@
 
 const STYLES = { 1: "bold", 2: "dim", 31: "red", 32: "green", 33: "yellow", 34: "blue", 36: "cyan" };
 const ESCAPE = /\x1b\[([\d;]*)m|\x1b\]8;;([^\x1b]*)\x1b\\/g;
-const PLACE = /\bmanifests\.yaml:(\d+)(?::(\d+))?/g;
+const PLACE = /\b(manifests|old|load)\.yaml:(\d+)(?::(\d+))?/g;
 
 // Returns a fragment for the document. All text becomes text nodes, so that no manifest can add HTML.
 export function renderTerminal(text, onPlace) {
@@ -33,8 +33,9 @@ function makeSpan(text, styles, link, onPlace) {
     place.type = "button";
     place.className = "place";
     place.textContent = match[0];
-    place.title = `Go to line ${match[1]}`;
-    place.onclick = () => onPlace(Number(match[1]), Number(match[2] ?? 1));
+    const [, editor, line, column] = match;
+    place.title = `Go to line ${line}`;
+    place.onclick = () => onPlace(editor, Number(line), Number(column ?? 1));
     span.append(text.slice(end, match.index), place);
     end = match.index + match[0].length;
   }

@@ -30,9 +30,7 @@ ready.then(
 onmessage = async ({ data }) => {
   const runner = await ready;
   try {
-    const { command, manifests, kubernetes, request, columns } = data;
-    const isAbout = command === "about";
-    const json = isAbout ? runner.describe_packages() : runner.run_job(command, manifests, kubernetes, request, columns);
+    const json = data.command === "about" ? runner.describe_packages() : runner.run_job(JSON.stringify(data));
     postMessage({ type: "result", ...JSON.parse(json) });
   } catch (error) {
     // Python raises SystemExit or runs out of memory or stack. Its state may be damaged: the page starts a new worker.

@@ -1,4 +1,4 @@
-"""The built playground on a local server, and headless Chromium."""
+"""The built playground on a local server, and a headless browser."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from support.browser import Server, launch_chromium
+from support.browser import Server, launch_browser
 from support.playground import show
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Chromium for this module only: while Playwright runs, other tests of the process cannot use Playwright or asyncio."""
-    yield from launch_chromium()
+    """The browser for this module only: while Playwright runs, other tests of the process cannot use Playwright or asyncio."""
+    yield from launch_browser()
 
 
 @pytest.fixture(scope="module")
@@ -89,6 +89,7 @@ def started_page(context: BrowserContext, site: Server, requested: list[str], pr
 def open_page(started_page: Page, problems: list[str]) -> Iterator[Page]:
     """The shared page without anything that an earlier test entered or opened."""
     started_page.evaluate("about.close(); history.replaceState(null, '', location.pathname)")
+    started_page.evaluate("for (const name of ['old', 'load', 'seats']) document.getElementById(name).value = ''")
     show(started_page, "explain", "", request="")
     show(started_page, "check", "")
     yield started_page

@@ -20,6 +20,7 @@ from apflint.releases import NEWEST
 from apflint.rule_catalogue import read_rule
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from playwright.sync_api import Browser, BrowserContext, Page
@@ -92,12 +93,17 @@ def read_findings(page: Page) -> str:
     return "".join(f"{text}\n\n" for text in page.locator("#check .findings li").all_text_contents()).strip("\n")
 
 
+def run_for_page(page: Page, arguments: list[str], directory: Path, **texts: str) -> Printed:
+    """Return what a command prints at the width of the page. `texts` are the texts of the editors."""
+    for name, text in texts.items():
+        (directory / f"{name}.yaml").write_text(text, "utf-8")
+    columns = page.get_attribute("#check .output", "data-columns") or ""
+    return run_in_terminal([*arguments, "--isolated", "--color", "always"], directory, columns)
+
+
 def check_in_terminal(page: Page, manifests: str, directory: Path) -> str:
     """Return what `apflint check` prints for the manifests, at the width of the page."""
-    (directory / "manifests.yaml").write_text(manifests, "utf-8")
-    arguments = ["check", "--isolated", "--color", "always", "manifests.yaml"]
-    columns = page.get_attribute("#check .output", "data-columns") or ""
-    printed = run_in_terminal(arguments, directory, columns).output.strip("\n")
+    printed = run_for_page(page, ["check", "manifests.yaml"], directory, manifests=manifests).output.strip("\n")
     # The page has neither the option --context nor the command migrate.
     printed = re.sub(r"(apflint\s+migrate\s+--to\s+\w+)", r"\1 (on the command line)", printed)
     return re.sub(r"(add\s+that\s+file\s+)with\s+--context", r"\1to the manifests", printed)
@@ -186,8 +192,187 @@ def test_explanation_is_that_of_the_command_line(
     words = request_words.removeprefix("apflint explain ").split()
     expected = run_in_terminal(["explain", "--isolated", "-f", "manifests.yaml", *words], tmp_path, columns)
     answer = open_page.locator("#explain .output pre")
-    assert answer.all_text_contents() == list(expected)
+    assert answer.all_text_contents() == [text.replace(" Try `apflint explain --help`.", "") for text in expected]
     assert any(expected)
+
+
+def read_output(page: Page, tab: str) -> Printed:
+    """Return the text of a tab: the output of a command, and below it its errors and notes."""
+    output, notes = page.locator(f"#{tab} .output > pre").all_text_contents()
+    return Printed(output, notes)
+
+
+def test_limits_are_those_of_the_command_line(open_page: Page, root: Path, tmp_path: Path) -> None:
+    manifests = read_story(root, "move-ci/after")
+    show(open_page, "limits", manifests, seats="1600+400")
+    expected = run_for_page(
+        open_page,
+        ["limits", "--verbose", "--server-concurrency", "1600+400", "manifests.yaml"],
+        tmp_path,
+        manifests=manifests,
+    )
+    assert read_output(open_page, "limits") == expected
+    assert "server concurrency limit 2000" in expected.output
+
+
+@pytest.mark.parametrize("seats", ["0", "--kubernetes 1.29"])
+def test_wrong_number_of_seats_gets_a_sentence(open_page: Page, seats: str) -> None:
+    show(open_page, "check", "", seats=seats)
+    sentence = f"Invalid value for '--server-concurrency': \"{seats}\" is not an integer from 1"
+    assert sentence in re.sub(r"\s+", " ", open_page.inner_text("#check"))
+    assert "--help" not in open_page.inner_text("#check")
+
+
+def read_old_and_new(root: Path) -> tuple[str, str]:
+    return read_story(root, "move-ci/before"), read_story(root, "move-ci/after")
+
+
+def test_differences_are_those_of_the_command_line(open_page: Page, root: Path, tmp_path: Path) -> None:
+    old, new = read_old_and_new(root)
+    show(open_page, "diff", new, old=old)
+    expected = run_for_page(open_page, ["diff", "old.yaml", "manifests.yaml"], tmp_path, old=old, manifests=new)
+    assert read_output(open_page, "diff") == expected
+    assert "reporting -> ci" in expected.output
+
+
+def test_manifests_are_compared_with_built_in_objects_without_old_manifests(
+    open_page: Page, root: Path, tmp_path: Path
+) -> None:
+    manifests = read_story(root, "move-ci/after")
+    show(open_page, "diff", manifests, kubernetes="1.31", old=" \n")
+    arguments = ["diff", "defaults:1.31", "manifests.yaml", "--kubernetes", "1.31"]
+    expected = run_for_page(open_page, arguments, tmp_path, manifests=manifests)
+    assert read_output(open_page, "diff") == expected
+    assert "added: FlowSchema ci-runner" in expected.output
+
+
+def test_old_manifests_without_objects_get_a_sentence(open_page: Page, root: Path) -> None:
+    show(open_page, "diff", read_story(root, "move-ci/after"), old="kind: FlowSchema\nspec: [a\n")
+    assert read_output(open_page, "diff").notes.startswith("apflint: old.yaml: no FlowSchema")
+    assert "swap the texts to see the findings" in read_output(open_page, "diff").notes
+
+
+def test_click_on_a_place_selects_it_in_the_old_manifests(open_page: Page, root: Path) -> None:
+    old, new = read_old_and_new(root)
+    show(
+        open_page,
+        "diff",
+        new,
+        old=old.replace("    nominalConcurrencyShares: 20\n", "    nominalConcurrencyShares: -1\n"),
+    )
+    place = open_page.locator("#diff .place").first
+    assert place.inner_text().startswith("old.yaml:")
+    place.click()
+    assert open_page.evaluate("document.activeElement.id") == "old"
+    line = int(place.inner_text().split(":")[1])
+    assert open_page.evaluate("old.selectionStart") == sum(len(text) + 1 for text in old.split("\n")[: line - 1])
+
+
+def test_buttons_copy_and_swap_the_compared_texts(open_page: Page, root: Path) -> None:
+    old, new = read_old_and_new(root)
+    show(open_page, "diff", old, old="")
+    open_page.click("#copy")
+    wait_for_results(open_page)
+    assert "No request changes its FlowSchema" in read_output(open_page, "diff").output
+    open_page.fill("#manifests", new)
+    wait_for_results(open_page)
+    forward = read_output(open_page, "diff").output
+    assert "reporting -> ci" in forward
+    open_page.click("#swap")
+    wait_for_results(open_page)
+    assert (open_page.input_value("#manifests"), open_page.input_value("#old")) == (old, new)
+    assert "ci -> reporting" in read_output(open_page, "diff").output
+
+
+def read_load(root: Path) -> str:
+    """Return the load of the examples."""
+    return (root / "docs" / "playground" / "load.yaml").read_text("utf-8")
+
+
+SIMULATE = ["simulate", "load.yaml", "-f", "manifests.yaml"]
+
+
+@pytest.mark.parametrize(("story", "seats"), [("move-ci/before", ""), ("move-ci/after", "300")])
+def test_simulation_is_that_of_the_command_line(
+    open_page: Page, root: Path, tmp_path: Path, story: str, seats: str
+) -> None:
+    texts = {"manifests": read_story(root, story), "load": read_load(root)}
+    show(open_page, "simulate", texts["manifests"], load=texts["load"], seats=seats)
+    options = ["--server-concurrency", seats] if seats else []
+    expected = run_for_page(open_page, [*SIMULATE, *options], tmp_path, **texts)
+    download = re.sub(r"(all\s+percentiles:)\s+--verbose", r"\1 download", expected.output)
+    assert read_output(open_page, "simulate") == expected._replace(output=download)
+    assert "reports waits up to" in download
+
+
+BUSY_LOAD = """\
+duration: 10s
+objects: {pods: 100}
+warmup: 0s
+clients:
+  - {name: heavy, as: analyst, groups: [analysts], request: list pods -n a, rate: 200/s, service: 2s}
+  - {name: light, as: "user-{n}", groups: [analysts], request: get pods x -n a, count: 9, rate: 1/s, service: 1s}
+"""
+"""A load with a busy flow, which the legend of the charts names."""
+
+
+def test_charts_are_those_of_the_report(open_page: Page, root: Path, tmp_path: Path) -> None:
+    texts = {"manifests": read_story(root, "move-ci/before"), "load": BUSY_LOAD}
+    show(open_page, "simulate", texts["manifests"], load=texts["load"])
+    report = run_for_page(open_page, [*SIMULATE, "--format", "html"], tmp_path, **texts).output
+    with open_page.expect_download() as downloading:
+        open_page.click("#simulate a[download]")
+    assert downloading.value.path().read_text("utf-8") == report
+    headings = [re.sub("<.*?>", "", text) for text in re.findall("<h[23]>(.*?)</h[23]>", report)]
+    assert open_page.locator("#simulate .charts :is(h2, h3)").all_text_contents() == headings
+    images = open_page.locator("#simulate .drawing img")
+    names = re.findall('aria-label="(.*?)"', report)
+    assert len(names) == images.count() > 1
+    assert all(image.get_attribute("alt").startswith(name) for image, name in zip(images.all(), names, strict=True))  # type: ignore[union-attr]
+    sizes = "[...document.querySelectorAll('#simulate .drawing img')].map((image) => image.naturalWidth)"
+    wait_for(lambda: open_page.evaluate(sizes), [1080] * len(names))
+    assert "mostly busy flows: heavy (analyst)" in open_page.inner_text("#simulate .legend >> nth=-1")
+
+
+@pytest.mark.parametrize(
+    ("load", "words"),
+    [
+        ("", "Enter a load"),
+        ("hello", "a load is a mapping"),
+        ("duration: 1m\nclients: [{name: a, request: get pods -A, rate: 1/x, service: 1s}]\n", "load.yaml:2:"),
+        (
+            "duration: 999h\nclients: [{name: a, as: b, request: list pods -A, rate: 9999/s, service: 1s}]\n",
+            "maximum of",
+        ),
+    ],
+    ids=["empty", "no load", "mistake", "large"],
+)
+def test_load_with_mistakes_gets_a_sentence(open_page: Page, root: Path, load: str, words: str) -> None:
+    show(open_page, "simulate", read_story(root, "move-ci/after"), load=load)
+    assert words in open_page.inner_text("#simulate .output")
+    assert open_page.locator("#simulate img").count() == 0
+    if words == "load.yaml:2:":
+        open_page.locator("#simulate .place").first.click()
+        assert open_page.evaluate("document.activeElement.id") == "load"
+
+
+def test_simulation_of_an_old_release_gets_a_sentence(open_page: Page, root: Path) -> None:
+    show(open_page, "simulate", read_story(root, "move-ci/after"), load=read_load(root), kubernetes="1.29")
+    assert read_output(open_page, "simulate").notes.endswith("differs: choose a later release")
+
+
+def test_simulations_start_only_on_request(open_page: Page, root: Path) -> None:
+    show(open_page, "simulate", read_story(root, "move-ci/after"), load=read_load(root))
+    before = read_output(open_page, "simulate")
+    assert open_page.inner_text("#changed") == ""
+    open_page.fill("#load", read_load(root).replace("requests: 150", "requests: 300"))
+    assert open_page.inner_text("#changed") == "The texts have changed. Simulate them again."
+    wait_for_results(open_page)
+    assert read_output(open_page, "simulate") == before
+    open_page.press("#load", "Control+Enter")
+    wait_for_results(open_page)
+    assert read_output(open_page, "simulate") != before
+    assert open_page.inner_text("#changed") == ""
 
 
 def test_older_releases_have_other_findings(open_page: Page, root: Path) -> None:
@@ -207,7 +392,7 @@ def test_older_releases_have_other_findings(open_page: Page, root: Path) -> None
         ("apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nspec: [a\n", "this `[` is not closed"),
         ("apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nspec: @a\n", "cannot start a value"),
         (f"apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nspec: {'[' * 9999}", "levels deep"),
-        ("x" * 1_000_001, "The playground checks at most 1,000,000 characters."),
+        ("x" * 1_000_001, "The playground reads at most 1,000,000 characters."),
     ],
     ids=["empty", "no object", "not closed", "wrong character", "deep", "large"],
 )
@@ -224,6 +409,15 @@ def test_manifests_are_never_html(open_page: Page) -> None:
     show(open_page, "check", manifest)
     assert name in open_page.inner_text("#check")
     assert open_page.locator("#check img").count() == 0
+
+
+def test_names_in_charts_are_never_html(open_page: Page, root: Path) -> None:
+    name = "<img src=x onerror=alert(1)></title><script>alert(2)</script>"
+    load = BUSY_LOAD.replace("name: heavy", f"name: '{name}'")
+    show(open_page, "simulate", read_story(root, "move-ci/before"), load=load)
+    assert name in open_page.inner_text("#simulate .legend >> nth=-1")
+    assert open_page.locator("#simulate script").count() == 0
+    assert open_page.evaluate("[...document.images].every((image) => image.src.startsWith('blob:'))")
 
 
 def test_shared_link_restores_the_page(open_page: Page, context: BrowserContext, root: Path) -> None:
@@ -243,12 +437,49 @@ def test_shared_link_restores_the_page(open_page: Page, context: BrowserContext,
     other.close()
 
 
+def test_shared_link_has_all_texts_and_choices(open_page: Page, root: Path) -> None:
+    old, new = read_old_and_new(root)
+    show(open_page, "diff", new, old=old)
+    load = read_load(root) + "# Grüße\n"
+    show(open_page, "simulate", new, load=load, kubernetes="1.33", seats="300")
+    simulated = read_output(open_page, "simulate")
+    open_page.click("#share")
+    wait_for(lambda: "Everybody with the link" in open_page.inner_text("#status"), wanted=True)
+    fragment = open_page.evaluate("location.hash")
+    open_page.evaluate("history.replaceState(null, '', location.pathname)")
+    show(open_page, "diff", "", old="", seats="")
+    open_page.evaluate("fragment => { location.hash = fragment; }", fragment)
+    wait_for(lambda: open_page.input_value("#manifests"), new)
+    wait_for_results(open_page)
+    entered = [open_page.input_value(f"#{name}") for name in ("old", "load", "kubernetes", "seats")]
+    assert entered == [old, load, "1.33", "300"]
+    assert read_output(open_page, "simulate") == simulated
+    assert "Kubernetes 1.33" in simulated.output
+    assert open_page.locator("#simulate .charts img").count() > 1
+
+
+def test_link_from_before_the_load_gets_that_of_the_examples(open_page: Page, root: Path) -> None:
+    state = {
+        "manifests": read_story(root, "move-ci/after"),
+        "kubernetes": "1.36",
+        "request": "list pods",
+        "view": "check",
+    }
+    open_page.evaluate("fragment => { location.hash = fragment; }", make_fragment(state))
+    wait_for(lambda: open_page.input_value("#manifests"), state["manifests"])
+    entered = [open_page.input_value(f"#{name}") for name in ("old", "load", "kubernetes", "seats", "request")]
+    assert entered == ["", read_load(root), "1.36", "", "list pods"]
+
+
 def test_link_that_would_be_too_long_is_not_made(open_page: Page) -> None:
     noise = base64.b64encode(os.urandom(40_000)).decode()
     before = open_page.url
     show(open_page, "check", noise)
     open_page.click("#share")
-    wait_for(lambda: "more than 32,000. Share fewer manifests." in open_page.inner_text("#status"), wanted=True)
+    wait_for(
+        lambda: "more than 32,000. Shorten the texts, or send them as files." in open_page.inner_text("#status"),
+        wanted=True,
+    )
     assert open_page.url == before
 
 
@@ -273,9 +504,10 @@ DAMAGED = "The link is damaged or incomplete"
         (make_fragment(None), DAMAGED),
         (make_fragment([]), DAMAGED),
         (make_fragment({"manifests": 5, "kubernetes": {}, "request": [], "view": None}), DAMAGED),
+        (make_fragment({"manifests": "", "kubernetes": "", "request": "", "view": "", "load": 1}), DAMAGED),
         (make_fragment({"manifests": "a" * 50_000_000}), "more than 1,000,000 characters"),
     ],
-    ids=["text", "nothing", "bytes", "markup", "version", "null", "list", "types", "bomb"],
+    ids=["text", "nothing", "bytes", "markup", "version", "null", "list", "types", "type of load", "bomb"],
 )
 def test_damaged_links_get_a_sentence(open_page: Page, root: Path, fragment: str, words: str) -> None:
     open_page.evaluate("fragment => { location.hash = fragment; }", fragment)
@@ -294,10 +526,49 @@ def test_damaged_link_in_a_new_page_keeps_its_sentence(context: BrowserContext, 
     page.close()
 
 
-def test_stopped_job_does_not_start_again_until_the_manifests_change(context: BrowserContext, site: Server) -> None:
+@pytest.fixture(scope="module")
+def stopping_page(context: BrowserContext, site: Server) -> Iterator[Page]:
+    """A page whose jobs the tests stop, and whose clock they set forward."""
     page = context.new_page()
+    page.clock.install()
     page.goto(site.url)
     page.wait_for_selector("#check .output[data-exit-code]")
+    yield page
+    page.close()
+
+
+def test_long_simulation_is_stopped_with_a_sentence(stopping_page: Page, root: Path) -> None:
+    page, load = stopping_page, read_load(root).replace("rate: 10/s", "rate: 30000/s")
+    page.click("#tab-simulate")
+    page.fill("#manifests", read_story(root, "move-ci/after"))
+    page.fill("#load", load)
+    page.click("#run")
+    page.wait_for_selector("body[data-busy=simulate]")
+    page.clock.fast_forward(20_000)
+    sentence = "Stopped: the simulation took more than 20 seconds."
+    wait_for(lambda: sentence in page.inner_text("#simulate .output"), wanted=True)
+    page.wait_for_selector("body[data-busy='']")  # with a new worker
+    assert sentence in page.inner_text("#simulate .output")
+    assert page.get_attribute("#simulate .output", "aria-busy") == "false"
+    page.fill("#load", read_load(root))
+    page.click("#run")
+    wait_for_results(page)
+    assert "Nobody else is rejected or waits." in page.inner_text("#simulate .output")
+
+
+def test_error_of_python_gets_a_sentence_and_a_second_try(stopping_page: Page, root: Path) -> None:
+    page = stopping_page
+    show(page, "check", read_story(root, "small-cluster"))
+    (worker,) = page.workers
+    worker.evaluate("onmessage({data: {command: 'check'}})")  # a job without manifests
+    wait_for(lambda: page.inner_text("#status"), "apflint stopped: KeyError: 'manifests'")
+    page.click("#stop")
+    wait_for_results(page)
+    assert "[APF306]" in read_findings(page)
+
+
+def test_stopped_job_does_not_start_again_until_the_manifests_change(stopping_page: Page) -> None:
+    page = stopping_page
     rule = "  - {subjects: [{kind: User, user: {name: a}}]}\n"
     start = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nmetadata: {name: a}\nspec:\n  rules:\n"
     # Filling in the text is faster than typing.
@@ -312,7 +583,6 @@ def test_stopped_job_does_not_start_again_until_the_manifests_change(context: Br
     page.evaluate(enter, start + rule)
     wait_for_results(page)
     assert "1 object" in page.inner_text("#status")
-    page.close()
 
 
 def test_link_with_unknown_release_and_view_uses_the_defaults(open_page: Page) -> None:
@@ -360,7 +630,7 @@ def test_unsafe_fixes_have_no_button(open_page: Page) -> None:
 
 
 def test_advice_can_be_followed_in_the_page(open_page: Page) -> None:
-    """Advice on the page names only what it has: no files, and the commands check, fix, graph and explain."""
+    """Advice on the page names only what it has: no files, and the commands of its tabs."""
     unknown = """\
 apiVersion: flowcontrol.apiserver.k8s.io/v1beta3
 kind: FlowSchema
@@ -384,6 +654,20 @@ def test_tabs_work_with_the_keyboard(open_page: Page) -> None:
     assert not open_page.is_visible("#check")
     open_page.keyboard.press("ArrowLeft")
     assert open_page.evaluate("document.activeElement.id") == "tab-check"
+    open_page.keyboard.press("End")
+    assert open_page.evaluate("document.activeElement.id") == "tab-simulate"
+    open_page.keyboard.press("ArrowRight")
+    assert open_page.evaluate("document.activeElement.id") == "tab-check"
+
+
+def test_controls_have_names(open_page: Page) -> None:
+    """Screen readers read these names. Panels and tabs refer to each other."""
+    nameless = """[...document.querySelectorAll("button, select, input, textarea")].filter((control) =>
+        !control.textContent.trim() && !control.labels?.length && !control.ariaLabel).map((control) => control.id)"""
+    assert open_page.evaluate(nameless) == []
+    for tab in open_page.locator("[role=tab]").all():
+        panel = open_page.locator(f"#{tab.get_attribute('aria-controls')}")
+        assert panel.get_attribute("aria-labelledby") == tab.get_attribute("id")
 
 
 def test_page_says_first_that_nothing_leaves_the_browser(open_page: Page) -> None:
@@ -437,6 +721,9 @@ def test_narrow_window_needs_no_horizontal_scrolling(browser: Browser, site: Ser
     schemes = (("light", "rgb(255, 255, 255)"), ("dark", "rgb(20, 24, 29)"))
     for scheme, background in schemes:
         page.emulate_media(color_scheme=scheme)
-        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+        for tab in ("diff", "simulate", "check"):
+            page.click(f"#tab-{tab}")
+            wait_for_results(page)
+            assert page.evaluate("document.documentElement.scrollWidth") <= 360
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == background
     context.close()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import zipfile
 from pathlib import Path
 
 import pytest
-from build_playground import LINUX, is_needed, read_examples, read_target, write_packages
+from build_playground import LINUX, ROOT, SOURCES, is_needed, read_examples, read_target, write_packages
 
 from apflint.cli.app import run
 
@@ -69,8 +70,29 @@ def test_examples_are_manifests_with_findings(tmp_path: Path, monkeypatch: pytes
         Path(f"{number}.yaml").write_text(example["manifests"], "utf-8")
         assert run(["check", "--isolated", "--fail-on", "info", f"{number}.yaml"]) == 1
         assert run(["explain", "--isolated", "-f", f"{number}.yaml", *example["request"].split()]) == 0
+        Path("load.yaml").write_text(example["load"], "utf-8")
+        is_rejected = example["title"].startswith("Rejected")
+        assert run(["simulate", "--isolated", "load.yaml", "-f", f"{number}.yaml"]) == (2 if is_rejected else 0)
+        if example["old"]:
+            Path("old.yaml").write_text(example["old"], "utf-8")
+            assert run(["diff", "--isolated", "old.yaml", f"{number}.yaml"]) == 1
+    assert any(example["old"] for example in examples)
 
 
 def test_pins_name_no_host() -> None:
     for file in PINS.iterdir():
         assert "://" not in file.read_text("utf-8"), file.name
+
+
+@pytest.mark.parametrize(
+    ("file", "constant", "words"),
+    [
+        ("main.js", "MAX_SIMULATION_SECONDS", "| simulation | {} seconds |"),
+        ("share.js", "MAX_LINK_CHARACTERS", "| link | {} characters |"),
+        ("share.js", "MAX_TEXT_CHARACTERS", "| {} characters |"),
+    ],
+)
+def test_bounds_in_the_documentation_are_those_of_the_page(file: str, constant: str, words: str) -> None:
+    found = re.search(rf"const {constant} = (\d+);", (SOURCES / file).read_text("utf-8").replace("_000", "000"))
+    assert found is not None
+    assert words.format(f"{int(found[1]):,}") in (ROOT / "docs" / "contributing" / "playground.md").read_text("utf-8")

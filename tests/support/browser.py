@@ -1,7 +1,8 @@
-"""Headless Chromium, and a server on localhost for the pages that it opens."""
+"""Headless Chromium or Firefox, and a server on localhost for the pages that it opens."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import threading
 from functools import partial
@@ -11,11 +12,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from playwright.sync_api import Browser
 
+BROWSER_VARIABLE = "APFLINT_TEST_BROWSER"
+"""Environment variable that selects the browser of the playground's tests: `chromium`, which is the default, or `firefox`."""
+FIREFOX_NAMES = ("firefox-esr", "firefox")
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM_FLAGS = (
     "--no-sandbox",  # CI may run as root
@@ -60,15 +64,31 @@ class Server:
         self.server.server_close()
 
 
+def launch_browser() -> Iterator[Browser]:
+    """Yield the browser that the environment selects. Fail for an unknown name."""
+    names = {"chromium": launch_chromium, "firefox": launch_firefox}
+    yield from names[os.environ.get(BROWSER_VARIABLE, "chromium")]()
+
+
 def launch_chromium() -> Iterator[Browser]:
     """Yield a headless Chromium. Skip the test if Chromium is not installed."""
+    yield from _launch("chromium", CHROMIUM_NAMES, args=CHROMIUM_FLAGS)
+
+
+def launch_firefox() -> Iterator[Browser]:
+    """Yield a headless Firefox. Skip the test if Firefox is not installed."""
+    # Without a channel, Playwright starts only its own build of Firefox.
+    yield from _launch("firefox", FIREFOX_NAMES, channel="moz-firefox")
+
+
+def _launch(kind: str, names: Iterable[str], **options: Any) -> Iterator[Browser]:
     playwright = pytest.importorskip(
         "playwright.sync_api", reason="playwright is not installed: pip install playwright"
     )
-    chromium = next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
-    if chromium is None:
-        pytest.skip("Chromium is not installed")
+    executable = next(filter(None, map(shutil.which, names)), None)
+    if executable is None:
+        pytest.skip(f"{kind.capitalize()} is not installed")
     with playwright.sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=chromium, args=CHROMIUM_FLAGS)
+        started = getattr(driver, kind).launch(executable_path=executable, **options)
         yield started
         started.close()

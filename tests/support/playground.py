@@ -13,14 +13,31 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 
-def show(page: Page, tab: str, manifests: str, *, kubernetes: str = NEWEST.name, request: str | None = None) -> None:
-    """Open a tab, enter manifests and, in the tab `explain`, a request. Wait for the results."""
+def show(
+    page: Page,
+    tab: str,
+    manifests: str,
+    *,
+    kubernetes: str = NEWEST.name,
+    request: str | None = None,
+    old: str | None = None,
+    load: str | None = None,
+    seats: str | None = None,
+) -> None:
+    """Open a tab, and enter manifests and what this tab needs: a request, old manifests or a load. Wait for the results."""
     page.click(f"#tab-{tab}")
+    if seats is not None:
+        page.fill("#seats", seats)
     page.select_option("#kubernetes", kubernetes)
     page.fill("#manifests", manifests)
     if request is not None:
         page.fill("#request", request)
         page.press("#request", "Enter")
+    if old is not None:
+        page.fill("#old", old)
+    if load is not None:
+        page.fill("#load", load)
+        page.click("#run")
     wait_for_results(page)
 
 
