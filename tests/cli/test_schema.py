@@ -179,6 +179,13 @@ def test_every_command_with_json_has_a_schema_and_a_test() -> None:
     assert formats - {"check-output", "defaults-output"} == {*OUTPUTS, "test-output"}
 
 
+def test_comments_of_schemas_name_files_that_exist() -> None:
+    schemas = {path.name: path.read_text("utf-8") for path in (ROOT / "schemas").glob("*.json")}
+    named = {name: re.findall(r"[\w/]+\.(?:py|toml)\b", json.loads(text)["$comment"]) for name, text in schemas.items()}
+    assert [name for name, files in named.items() if not files] == []
+    assert [(name, file) for name, files in named.items() for file in files if not (ROOT / file).is_file()] == []
+
+
 def test_every_output_has_a_test() -> None:
     names = {name for name in get_args(Name) if name.endswith("-output")}
     assert names == {*OUTPUTS, "test-output"}
