@@ -23,6 +23,10 @@ from apflint import __version__
 RELEASE = __version__.partition(".dev")[0]
 """The version of the extension. In a development version, it is the version of the next release."""
 EXTENSION = ROOT / "editors" / "vscode"
+SCHEMAS = sorted(
+    {path.name for path in (ROOT / "schemas").glob("apflint-*.json")} - {"apflint-output.json", "apflint-report.json"}
+)
+"""JSON Schemas of the files that apflint reads. The others describe its output."""
 CHROMIUM = shutil.which("chromium")
 NPM = pytest.mark.skipif(
     not os.environ.get("APFLINT_TEST_NPM") or shutil.which("npm") is None,
@@ -93,6 +97,17 @@ def test_readme_has_all_settings_with_their_defaults() -> None:
     }
 
 
+def test_manifest_and_pages_name_the_schema_of_each_file_that_apflint_reads() -> None:
+    contributions = read_json(EXTENSION / "package.json")["contributes"]
+    associated = contributions["tomlValidation"] + contributions["yamlValidation"]
+    assert sorted(item["url"].rpartition("/")[2] for item in associated) == SCHEMAS
+    script = (EXTENSION / "scripts" / "build.mjs").read_text("utf-8")
+    assert sorted(re.findall(r'"(apflint-\w+\.json)"', script)) == SCHEMAS
+    for page in (EXTENSION / "README.md", ROOT / "docs" / "guides" / "editors" / "vscode.md"):
+        text = page.read_text("utf-8")
+        assert [item["fileMatch"][0] for item in associated if f"`{item['fileMatch'][0]}`" not in text] == []
+
+
 @pytest.mark.parametrize("directory", [EXTENSION, EXTENSION / "test" / "vscode"])
 def test_lock_files_name_no_registry(directory: Path) -> None:
     packages = read_json(directory / "package-lock.json")["packages"]
@@ -117,7 +132,7 @@ def test_package_has_the_schemas_and_the_version_of_apflint(extension: Path) -> 
     with zipfile.ZipFile(extension / f"apflint-{RELEASE}.vsix") as package:
         names = {name.removeprefix("extension/") for name in package.namelist() if name.startswith("extension/")}
         manifest = json.loads(package.read("extension/package.json"))
-        for name in ("apflint-config.json", "apflint-test.json", "apflint-load.json"):
+        for name in SCHEMAS:
             assert package.read(f"extension/schemas/{name}") == (ROOT / "schemas" / name).read_bytes()
         licenses = package.read("extension/THIRD_PARTY_LICENSES.txt").decode()
     assert names == {
@@ -126,9 +141,7 @@ def test_package_has_the_schemas_and_the_version_of_apflint(extension: Path) -> 
         "extension.js",
         "package.json",
         "readme.md",
-        "schemas/apflint-config.json",
-        "schemas/apflint-load.json",
-        "schemas/apflint-test.json",
+        *(f"schemas/{name}" for name in SCHEMAS),
     }
     assert manifest["version"] == RELEASE
     assert not {"dependencies", "devDependencies", "scripts"} & set(manifest)
@@ -138,6 +151,7 @@ def test_package_has_the_schemas_and_the_version_of_apflint(extension: Path) -> 
     assert files == {
         "schemas/apflint-test.json": ["apf-test.yaml", "apf-test.yml"],
         "schemas/apflint-load.json": ["apf-load.yaml", "apf-load.yml"],
+        "schemas/apflint-goals.json": ["apf-goals.yaml", "apf-goals.yml"],
     }
     assert re.search(r"^vscode-languageclient [\d.]+ \(MIT\)$", licenses, re.MULTILINE)
 

@@ -49,7 +49,7 @@ fs.mkdirSync(path.join(target, "schemas"), { recursive: true });
 fs.writeFileSync(path.join(target, "package.json"), `${JSON.stringify(makeManifest(readVersion()), null, 2)}\n`);
 fs.copyFileSync(path.join(here, "README.md"), path.join(target, "README.md"));
 fs.copyFileSync(path.join(repository, "LICENSE"), path.join(target, "LICENSE"));
-for (const schema of ["apflint-config.json", "apflint-test.json", "apflint-load.json"]) {
+for (const schema of ["apflint-config.json", "apflint-test.json", "apflint-load.json", "apflint-goals.json"]) {
   fs.copyFileSync(path.join(repository, "schemas", schema), path.join(target, "schemas", schema));
 }
 const { metafile } = await build({
