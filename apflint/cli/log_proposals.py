@@ -16,8 +16,6 @@ from apflint.cli.proposal_files import ProposalPlace
 from apflint.doctor.causes import conclude
 from apflint.doctor.level_state import compute_state
 from apflint.doctor.snapshot import group_servers
-from apflint.monitoring.alerts import build_alerts
-from apflint.output.alerts import render_alerts
 from apflint.output.configuration_line import name_configuration
 from apflint.output.json_text import to_json
 from apflint.output.log_proposal import log_answer_json, report_log_answer
@@ -194,12 +192,7 @@ def _print(
     exit_zero: bool,
 ) -> int:
     proposal = answer.proposal
-    files = None
-    if proposal is not None:
-        notes = [f"Configuration: {configuration.description}, with the proposal {proposal.name}"]
-        files = place.write_log_files(
-            proposal, lambda: render_alerts(build_alerts(proposal.after), notes, is_object=True)
-        )
+    files = None if proposal is None else place.write_files(proposal)
     if output_format == "json":
         text = to_json(name_configuration(log_answer_json(answer, files), configuration.description), 2)
     else:

@@ -7,13 +7,12 @@ import shlex
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.atomic_write import write_atomically
-from apflint.output.log_proposal import LogProposalFiles
-from apflint.output.proposal import ProposalFiles
+from apflint.output.proposal_files import ProposalFiles
 from apflint.sources.source_arguments import BUILT_IN_PREFIX, KUSTOMIZE_PREFIX, LIVE, PREFIXES
 from apflint.user_error import UserError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from apflint.propose.log_proposal import LogProposal
     from apflint.propose.proposal import ProvenProposal
@@ -64,33 +63,29 @@ class ProposalPlace(NamedTuple):
         paths = (os.path.realpath(word) for word in self._words if not word.startswith(PREFIXES))
         return any(os.path.realpath(file).startswith(f"{path.rstrip(os.sep)}{os.sep}") for path in paths)
 
-    def write_files(self, found: ProvenProposal) -> ProposalFiles:
+    def write_files(self, found: ProvenProposal | LogProposal) -> ProposalFiles:
         """Write the files that the user requests, and return the names of all files.
 
         Raises UserError if a file exists or cannot be written.
         """
-        schema = found.isolation.flow_schema
-        name = schema.name if schema is not None else found.isolation.level
-        manifests, policy_test = self.name_manifests(name), self.name_policy_test(name)
-        texts = {}
-        if self.write is not None or self.directory is not None:
-            texts[manifests] = found.manifests
-        if self.directory is not None:
-            texts[policy_test] = found.policy_test
-        written = _write_new(texts)
-        return ProposalFiles(manifests, policy_test, written, self._write_diff(manifests), shlex.join(self._words))
-
-    def write_log_files(self, found: LogProposal, write_alerts: Callable[[], str]) -> LogProposalFiles:
-        """Write the files of a proposal from a log, as `write_files` does."""
         manifests, policy_test = self.name_manifests(found.name), self.name_policy_test(found.name)
         alerts = os.path.join(self.directory or "", f"{found.name}-alerts.yaml")
         texts = {}
         if self.write is not None or self.directory is not None:
             texts[manifests] = found.manifests
         if self.directory is not None:
-            texts |= {policy_test: found.policy_test, alerts: write_alerts()}
+            texts |= {policy_test: found.policy_test, alerts: self._write_alerts(found)}
         diff = "" if found.edits_objects else self._write_diff(manifests)
-        return LogProposalFiles(manifests, policy_test, alerts, _write_new(texts), diff)
+        return ProposalFiles(manifests, policy_test, alerts, _write_new(texts), diff, shlex.join(self._words))
+
+    def _write_alerts(self, found: ProvenProposal | LogProposal) -> str:
+        """Return the alerts for the configuration with the proposal as YAML."""
+        from apflint.monitoring.alerts import build_alerts, describe_omitted_alerts
+        from apflint.output.alerts import render_alerts
+
+        notes = [f"Configuration: {self.configuration.description}", f"With the proposal: {found.name}"]
+        notes += describe_omitted_alerts(found.after)
+        return render_alerts(build_alerts(found.after), notes, is_object=True)
 
     def list_tested(self, name: str, *, edits_objects: bool) -> tuple[str, ...]:
         """Return the arguments of `list_manifests` for the policy test.

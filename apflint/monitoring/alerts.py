@@ -207,6 +207,14 @@ def find_contained_levels(effective: Effective) -> Iterator[str]:
             yield level.name
 
 
+def describe_omitted_alerts(effective: Effective) -> list[str]:
+    """Return a sentence for each level that has no alert about rejections and waits."""
+    return [
+        f'No alert about rejections and waits of "{name}": it contains a single client, and cannot borrow seats.'
+        for name in group_levels(effective).contained
+    ]
+
+
 def _find_levels_of_one_flow(effective: Effective) -> Iterator[str]:
     """Yield the levels of the manifests whose FlowSchemas have no distinguisher, but may match several clients."""
     for level in effective.own_priority_levels:

@@ -8,23 +8,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from apflint.model import shares_field
-from apflint.named_tuple import NamedTuple
-from apflint.output.blocks import (
-    DOCUMENTS,
-    TEXT,
-    Bullets,
-    Code,
-    Command,
-    Details,
-    Facts,
-    Group,
-    Heading,
-    Only,
-    Prose,
-    Text,
-)
+from apflint.output.blocks import DOCUMENTS, TEXT, Bullets, Facts, Heading, Only, Prose, Text
 from apflint.output.json_text import SCHEMA
 from apflint.output.proposal import TITLE
+from apflint.output.proposal_files import files_json, list_checks, report_files, report_steps
 from apflint.output.wanted_seats import levels_json, tabulate_seats
 from apflint.propose.candidates import SHARES
 from apflint.propose.changes import FlowSchemaFieldChange, NewFlowSchema, NewLevel
@@ -39,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from apflint.output.blocks import Block, Inline
+    from apflint.output.proposal_files import ProposalFiles
     from apflint.propose.changes import Change
     from apflint.propose.effects import ClientEffect
     from apflint.propose.incidents import Incident
@@ -53,18 +41,7 @@ _MAX_REJECTED = 8
 _MICROSECONDS = 1_000_000
 
 
-class LogProposalFiles(NamedTuple):
-    """Names of the files of a proposal."""
-
-    manifests: str
-    policy_test: str
-    alerts: str
-    written: tuple[str, ...]
-    diff: str
-    """Command line that shows what the proposal changes, or ""."""
-
-
-def report_log_answer(answer: LogAnswer, files: LogProposalFiles | None, configuration: str) -> Iterator[Block]:
+def report_log_answer(answer: LogAnswer, files: ProposalFiles | None, configuration: str) -> Iterator[Block]:
     """Yield the evidence, the cause, the proposal or the reason why there is none, rejected alternatives, files, and commands."""
     yield Only(DOCUMENTS, [Heading(TITLE, 1)])
     yield Only(TEXT, [Prose([f"Configuration: {configuration}"], "dim")])
@@ -83,26 +60,8 @@ def report_log_answer(answer: LogAnswer, files: LogProposalFiles | None, configu
         yield tabulate_seats(
             proposal.proof.levels, ["Shares are relative: a seat of one level is a seat that the others do not have."]
         )
-    for name, text in _list_texts(proposal, files):
-        if name in files.written:
-            yield Only(TEXT, [Prose([f"Written: {name}"])])
-        else:
-            yield Only(TEXT, [Group([Heading(name), Code(text)])])
-        yield Only(DOCUMENTS, [Details((Text(name, "name"),), [Code(text, "yaml")])])
-    if files.alerts in files.written:
-        yield Prose([f"Written: {files.alerts}"])
-    for title, lines in list_log_steps(proposal, files).items():
-        blocks: list[Block] = []
-        for line in lines:
-            program, _, arguments = line.partition(" ")
-            blocks.append(Command(program, arguments, 2))
-        yield Group([Heading(title), *blocks])
-
-
-def _list_texts(proposal: LogProposal, files: LogProposalFiles) -> Iterator[tuple[str, str]]:
-    yield files.manifests, proposal.manifests
-    if proposal.policy_test:
-        yield files.policy_test, proposal.policy_test
+    yield from report_files(files, proposal.manifests, proposal.policy_test)
+    yield from report_steps(list_log_steps(proposal, files))
 
 
 def _list_facts(answer: LogAnswer) -> Iterator[tuple[str, Inline]]:
@@ -307,19 +266,17 @@ def _describe_findings(proposal: LogProposal) -> str:
     return f"`apflint check` has no new finding, except {join_words(parts, 'and')}"
 
 
-def list_log_steps(proposal: LogProposal, files: LogProposalFiles) -> dict[str, list[str]]:
+def list_log_steps(proposal: LogProposal, files: ProposalFiles) -> dict[str, list[str]]:
     """Return the command lines that verify a proposal, apply it, and roll it back."""
-    file = shlex.quote(files.manifests)
-    verify = [f"kubectl diff -f {file}"]
-    if proposal.policy_test:
-        verify.insert(0, f"apflint test {shlex.quote(files.policy_test)}")
-    if files.diff:
-        verify.insert(0, files.diff)
     # Delete FlowSchemas before levels. When a FlowSchema is deleted, its requests go to their former FlowSchemas. So no request
     # uses a new level when the level is deleted.
     changes = sorted(proposal.candidate.changes, key=lambda change: isinstance(change, NewLevel))
     back = [_roll_back(proposal, change) for change in changes]
-    return {"Verify": verify, "Apply": [f"kubectl apply -f {file}"], "Roll back": back}
+    return {
+        "verify": list_checks(files, proposal.manifests, proposal.policy_test),
+        "apply": [f"kubectl apply -f {shlex.quote(files.manifests)}"],
+        "rollBack": back,
+    }
 
 
 def _roll_back(proposal: LogProposal, change: Change) -> str:
@@ -349,7 +306,7 @@ def _patch(kind: str, name: str, spec: Mapping[str, object]) -> str:
     return f"kubectl patch {kind} {name} --type merge -p {shlex.quote(patch)}"
 
 
-def log_answer_json(answer: LogAnswer, files: LogProposalFiles | None) -> dict[str, object]:
+def log_answer_json(answer: LogAnswer, files: ProposalFiles | None) -> dict[str, object]:
     """Return the object that `propose LOG --format json` prints. Times are in seconds."""
     proposal = answer.proposal
     return {
@@ -431,9 +388,8 @@ def _cost_json(cost: Sequence[int]) -> dict[str, int]:
     return dict(zip(("objects", "fields", "seats"), cost, strict=True))
 
 
-def _proposal_json(proposal: LogProposal, files: LogProposalFiles) -> dict[str, object]:
+def _proposal_json(proposal: LogProposal, files: ProposalFiles) -> dict[str, object]:
     known = {**UNAVOIDABLE, **MEASURED}
-    steps = list_log_steps(proposal, files)
     return {
         "changes": [*map(_describe_change, proposal.candidate.changes)],
         "cost": _cost_json(proposal.candidate.cost),
@@ -455,13 +411,8 @@ def _proposal_json(proposal: LogProposal, files: LogProposalFiles) -> dict[str, 
             for finding in proposal.proof.findings
         ],
         "levels": levels_json(proposal.proof.levels),
-        "files": {
-            "manifests": {"name": files.manifests, "text": proposal.manifests},
-            "policyTest": {"name": files.policy_test, "text": proposal.policy_test} if proposal.policy_test else None,
-            "alerts": files.alerts if files.alerts in files.written else None,
-            "written": [*files.written],
-        },
-        "commands": {"verify": steps["Verify"], "apply": steps["Apply"], "rollBack": steps["Roll back"]},
+        "files": files_json(files, proposal.manifests, proposal.policy_test),
+        "commands": list_log_steps(proposal, files),
     }
 
 

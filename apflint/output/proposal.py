@@ -6,22 +6,9 @@ import shlex
 from typing import TYPE_CHECKING
 
 from apflint.model import shares_field
-from apflint.named_tuple import NamedTuple
-from apflint.output.blocks import (
-    DOCUMENTS,
-    TEXT,
-    Bullets,
-    Code,
-    Command,
-    Details,
-    Facts,
-    Group,
-    Heading,
-    Only,
-    Prose,
-    Text,
-)
+from apflint.output.blocks import DOCUMENTS, TEXT, Bullets, Command, Facts, Group, Heading, Only, Prose, Text
 from apflint.output.json_text import SCHEMA
+from apflint.output.proposal_files import files_json, list_checks, report_files, report_steps
 from apflint.output.wanted_seats import levels_json, tabulate_seats
 from apflint.propose.changes import NewFlowSchema, NewLevel
 from apflint.propose.goals import write_subject
@@ -33,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from apflint.output.blocks import Block, Inline
+    from apflint.output.proposal_files import ProposalFiles
     from apflint.proofs.two_configurations import Move
     from apflint.propose.goals import Isolation
     from apflint.propose.isolation import NoProposal
@@ -42,20 +30,6 @@ if TYPE_CHECKING:
 TITLE = "Proposal for API Priority and Fairness"
 _LABEL_CELLS = 10
 _MAX_LOSERS = 4
-_STEP_TITLES = {"apply": "Apply", "verify": "Verify", "rollBack": "Roll back"}
-
-
-class ProposalFiles(NamedTuple):
-    """Names of the files of a proposal, and command-line arguments for the configuration."""
-
-    manifests: str
-    policy_test: str
-    written: tuple[str, ...]
-    """Names of the files that apflint has written. It only suggests the names of all other files."""
-    diff: str
-    """Command line that shows what the proposal changes."""
-    words: str = ""
-    """Command-line arguments for the configuration."""
 
 
 def report_proposal(found: ProvenProposal, files: ProposalFiles, configuration: str) -> Iterator[Block]:
@@ -68,8 +42,10 @@ def report_proposal(found: ProvenProposal, files: ProposalFiles, configuration: 
         yield Group([Heading("Requests that move, for example"), *examples])
     yield Only(TEXT, [Heading("Seats in each API server")])
     yield tabulate_seats(found.proof.levels, [_explain_kept_seats(found)])
-    yield from _report_files(found, files)
-    yield from _report_steps(found, files)
+    if (change := found.isolation.shares_change) is not None:
+        yield Group([Heading("Change in your manifests"), Bullets([_describe_edit(found, change)])])
+    yield from report_files(files, found.manifests, found.policy_test)
+    yield from report_steps(list_steps(found, files))
 
 
 def report_no_proposal(reason: NoProposal, configuration: str) -> Iterator[Block]:
@@ -158,52 +134,23 @@ def _explain_kept_seats(found: ProvenProposal) -> str:
     )
 
 
-def _report_files(found: ProvenProposal, files: ProposalFiles) -> Iterator[Block]:
-    if (change := found.isolation.shares_change) is not None:
-        yield Group([Heading("Change in your manifests"), Bullets([_describe_edit(found, change)])])
-    for name, text in ((files.manifests, found.manifests), (files.policy_test, found.policy_test)):
-        if not text:
-            continue
-        if name in files.written:
-            yield Only(TEXT, [Prose([f"Written: {name}"])])
-        else:
-            yield Only(TEXT, [Group([Heading(name), Code(text)])])
-        yield Only(DOCUMENTS, [Details((Text(name, "name"),), [Code(text, "yaml")])])
-
-
 def _describe_edit(found: ProvenProposal, change: LevelFieldChange) -> str:
     place = _field_json(found, change)
     where = f"{place['file']}:{place['line']}" if place["file"] else f"PriorityLevelConfiguration {change.level}"
     return f"{where}: {place['field']} {place['before']} -> {place['after']}"
 
 
-def _report_steps(found: ProvenProposal, files: ProposalFiles) -> Iterator[Block]:
-    steps = list_steps(found, files)
-    for step, title in _STEP_TITLES.items():
-        blocks: list[Block] = []
-        for line in steps[step]:
-            program, _, arguments = line.partition(" ")
-            blocks.append(Command(program, arguments, 2))
-        yield Group([Heading(title), *blocks])
-
-
 def list_steps(found: ProvenProposal, files: ProposalFiles) -> dict[str, list[str]]:
     """Return the command lines that verify a proposal, apply it, and roll it back."""
     isolation = found.isolation
     change = isolation.shares_change
-    steps: dict[str, list[str]] = {
+    steps = {
+        "verify": list_checks(files, found.manifests, found.policy_test),
         "apply": [] if change is None else [_apply_shares(found, change)],
-        "verify": [],
         "rollBack": [],
     }
     if found.manifests:
-        file = shlex.quote(files.manifests)
-        steps["apply"].append(f"kubectl apply -f {file}")
-        steps["verify"] = [
-            f"apflint test {shlex.quote(files.policy_test)}",
-            *([files.diff] if files.diff else []),
-            f"kubectl diff -f {file}",
-        ]
+        steps["apply"].append(f"kubectl apply -f {shlex.quote(files.manifests)}")
     # Delete the FlowSchema before the level. Its requests then go to their former FlowSchemas. So no request uses the level when
     # the level is deleted.
     if (schema := isolation.flow_schema) is not None:
@@ -263,11 +210,7 @@ def proposal_json(found: ProvenProposal, files: ProposalFiles) -> dict[str, obje
             for finding in proof.findings
         ],
         "levels": levels_json(proof.levels),
-        "files": {
-            "manifests": {"name": files.manifests, "text": found.manifests} if found.manifests else None,
-            "policyTest": {"name": files.policy_test, "text": found.policy_test} if found.policy_test else None,
-            "written": [*files.written],
-        },
+        "files": files_json(files, found.manifests, found.policy_test),
         "commands": list_steps(found, files),
     }
 

@@ -85,6 +85,11 @@ class IsolationProposal(NamedTuple):
     """FlowSchemas before the new FlowSchema, which still capture requests of the tenant."""
 
     @property
+    def name(self) -> str:
+        """Name of the new FlowSchema, or of the priority level if only shares change. The files have this name."""
+        return self.level if self.flow_schema is None else self.flow_schema.name
+
+    @property
     def flow_schema(self) -> NewFlowSchema | None:
         """The new FlowSchema, or None if only shares change."""
         return next((change for change in self.changes if isinstance(change, NewFlowSchema)), None)

@@ -32,6 +32,16 @@ class ProvenProposal(NamedTuple):
     proof: Proof
     cost: Cost
 
+    @property
+    def name(self) -> str:
+        """Name of the files of the proposal."""
+        return self.isolation.name
+
+    @property
+    def edits_objects(self) -> bool:
+        """Whether the manifests contain changed copies of existing objects. They contain new objects only."""
+        return False
+
 
 def build_proposal(
     effective: Effective, goal: Isolation, command: str, name_manifests: Callable[[str], tuple[str, ...]], cluster: str
@@ -54,11 +64,10 @@ def build_proposal(
     # Read the written YAML back, so that the proofs are about the bytes that a user applies.
     fields = tuple(change for change in found.changes if not isinstance(change, NewLevel | NewFlowSchema))
     after = apply_changes(effective, fields)
-    name = found.flow_schema.name if found.flow_schema is not None else ""
     if text:
-        after = add_objects(after, [load(f"{name}.yaml", text.encode())])
+        after = add_objects(after, [load(f"{found.name}.yaml", text.encode())])
     proof = prove(effective, after, found.find_intention(after))
     if proof.failures:
         return NoProposal("; ".join(proof.failures))
-    suite = write_policy_test(found, after, name_manifests(name), cluster) if text else ""
+    suite = write_policy_test(found, after, name_manifests(found.name), cluster) if text else ""
     return ProvenProposal(found, effective, after, text, suite, proof, measure(found.changes, effective, after))

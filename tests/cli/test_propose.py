@@ -57,8 +57,13 @@ def test_refusal(output_format: str, capsys: pytest.CaptureFixture[str]) -> None
 
 def test_written_files_do_what_the_proposal_says(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = read_json(capsys, *COMMAND, "-o", "out/new")
-    assert found["files"]["written"] == ["out/new/analytics.yaml", "out/new/analytics-test.yaml"]
-    assert (project / "out/new/analytics.yaml").read_text("utf-8") == found["files"]["manifests"]["text"]
+    names = [f"out/new/analytics{end}.yaml" for end in ("", "-test", "-alerts")]
+    assert found["files"]["written"] == names
+    assert found["files"]["alerts"] == names[2]
+    assert (project / names[0]).read_text("utf-8") == found["files"]["manifests"]["text"]
+    # The alerts are those of the configuration with the proposal.
+    alerts = read(capsys, "alerts", "apf", names[0], "--kubernetes", "1.36")
+    assert yaml.safe_load((project / names[2]).read_text("utf-8")) == yaml.safe_load(alerts)
     # The commands in the answer work.
     for line in found["commands"]["verify"]:
         program, *arguments = shlex.split(line)
@@ -83,6 +88,7 @@ def test_written_files_do_what_the_proposal_says(project: Path, capsys: pytest.C
 def test_file_in_the_directory_of_the_configuration(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = read_json(capsys, *COMMAND, "--write", "apf/analytics.yaml")
     assert found["files"]["written"] == ["apf/analytics.yaml"]
+    assert found["files"]["alerts"] is None
     suite = yaml.safe_load(found["files"]["policyTest"]["text"])
     assert suite["manifests"] == ["apf"]
     (project / found["files"]["policyTest"]["name"]).write_text(found["files"]["policyTest"]["text"], "utf-8")
@@ -111,7 +117,7 @@ def test_new_cluster(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = read_json(
         capsys, "propose", "--isolate", "user:a b@example.com", "--seats", "5", "-f", "defaults:1.30", "-o", "."
     )
-    assert found["files"]["written"] == ["./a-b-example.com.yaml", "./a-b-example.com-test.yaml"]
+    assert found["files"]["written"] == [f"./a-b-example.com{end}.yaml" for end in ("", "-test", "-alerts")]
     assert "1 passed" not in read(capsys, "test", "a-b-example.com-test.yaml")
     assert not [name.name for name in project.iterdir() if name.name.startswith(".")]
 

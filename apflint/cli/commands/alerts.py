@@ -74,7 +74,7 @@ def alerts(
     requests, and servers whose seats or levels differ from the manifests.
     """
     from apflint.monitoring.alert_tests import RULES_SUFFIX, SUFFIX, build_tests
-    from apflint.monitoring.alerts import build_alerts, group_levels, parse_thresholds
+    from apflint.monitoring.alerts import build_alerts, describe_omitted_alerts, parse_thresholds
     from apflint.monitoring.labels import parse_labels
     from apflint.monitoring.queries import Queries, parse_label_name, parse_selector
     from apflint.output.alerts import render_alerts, render_yaml
@@ -91,10 +91,7 @@ def alerts(
         source = Queries(effective.release, tuple(map(str, matchers)), label)
         # Write the notes as comments, too, because people who read the file later do not see standard error.
         comments = [f"Configuration: {configuration.description}", *configuration.notes]
-        comments += [
-            f'No alert about rejections and waits of "{name}": it contains a single client, and cannot borrow seats.'
-            for name in group_levels(effective).contained
-        ]
+        comments += describe_omitted_alerts(effective)
         if tests is not None:
             rule_file = os.path.basename(tests).removesuffix(SUFFIX) + RULES_SUFFIX
             value = build_tests(effective, thresholds, source, matchers, rule_file)

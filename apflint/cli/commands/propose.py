@@ -31,7 +31,7 @@ _LOGS_HELP = "Audit logs of all API servers, with an incident: files, directorie
             "apflint propose --isolate group:analytics --seats 50 -f manifests/ --write manifests/analytics.yaml",
         ),
         (
-            "the same for a team and its jobs, with the policy test",
+            "the same for a team and its jobs, with the policy test and alerts",
             "apflint propose --isolate group:analytics --isolate 'serviceaccount:analytics/*' --seats 50 -o proposal",
         ),
         (
@@ -128,7 +128,7 @@ def propose(
         str | None,
         option(
             OUTPUT,
-            "Write the new objects, their policy test and, with logs, alerts to new files in this directory.",
+            "Write the new objects, their policy test, and alerts to new files in this directory.",
             "--output-dir",
             "-o",
             metavar="DIR",

@@ -1,0 +1,79 @@
+"""The files and the commands of a proposal as blocks and JSON, for proposals with and without an audit log."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+from apflint.named_tuple import NamedTuple
+from apflint.output.blocks import DOCUMENTS, TEXT, Code, Command, Details, Group, Heading, Only, Prose, Text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from apflint.output.blocks import Block
+
+STEP_TITLES = {"verify": "Verify", "apply": "Apply", "rollBack": "Roll back"}
+"""Titles of the steps by their names in JSON, in the order in which a user performs them."""
+
+
+class ProposalFiles(NamedTuple):
+    """Names of the files of a proposal, and command-line arguments for the configuration."""
+
+    manifests: str
+    policy_test: str
+    alerts: str
+    written: tuple[str, ...]
+    """Names of the files that apflint has written. It only suggests the names of all other files."""
+    diff: str
+    """Command line that shows what the proposal changes, or "" if there is no short one."""
+    words: str = ""
+    """Command-line arguments for the configuration."""
+
+
+def report_files(files: ProposalFiles, manifests: str, policy_test: str) -> Iterator[Block]:
+    """Yield the names of the written files, and the texts of the manifests and of the policy test.
+
+    `manifests` and `policy_test` are these texts. An empty text is not a file.
+    """
+    for name, text in ((files.manifests, manifests), (files.policy_test, policy_test)):
+        if not text:
+            continue
+        if name in files.written:
+            yield Only(TEXT, [Prose([f"Written: {name}"])])
+        else:
+            yield Only(TEXT, [Group([Heading(name), Code(text)])])
+        yield Only(DOCUMENTS, [Details((Text(name, "name"),), [Code(text, "yaml")])])
+    if files.alerts in files.written:
+        yield Prose([f"Written: {files.alerts}"])
+
+
+def list_checks(files: ProposalFiles, manifests: str, policy_test: str) -> list[str]:
+    """Return the command lines that verify the manifests before they are applied. The texts are those of `report_files`."""
+    if not manifests:
+        return []
+    return [
+        *([files.diff] if files.diff else []),
+        *([f"apflint test {shlex.quote(files.policy_test)}"] if policy_test else []),
+        f"kubectl diff -f {shlex.quote(files.manifests)}",
+    ]
+
+
+def report_steps(steps: Mapping[str, Sequence[str]]) -> Iterator[Block]:
+    """Yield the command lines of each step. The keys of `steps` are those of `STEP_TITLES`."""
+    for step, title in STEP_TITLES.items():
+        blocks: list[Block] = []
+        for line in steps[step]:
+            program, _, arguments = line.partition(" ")
+            blocks.append(Command(program, arguments, 2))
+        yield Group([Heading(title), *blocks])
+
+
+def files_json(files: ProposalFiles, manifests: str, policy_test: str) -> dict[str, object]:
+    """Return the object `files` of the JSON output. The texts are those of `report_files`."""
+    return {
+        "manifests": {"name": files.manifests, "text": manifests} if manifests else None,
+        "policyTest": {"name": files.policy_test, "text": policy_test} if policy_test else None,
+        "alerts": files.alerts if files.alerts in files.written else None,
+        "written": [*files.written],
+    }
