@@ -1,4 +1,4 @@
-"""Delays interrupts by the user (Ctrl-C) in code that must not be interrupted."""
+"""Delays interrupts by the user (Ctrl-C) in code that must not be interrupted, and speeds them up in slow C code."""
 
 from __future__ import annotations
 
@@ -36,6 +36,37 @@ def defer_interrupt() -> Iterator[None]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if is_interrupted:
         raise KeyboardInterrupt
+
+
+@contextmanager
+def call_on_interrupt(stop: Callable[[], object]) -> Iterator[None]:
+    """Call `stop` in another thread if the user presses Ctrl-C inside the block.
+
+    Python runs a signal handler only when the main thread executes Python code again. `stop` ends C code that runs for long.
+    """
+    if not _can_handle():
+        yield
+        return
+    import socket
+
+    receiver, sender = socket.socketpair()
+    sender.setblocking(False)
+    before = signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
+
+    def watch() -> None:
+        while signals := receiver.recv(1):
+            if signals[0] == signal.SIGINT:
+                stop()
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        sender.close()
+        thread.join()
+        receiver.close()
 
 
 @contextmanager

@@ -134,8 +134,9 @@ def answer_question(
         tuple(map(shlex.quote, files.server_files)),
     )
     diagnosis = diagnose_client(client, evidence, named)
-    status = ExitCode.INTERRUPTED if evidence.log is not None and evidence.log.is_interrupted else ExitCode.OK
-    errors = tuple(_list_damaged(evidence))
+    is_interrupted = evidence.log is not None and evidence.log.is_interrupted
+    status = ExitCode.INTERRUPTED if is_interrupted else ExitCode.OK
+    errors = (*_list_damaged(evidence), *["interrupted: the answer is from a part of the log"] * is_interrupted)
     return show(Answer(render(diagnosis, configuration.description), observed.notes, errors, status=status))
 
 

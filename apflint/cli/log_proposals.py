@@ -31,7 +31,7 @@ from apflint.sources.server_state_files import read_parts
 from apflint.user_error import UserError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Literal
 
     from apflint.cli.progress import Progress
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from apflint.propose.goals_file import ParsedGoals
     from apflint.propose.log_proposal import LogAnswer
     from apflint.replay.filters import Filter
-    from apflint.replay.loaded_log import Coverage
+    from apflint.replay.loaded_log import Coverage, Replay
     from apflint.replay.object_counts import ObjectCounts
     from apflint.sources.effective_configurations import EffectiveConfiguration
     from apflint.sources.input_types import InputRequest
@@ -120,28 +120,35 @@ def propose_change(
         lambda name, edits: place.list_tested(name, edits_objects=edits),
         configuration.cluster,
     )
-    options = ReplayOptions(by=("namespace",), counts=counts, calls=True)
+    options = ReplayOptions(by=("namespace",), counts=counts, calls=True, whole_log=True)
     gc.disable()  # requests have no reference cycles, and searching for cycles would take a quarter of the time
     try:
         with (
             show_progress("Reading") as progress,
             closing(replay_sides(files, [configuration.effective], options)) as replays,
         ):
-            replay = next(replays)
-            coverage = replay.log.coverage
-            _report_problems(coverage)
+            replay = _read_first(replays)
+            _report_problems(replay.log.coverage)
             if not replay.extent.requests:
-                if coverage.interrupted:
-                    raise KeyboardInterrupt
                 raise UserError(
                     "the audit log has no request: no event has the stage ResponseComplete or ResponseStarted"
                 )
             answer = propose_from_log(replay, counts, conclusion, goals, naming, _make_show(progress))
     finally:
         gc.enable()
-    return _print(
-        answer, place, configuration, output_format, how, is_partial=coverage.interrupted, exit_zero=exit_zero
-    )
+    return _print(answer, place, configuration, output_format, how, exit_zero=exit_zero)
+
+
+def _read_first(replays: Iterator[Replay]) -> Replay:
+    """Read the log, and return its requests. A proposal from a part of the log could be about another incident.
+
+    Raises KeyboardInterrupt if the user interrupts reading.
+    """
+    try:
+        return next(replays)
+    except KeyboardInterrupt:
+        print_note("interrupted before there was an answer (reading)")
+        raise
 
 
 def _make_show(progress: Progress) -> Callable[[str], None]:
@@ -188,7 +195,6 @@ def _print(
     output_format: Literal["text", "json", "markdown", "html"],
     how: Style,
     *,
-    is_partial: bool,
     exit_zero: bool,
 ) -> int:
     proposal = answer.proposal
@@ -198,8 +204,8 @@ def _print(
     else:
         blocks = report_log_answer(answer, files, configuration.description)
         text = render_report(TITLE, blocks, output_format, how)
-    if is_partial or answer.is_interrupted:
-        print_note("interrupted: the answer is about a part of the log, or of the changes")
+    if answer.is_interrupted:
+        print_note("interrupted: the answer has what was found until then")
         return show(Answer(text, status=ExitCode.INTERRUPTED))
     if not answer.is_usable:
         return show(Answer(text, status=ExitCode.ERROR))

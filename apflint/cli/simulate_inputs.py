@@ -77,7 +77,7 @@ class Simulated(NamedTuple):
     log: LogSimulation | None = None
     """The simulations of an audit log, with their back-test. None for other loads."""
     is_partial: bool = False
-    """Whether the user interrupted reading or simulating the log, so that only a part of it was simulated."""
+    """Whether the user interrupted the simulation of a log, so that only a part of it was simulated."""
     is_interrupted: bool = False
     """Whether the user interrupted the command, but `results` are nevertheless about the whole log."""
 
@@ -216,27 +216,18 @@ class LogInput:
         self.description = join_words(("standard input" if log == "-" else log for log in self._logs), "and")
 
     @contextmanager
-    def _open(
-        self, sides: Sequence[Effective], progress: Progress
-    ) -> Iterator[tuple[Iterator[Replay], list[Coverage]]]:
-        """Read the log once. Yield (iterator over the classified requests for each configuration, list for the coverage).
-
-        The list is empty at first. At the end of the context, its only item states which parts of the log were read.
-        """
+    def _open(self, sides: Sequence[Effective], progress: Progress) -> Iterator[Iterator[Replay]]:
+        """Read the log once. Yield an iterator over the classified requests for each configuration."""
         from apflint.replay.running import ReplayOptions, replay_sides
         from apflint.sources.audit_logs import find_audit_logs
 
         progress.label = "Reading"
-        coverage: list[Coverage] = []
 
         def check(replays: Iterable[Replay]) -> Iterator[Replay]:
-            for replay in replays:
-                if not coverage:
-                    coverage.append(replay.log.coverage)
+            for number, replay in enumerate(replays):
+                if not number:
                     _report_problems(replay.log.coverage)
                 if not replay.extent.requests:
-                    if replay.log.coverage.interrupted:
-                        raise KeyboardInterrupt
                     raise UserError(
                         "the audit log has no request: no event has the stage ResponseComplete or ResponseStarted"
                     )
@@ -244,18 +235,15 @@ class LogInput:
                 yield replay
 
         # Group requests by namespace, too, because with ByNamespace, a namespace determines a flow.
-        wanted = ReplayOptions(by=("namespace",), counts=self._counts, calls=True)
+        wanted = ReplayOptions(by=("namespace",), counts=self._counts, calls=True, whole_log=True)
         with closing(replay_sides(find_audit_logs(self._logs), sides, wanted)) as replays:
-            yield check(replays), coverage
+            yield check(replays)
 
     @contextmanager
     def open_side(self, known: Effective, progress: Progress) -> Iterator[LoggedSide]:
         """Read the log, and yield its requests under a configuration."""
-        with self._open([known], progress) as (replays, coverage):
-            replay = next(replays)
-            if coverage[0].interrupted:
-                raise KeyboardInterrupt
-            yield LoggedSide(replay, self._warmup, self._seed, progress)
+        with self._open([known], progress) as replays:
+            yield LoggedSide(next(replays), self._warmup, self._seed, progress)
 
     def simulate(
         self, in_force: Effective, sides: Sequence[Effective], scaling: Scaling, progress: Progress, check: CheckNames
@@ -273,7 +261,7 @@ class LogInput:
             show_time(progress, load)(now)
 
         tested = sides if in_force is sides[0] else [in_force, *sides]
-        with self._open(tested, progress) as (replays, coverage):
+        with self._open(tested, progress) as replays:
             try:
                 found = simulate_log(check_all(replays), scaling, self._seed, show, self._warmup)
                 results = [run.result for run in found.runs[-len(sides) :]]
@@ -284,7 +272,7 @@ class LogInput:
         if found.is_interrupted and not any(result.is_partial for result in results):
             print_note("interrupted: fewer assumptions about the log were tried")
             return Simulated(results, found, is_interrupted=True)
-        return Simulated(results, found, coverage[0].interrupted or found.is_interrupted)
+        return Simulated(results, found, found.is_interrupted)
 
 
 def _check_durations(results: Sequence[SimulationResult]) -> None:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from apflint.interrupts import defer_interrupt
+from apflint.interrupts import call_on_interrupt, defer_interrupt
 from apflint.replay.database_tables import close_on_error, create_log_tables
 from apflint.replay.events import DECISION, QUEUE_WAIT, RECEIVED, TOO_MANY_REQUESTS
 from apflint.replay.loaded_log import Log
@@ -96,8 +96,8 @@ MAX_SMALL_FILES = 50
 Planning a query for a file takes as long as reading 4 MB in Python.
 """
 _SMALL_FILE_BYTES, _COMPRESSION_FACTOR = 4_000_000, 20
-BEGINNING_BYTES = 50_000_000
-"""Number of bytes of the first file that are read after an interrupt. Reading them takes about half a second."""
+BEGINNING_BYTES = 20_000_000
+"""Number of bytes of the first file that are read after an interrupt. Reading and classifying them takes about half a second."""
 _MIN_FILE_BYTES = 2
 _MAX_LINE_BYTES = 8 * 1024 * 1024
 """Maximum number of bytes in a line that DuckDB reads. Python reads files with longer lines."""
@@ -233,6 +233,8 @@ def _insert_statement(table: str, columns: Sequence[tuple[object, ...]], values:
 def _translate_errors() -> Iterator[None]:
     try:
         yield
+    except duckdb.InterruptException:
+        raise KeyboardInterrupt from None
     except duckdb.OutOfMemoryException:
         raise OutOfMemoryError("DuckDB needs more memory: increase --memory") from None
     except RuntimeError as error:
@@ -257,7 +259,7 @@ def read_log(
     the interrupted query, which reads one or several files. If this is the first query, Python reads the beginning of
     the first file instead.
 
-    Raises UserError if `memory` is not a size.
+    Raises UserError if `memory` is not a size, and KeyboardInterrupt if `wanted` has the field `whole_log`.
     """
     database = DuckDatabase(memory)
     with close_on_error(database):
@@ -283,6 +285,8 @@ def _read_log(
             reader.read_file(file, report)
         reader.flush()
     except KeyboardInterrupt:
+        if wanted.whole_log:
+            raise
         reader.coverage.interrupted = True
         reader.flush()
         if reader.coverage.files == 0:
@@ -396,12 +400,14 @@ def _read_files(database: DuckDatabase, reader: EventReader, files: Sequence[Aud
     reader.server_number(server)
     database.query("BEGIN")
     try:
-        if wrapper == PLAIN:
-            source = _read_json(links, _FIELDS, compression)
-            event = f"SELECT {_NO_TEXT} AS line, {_NO_TEXT} AS server, {_read_event(wanted)} FROM ({source})"
-            _reduce(database, reader, event, wanted)
-        else:
-            usual = _read_wrapped(database, reader, links[0], compression, wrapper, wanted) or files[0].server
+        # DuckDB looks for signals only after each of its tasks, which reads up to 100 MB.
+        with call_on_interrupt(database.connection.interrupt):
+            if wrapper == PLAIN:
+                source = _read_json(links, _FIELDS, compression)
+                event = f"SELECT {_NO_TEXT} AS line, {_NO_TEXT} AS server, {_read_event(wanted)} FROM ({source})"
+                _reduce(database, reader, event, wanted)
+            else:
+                usual = _read_wrapped(database, reader, links[0], compression, wrapper, wanted) or files[0].server
         counts = dict(_query(database, "SELECT class, count(*) FROM raw GROUP BY class"))
         others = _list_other_lines(database, counts.pop(ODD, 0))
         attributes = None if others is None else _list_new_tuples(database)

@@ -33,6 +33,8 @@ class Wanted(NamedTuple):
     """Whether the hash and the parameter `timeout` of each URI are read."""
     event_field: tuple[str, ...] = ()
     """Keys of the event in log records of a format that apflint does not know."""
+    whole_log: bool = False
+    """Whether a part of the log is useless. If so, Ctrl-C raises KeyboardInterrupt instead of ending the log early."""
 
     @property
     def texts(self) -> tuple[bool, ...]:

@@ -601,7 +601,10 @@ def read_log(
     namespaces: Collection[str],
     report: Callable[[int], object] = lambda _: None,
 ) -> Log:
-    """Read files into SQLite. After an interrupt, the result has the events that were read so far."""
+    """Read files into SQLite. After an interrupt, the result has the events that were read so far.
+
+    Raises KeyboardInterrupt if `wanted` has the field `whole_log`.
+    """
     database = SqliteDatabase()
     with close_on_error(database):
         create_log_tables(database)
@@ -611,6 +614,8 @@ def read_log(
                 reader.read_file(file, report)
             reader.flush()
         except KeyboardInterrupt:
+            if wanted.whole_log:
+                raise
             reader.coverage.interrupted = True
             reader.flush()
     return Log(database, reader.tuples, reader.servers, reader.coverage, "python")

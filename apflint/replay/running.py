@@ -77,6 +77,8 @@ class ReplayOptions(NamedTuple):
     """Objects in object storage that are not read because of their names."""
     period: ReadPeriod = WHOLE_LOG
     """The period of which Spark reads objects whose names have times."""
+    whole_log: bool = False
+    """Whether Ctrl-C while the log is read raises KeyboardInterrupt, instead of ending the log early."""
     changes: tuple[ConfigurationChange, ...] = ()
     """Configurations that replaced the first one while the log was written, in the order of their times."""
 
@@ -170,6 +172,7 @@ def read_log(
         list_options=options.counts is not None,
         calls=options.calls,
         event_field=tuple(options.event_field.split(".")) if options.event_field else (),
+        whole_log=options.whole_log,
     )
     log = _read_with_engine(files, wanted, namespaces, options, report)
     log.coverage.omitted += options.omitted

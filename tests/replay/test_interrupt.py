@@ -71,6 +71,49 @@ def test_python_engine_prints_what_it_read() -> None:
         assert process.stderr.read() == b"apflint: interrupted: the result is partial\n"
 
 
+PROGRAMS = [pytest.param(["propose"], id="propose"), pytest.param(["simulate", "--from-audit"], id="simulate")]
+"""Commands for which a part of a log is useless."""
+
+
+@pytest.mark.parametrize("command", PROGRAMS)
+def test_reading_for_a_simulation_ends_without_an_answer(command: list[str]) -> None:
+    pipe = subprocess.PIPE
+    start = [sys.executable, "-m", "apflint", *command, "-", "--isolated", "-f", "defaults:1.36"]
+    with subprocess.Popen(start, stdin=pipe, stdout=pipe, stderr=pipe) as process:
+        assert process.stdin and process.stdout and process.stderr  # noqa: PT018  # for mypy
+        process.stdin.write(recorded_log())
+        process.stdin.flush()
+        time.sleep(3)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 130
+        assert process.stdout.read() == b""
+        lines = process.stderr.read().decode().splitlines()
+        assert re.fullmatch(r"apflint: interrupted before there was an? \w+ \(reading\)", lines[0])
+        assert lines[1:] == ["apflint: interrupted"]
+
+
+@needs_duckdb
+@pytest.mark.parametrize("command", PROGRAMS)
+def test_reading_with_duckdb_for_a_simulation_ends_without_an_answer(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from apflint.replay import duckdb_engine, running
+
+    (tmp_path / "a.log").write_bytes(recorded_log() * 150)
+    monkeypatch.setattr(running, "_SMALL_LOG_BYTES", 0)
+    reduce = duckdb_engine._reduce
+
+    def read(*arguments: Any) -> None:
+        Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
+        reduce(*arguments)
+
+    monkeypatch.setattr(duckdb_engine, "_reduce", read)
+    assert run([*command, str(tmp_path / "a.log"), "--isolated", "-f", "defaults:1.36"]) == 130
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "interrupted before there was" in printed.err
+
+
 @pytest.mark.parametrize("number", [1, 2, 5])
 def test_interrupt_while_rows_are_stored_stores_each_row_once(
     tmp_path: Path, number: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
