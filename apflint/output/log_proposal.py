@@ -16,7 +16,7 @@ from apflint.output.wanted_seats import levels_json, tabulate_seats
 from apflint.propose.candidates import SHARES
 from apflint.propose.changes import FlowSchemaFieldChange, NewFlowSchema, NewLevel
 from apflint.propose.goals import write_subject
-from apflint.propose.proof import MEASURED, UNAVOIDABLE
+from apflint.propose.proof import MEASURED, RETURNED, UNAVOIDABLE
 from apflint.simulate.field_overrides import LevelFieldChange
 from apflint.simulate.load import SECOND
 from apflint.simulate.verdict_sentences import format_time
@@ -124,6 +124,8 @@ def _format_wait(figures: LevelFigures) -> str:
 def _describe_cause(answer: LogAnswer) -> list[str]:
     lines = []
     cause, observed = answer.cause, answer.observed
+    if cause is not None and not answer.is_usable:
+        lines.append("uncertain, because the simulation does not reproduce the log:")
     if cause is not None and answer.evidence.incidents:
         lines.append(f"{_describe_incident(answer.evidence.incidents[0])}: {cause.message}")
         lines += cause.evidence
@@ -261,9 +263,14 @@ def _describe_findings(proposal: LogProposal) -> str:
     findings = proposal.proof.findings
     if not findings:
         return "`apflint check` has no new finding"
-    known = {**UNAVOIDABLE, **MEASURED}
+    known = _list_reasons(proposal)
     parts = [f"{finding.rule} ({known[finding.rule]})" for finding in findings]
     return f"`apflint check` has no new finding, except {join_words(parts, 'and')}"
+
+
+def _list_reasons(proposal: LogProposal) -> dict[str, str]:
+    """Return why findings of `apflint check` do not prevent the proposal, by rule."""
+    return {**UNAVOIDABLE, **(RETURNED if proposal.candidate.isolation is None else {}), **MEASURED}
 
 
 def list_log_steps(proposal: LogProposal, files: ProposalFiles) -> dict[str, list[str]]:
@@ -389,7 +396,7 @@ def _cost_json(cost: Sequence[int]) -> dict[str, int]:
 
 
 def _proposal_json(proposal: LogProposal, files: ProposalFiles) -> dict[str, object]:
-    known = {**UNAVOIDABLE, **MEASURED}
+    known = _list_reasons(proposal)
     return {
         "changes": [*map(_describe_change, proposal.candidate.changes)],
         "cost": _cost_json(proposal.candidate.cost),

@@ -142,7 +142,6 @@ class _Builder:
         vital = [at for at in system if order[at].spec.priority_level_configuration in _VITAL_LEVELS]
         every = [*system, find_last_built_in(self.known.configuration, self.release)]
         used = {other.spec.matching_precedence for other in order if other is not schema}
-        kind = f"a later matchingPrecedence of {schema.name}"
         for last in sorted({max(found) for found in (vital, every) if found}):
             low = order[last].spec.matching_precedence
             high = min((number for number in used if number > low), default=low + 1001)
@@ -150,6 +149,7 @@ class _Builder:
             if low < schema.spec.matching_precedence or not free:
                 continue
             change = FlowSchemaFieldChange(schema.name, "matchingPrecedence", free[0])
+            kind = f"matchingPrecedence {free[0]} of {schema.name}"
             yield kind, (change,), None, schema.name
             if schema.spec.distinguisher_method != BY_USER:
                 method = FlowSchemaFieldChange(schema.name, "distinguisherMethod", BY_USER)

@@ -16,7 +16,7 @@ from apflint.named_tuple import NamedTuple
 from apflint.propose.goals import parse_subject, write_subject
 from apflint.propose.incidents import MIN_HARMED
 from apflint.replay.classification import TupleClassifier
-from apflint.wording import count_noun, join_some, quote
+from apflint.wording import count_noun, join_some, pluralize, quote
 from apflint.workspace import build_workspace
 
 if TYPE_CHECKING:
@@ -334,7 +334,7 @@ def _find_contained(view: _View) -> LogCause | None:
     )
     return LogCause(
         "flood-contained" if rejected else "noisy-but-fair",
-        f"{user} needs {view.seats_of(seats):.1f} seats of {quote(view.level)}, which has {limits.nominal} nominal seats. {alone}. Nobody else is"
+        f"{user} needs {view.seats_of(seats):.1f} seats of {quote(view.level)}, which has {pluralize(limits.nominal, 'nominal seat')}. {alone}. Nobody else is"
         " rejected or waits for more than 500 ms.",
         view.level,
         view.kinds[0].flow_schema,
@@ -403,7 +403,7 @@ def _find_small_level(view: _View) -> LogCause | None:
     own = "that match only the FlowSchema catch-all" if view.level == CATCH_ALL else f"of {quote(view.level)}"
     return LogCause(
         "catch-all" if view.level == CATCH_ALL else "small-level",
-        f"The requests {own} need {view.seats_of(view.seat_seconds):.1f} seats, and the level has {nominal} nominal seats."
+        f"The requests {own} need {view.seats_of(view.seat_seconds):.1f} seats, and the level has {pluralize(nominal, 'nominal seat')}."
         f" Users: {join_some(users, _MAX_NAMES)}.",
         view.level,
         view.kinds[0].flow_schema,

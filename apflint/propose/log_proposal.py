@@ -6,6 +6,7 @@ the proposal is not fitted to the reported requests.
 
 from __future__ import annotations
 
+import shlex
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -19,9 +20,9 @@ from apflint.propose.candidates import SHARES, list_candidates
 from apflint.propose.change_texts import name_files, write_changed_manifests, write_log_policy_test
 from apflint.propose.changes import NewFlowSchema, NewLevel, add_objects, apply_changes
 from apflint.propose.effects import compare_clients, find_misses, list_goals
-from apflint.propose.goals import match_all_requests
+from apflint.propose.goals import find_refusal, match_all_requests, parse_subject
 from apflint.propose.incidents import Incident, find_incidents, measure_usage
-from apflint.propose.log_causes import CONFIGURATION_CAUSES, find_log_cause
+from apflint.propose.log_causes import CONFIGURATION_CAUSES, find_log_cause, write_user
 from apflint.propose.proof import MEASURED, Intention, prove
 from apflint.propose.search import INTERRUPTED, Searched, Trials, search
 from apflint.propose.trials import run_trial, select_part
@@ -323,6 +324,8 @@ class _Proposer:
         warning = None if conclusion is None else next(iter(conclusion.warnings), None)
         if warning is not None and warning.cause not in CONFIGURATION_CAUSES:
             advice = warning.actions[0].text if warning.actions else ""
+            if warning.cause == "inversion" and warning.user is not None:
+                return self._decline_inversion(warning.user, advice)
             return self._decline(f"the cause is {warning.cause}, which a change of seats does not remove", advice)
         if cause is None:
             return self._decline("no priority level is overloaded: too few requests are rejected or wait")
@@ -333,6 +336,14 @@ class _Proposer:
         elif not cause.is_configuration:
             return self._decline(f"the cause is {cause.cause}, which a change of seats does not remove", cause.advice)
         return None
+
+    def _decline_inversion(self, user: str, advice: str) -> LogAnswer:
+        """Return the answer for a webhook whose own requests, those of `user`, wait at the level that waits for the webhook."""
+        reason = "the cause is inversion, and no simulation shows how fast the webhook is at another level"
+        client = write_user(user)
+        if find_refusal(parse_subject(client)) is None:
+            advice = f"{advice}: apflint propose --isolate {shlex.quote(client)} --seats N"
+        return self._decline(reason, advice)
 
     def _choose_period(self, incident: Incident) -> tuple[tuple[int, int], bool]:
         """Return the period to simulate, and whether the period omits a part of the incident."""

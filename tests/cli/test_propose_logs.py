@@ -96,7 +96,9 @@ def test_rejects_a_back_test_that_fails(capsys: pytest.CaptureFixture[str]) -> N
     assert not found["evidence"]["backtest"]["usable"]
     assert found["search"] is None
     assert any("--server-concurrency" in reason for reason in found["evidence"]["backtest"]["reasons"])
-    assert "does not reproduce the log" in read(capsys, *SINGLE_FLOW[:-1], "3000", status=2)
+    printed = read(capsys, *SINGLE_FLOW[:-1], "3000", status=2)
+    assert "No proposal: the simulation does not reproduce the log" in printed
+    assert "Cause     uncertain, because the simulation does not reproduce the log:" in printed
 
 
 def test_log_without_incident(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

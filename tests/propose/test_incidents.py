@@ -7,7 +7,7 @@ import json
 from contextlib import closing
 from datetime import datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from support.incidents import COMPLETE, INCIDENTS
@@ -18,6 +18,8 @@ from apflint.doctor.level_state import compute_state
 from apflint.doctor.snapshot import group_servers
 from apflint.effective_configuration import Assumptions, Effective
 from apflint.engine import load_inputs
+from apflint.output.log_proposal import log_answer_json
+from apflint.output.proposal_files import ProposalFiles
 from apflint.propose.incidents import Incident
 from apflint.propose.log_proposal import MIN_HELD_OUT_SECONDS, LogGoals, Naming, propose_from_log
 from apflint.propose.trials import run_trial, select_part
@@ -67,7 +69,7 @@ EXPECTED = {
     "imbalance": Expected("imbalance", "imbalance"),
     "inversion": Expected("inversion", "slow-service"),
     "leader-election-starved": Expected("leader-election-starved", "leader-election-starved"),
-    "leases-captured": Expected("leases-captured", "leases-captured", "a later matchingPrecedence of platform-shared"),
+    "leases-captured": Expected("leases-captured", "leases-captured", "matchingPrecedence 1000 of platform-shared"),
     "list-heavy": Expected(
         "list-heavy", "list-heavy", "a level of its own for system:serviceaccount:inventory:asset-sync"
     ),
@@ -175,6 +177,23 @@ def test_proposals_from_logs_alone(name: str) -> None:
     assert (answer.cause.cause if answer.cause is not None else "") == expected.from_log
     # Without metrics, the report shows that a server is slow, but not the cause.
     check(answer, expected)
+
+
+def test_answer_for_an_inversion_names_the_command_that_helps() -> None:
+    skip_without(COMPLETE / "inversion")
+    answer = propose(COMPLETE / "inversion", has_metrics=True)
+    assert "no simulation shows how fast the webhook is" in answer.reason
+    assert "apflint propose --isolate serviceaccount:policy/opa --seats N" in answer.advice
+
+
+def test_text_of_a_later_precedence_names_no_new_flow_schema() -> None:
+    skip_without(COMPLETE / "leases-captured")
+    answer = propose(COMPLETE / "leases-captured", has_metrics=False)
+    files = ProposalFiles("a.yaml", "a-test.yaml", "a-alerts.yaml", (), "")
+    answered: Any = log_answer_json(answer, files)
+    (finding,) = answered["change"]["findings"]
+    assert finding["rule"] == "APF501"
+    assert finding["why"].startswith("requests return to the FlowSchemas that capture them")
 
 
 @pytest.mark.parametrize("name", [name for name, expected in EXPECTED.items() if expected.kind])
