@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from apflint.output.blocks import (
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from apflint.output.blocks import Block, Cell, Inline
 
+_COMMAND = re.compile("`(apflint [^`]+)`")
 _LONG_CELL = 40
 """Maximum number of characters in a cell that is not broken into lines."""
 
@@ -96,10 +98,16 @@ def _list_items(block: Bullets | Facts) -> Iterator[str]:
         yield from map(_format, block.items)
         return
     for label, lines in block.join_lines():
-        text = "<br>".join(map(_format, lines))
-        yield f"{_format(label)}: {text}" if label else text
+        formatted = [*map(_format, lines)]
+        text = formatted[0] if len(lines) == 1 else _list_lines(formatted)
+        yield f"{_format(label).strip()}: {text}" if label else text
     if block.more:
         yield _escape(block.more)
+
+
+def _list_lines(lines: Iterable[str]) -> str:
+    items = "".join(f"<li>{line}</li>\n" for line in lines)
+    return f"\n<ul>\n{items}</ul>\n"
 
 
 def _paragraph(sentence: Inline, tone: str) -> str:
@@ -147,9 +155,9 @@ def _cell(cell: Cell) -> str:
 
 
 def _format(text: Inline) -> str:
-    """Format text, with the tones and links of its parts. An arrow becomes a character."""
+    """Format text, with the tones and links of its parts. An arrow becomes a character, and a command line becomes code."""
     if isinstance(text, str):
-        return _escape(text.replace(" -> ", " \u2192 "))
+        return _COMMAND.sub(r"<code>\1</code>", _escape(text.replace(" -> ", " \u2192 ")))
     if not isinstance(text, Text):
         return "".join(map(_format, text))
     shown = f"<code>{_escape(text.plain)}</code>" if text.tone == "name" else _format(text.plain)

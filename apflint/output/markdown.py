@@ -21,7 +21,7 @@ from apflint.output.blocks import (
     Table,
     Text,
 )
-from apflint.output.sanitize import sanitize, sanitize_line
+from apflint.output.sanitize import escape_xml, sanitize, sanitize_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -71,11 +71,18 @@ def _render_all(blocks: Iterable[Block]) -> Iterator[str]:
                     yield from _table(block)
             case Details():
                 content = "\n\n".join(_render_all(block.blocks))
-                yield f"<details><summary>{_format(block.title)}</summary>\n\n{content}\n\n</details>"
+                yield f"<details><summary>{_format_summary(block.title)}</summary>\n\n{content}\n\n</details>"
             case Raw():
                 yield block.text.rstrip("\n")
             case Figure():
                 pass
+
+
+def _format_summary(title: Inline) -> str:
+    """Format the title of details. Markdown reads it as HTML, in which backticks have no meaning."""
+    if isinstance(title, Text) and title.tone == "name":
+        return f"<code>{escape_xml(sanitize_line(title.plain))}</code>"
+    return _format(title) if isinstance(title, str | Text) else "".join(map(_format_summary, title))
 
 
 def _fence(block: Code) -> str:
@@ -91,7 +98,7 @@ def _list_items(block: Bullets | Facts) -> Iterator[str]:
         return
     for label, lines in block.join_lines():
         text = "  \n  ".join(map(_format, lines))
-        yield f"{_format(label)}: {text}" if label else text
+        yield f"{_format(label).strip()}: {text}" if label else text
     if block.more:
         yield _format(block.more)
 
