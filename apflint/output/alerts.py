@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from apflint.monitoring.alerts import EVALUATION_SECONDS, escape_template
-from apflint.output.sanitize import find_commands, sanitize
+from apflint.output.sanitize import escape_quoted_commands, find_commands, sanitize
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -48,13 +48,13 @@ def render_yaml(value: object) -> str:
     """Render a value as YAML in ASCII, without character sequences that a terminal or a CI system executes."""
     # Lines are not wrapped, so that no part of a name is at the start of a line, where a CI system may execute it.
     text: str = yaml.dump(value, Dumper=_Dumper, sort_keys=False, width=float("inf"))
-    return escape_commands(text)
+    return escape_quoted_commands(text)
 
 
 class _Dumper(yaml.SafeDumper):
     """Writes strings with several lines as blocks, and strings with CI commands in double quotes.
 
-    In double quotes, `escape_commands` can escape the commands without changing the string. PyYAML writes strings with
+    In double quotes, `escape_quoted_commands` can escape the commands without changing the string. PyYAML writes strings with
     unprintable characters in double quotes as well.
     """
 
@@ -65,16 +65,6 @@ def _represent(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 
 
 _Dumper.add_representer(str, _represent)
-
-
-def escape_commands(text: str) -> str:
-    r"""Escape the CI commands in YAML from `_Dumper`. All CI commands are in double quotes, where `\\xNN` stands for a character."""
-    parts: list[str] = []
-    start = 0
-    for position in find_commands(text):
-        parts += text[start:position], f"\\x{ord(text[position]):02x}"
-        start = position + 1
-    return "".join((*parts, text[start:]))
 
 
 def _rule(alert: Alert, more_labels: Mapping[str, str], level_label: str) -> dict[str, Any]:

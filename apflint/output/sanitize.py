@@ -66,3 +66,13 @@ def escape_xml(text: str) -> str:
 def find_commands(text: str) -> Iterator[int]:
     """Yield the offsets of characters to escape, so that no CI system executes a command in the text."""
     return (match.start() + 1 for match in _COMMAND.finditer(text))
+
+
+def escape_quoted_commands(text: str) -> str:
+    r"""Escape the CI commands in YAML whose commands are all in double quotes, where `\xNN` stands for a character."""
+    parts: list[str] = []
+    start = 0
+    for position in find_commands(text):
+        parts += text[start:position], f"\\x{ord(text[position]):02x}"
+        start = position + 1
+    return "".join((*parts, text[start:]))

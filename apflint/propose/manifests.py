@@ -13,9 +13,8 @@ from apflint.model import (
     Subject,
     shares_field,
 )
-from apflint.output.alerts import escape_commands
 from apflint.output.console import wrap
-from apflint.output.sanitize import sanitize_line
+from apflint.output.sanitize import escape_quoted_commands, sanitize_line
 from apflint.policy.parser import parse_suite
 from apflint.policy.running import Runner
 from apflint.proofs.one_configuration import Analysis
@@ -74,7 +73,7 @@ def render_object(change: NewLevel | NewFlowSchema, after: Effective, comments: 
 def render_yaml(value: Mapping[str, object], comments: Comments) -> str:
     """Return a mapping as YAML in block style, with lists of strings on one line, and with comments above their fields."""
     head = _render_comment(comments[()], 0) if () in comments else ""
-    return head + escape_commands("".join(_render_mapping(value, comments, (), 0)))
+    return head + escape_quoted_commands("".join(_render_mapping(value, comments, (), 0)))
 
 
 def _render_comment(text: str, indent: int) -> str:

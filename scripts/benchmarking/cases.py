@@ -85,6 +85,8 @@ def small(setting: Setting) -> Iterator[Row]:
     yield _ratio("`check` of one small file with one finding", cost, "finding", "yamllint", 0.9, "yamllint")
     for name, words in _COMMANDS.items():
         yield _ratio(f"`{' '.join(words)}`", cost, name, "yamllint", 1.2, "yamllint")
+    # It also proves the change with a SAT solver, reads the written YAML back, and runs the rules and the policy test.
+    yield _ratio(f"`{' '.join(_PROPOSE)}`", cost, "propose", "yamllint", 2.5, "yamllint")
 
 
 _CHECK_OPTIONS = {
@@ -99,6 +101,7 @@ _COMMANDS = {
     "rule": ("rule", "APF501"),
     "help": ("--help",),
 }
+_PROPOSE = ("propose", "--isolate", "group:analytics", "--seats", "50")
 
 
 def _small_commands(setting: Setting) -> dict[str, list[str]]:
@@ -115,7 +118,7 @@ def _small_commands(setting: Setting) -> dict[str, list[str]]:
         "hook": [tools.apflint, "check", "--force-exclude", "other.yaml"],
         "bare": [tools.python, "-c", "pass"],
         **{name: [tools.apflint, "check", *words, "valid.yaml"] for name, words in _CHECK_OPTIONS.items()},
-        **{name: [tools.apflint, *words] for name, words in _COMMANDS.items()},
+        **{name: [tools.apflint, *words] for name, words in {**_COMMANDS, "propose": _PROPOSE}.items()},
     }
 
 
