@@ -260,8 +260,7 @@ def describe_limits_of_log(report: ReplayReport) -> Iterator[str]:
             f"Without {count_noun(report.watches, 'watch', 'watches')}: watches hold seats until they are initialized, which"
             " the log does not show."
         )
-    if report.later_configurations:
-        yield "NOMINAL, ATTAINABLE: limits of the last configuration."
+    yield from _describe_origin_of_limits(report)
     overloaded = [
         f"{level.name} {format_count(find_peak(level) or 0)} of {format_attainable(level)}"
         for level in report.levels
@@ -281,6 +280,20 @@ def describe_limits_of_log(report: ReplayReport) -> Iterator[str]:
             f" {format_count(report.uncertain)} of them, the FlowSchema depends on unknown groups, so it may be another one."
         )
     yield from describe_omissions(report.omissions)
+
+
+def _describe_origin_of_limits(report: ReplayReport) -> Iterator[str]:
+    """Yield sentences that say which of several configurations has the limits of the tables."""
+    if not report.later_configurations:
+        return
+    time, name = report.later_configurations[-1]
+    yield (
+        f"NOMINAL, ATTAINABLE: limits of the configuration from {format_moment(time, report.zone)} on, {name}. A PEAK before this"
+        " time belongs to limits of an earlier configuration."
+    )
+    known = {limits.name for limits in report.limits.levels}
+    if gone := [level.name for level in report.levels if level.name not in known]:
+        yield f"Not in this configuration, so with the limits of the last one that has it: {join_some(gone, _MAX_NAMED_LEVELS)}."
 
 
 def _describe_seats(report: ReplayReport) -> str:
