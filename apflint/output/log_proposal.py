@@ -292,7 +292,9 @@ def _describe_effect(effect: ClientEffect) -> str:
     if before.wait_p99 != after.wait_p99:
         parts.append(f"P99 wait {format_time(before.wait_p99)} -> {format_time(after.wait_p99)}")
     if before.rejected != after.rejected:
-        parts.append(f"{before.rejected:,} -> {after.rejected:,} rejections of {before.requests:,} requests and their retries")
+        parts.append(
+            f"{before.rejected:,} -> {after.rejected:,} rejections of {before.requests:,} requests and their retries"
+        )
     return f"{effect.client.user} ({effect.client.level}): {', '.join(parts)}"
 
 
