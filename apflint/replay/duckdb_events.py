@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import TYPE_CHECKING, Any
 
 from apflint.replay.events import DECISION, QUEUE_WAIT, RECEIVED, TOO_MANY_REQUESTS
@@ -33,6 +34,9 @@ EVENT_FIELDS: Fields = {
 _TIME_FORMAT = "%Y-%m-%dT%H:%M:%S.%fZ"
 _TIME = "2___-__-__T__:__:__.______Z"
 """Pattern of a time as kube-apiserver writes it. DuckDB would also parse times with spaces, or without leading zeros."""
+_CONTROL_CHARACTERS = "".join(map(chr, (*range(1, 9), *range(14, 32))))
+_DELIMITER_LENGTH = 4
+"""Number of characters of a delimiter, which is the maximum in DuckDB."""
 MAX_LINE_BYTES = 8 * 1024 * 1024
 """Maximum number of bytes in a line that DuckDB reads. Python reads files with longer lines."""
 MAX_WRAPPED_LINE_BYTES = 2 * 1024 * 1024
@@ -71,9 +75,13 @@ def read_json(paths: Iterable[str], fields: Fields, compression: str) -> str:
 
 
 def read_lines(path: str, compression: str) -> str:
-    """Return a query for the lines of a file that are not empty. If a line has a control character, the query fails."""
+    """Return a query for the lines of a file that are not empty.
+
+    DuckDB drops a delimiter of columns at the end of a line, so the delimiter is random: no log contains it.
+    """
+    delimiter = "".join(secrets.choice(_CONTROL_CHARACTERS) for _ in range(_DELIMITER_LENGTH))
     return (
-        f"SELECT line FROM read_csv({quote(path)}, columns = {{'line': 'VARCHAR'}}, delim = chr(1), quote = '', escape = '',"
+        f"SELECT line FROM read_csv({quote(path)}, columns = {{'line': 'VARCHAR'}}, delim = {quote(delimiter)}, quote = '', escape = '',"
         f" header = false, auto_detect = false, max_line_size = {MAX_WRAPPED_LINE_BYTES},"
         f" buffer_size = {4 * MAX_WRAPPED_LINE_BYTES}, new_line = '\\n', compression = {quote(compression)})"
         " WHERE line <> ''"
