@@ -260,8 +260,8 @@ def compute_report(replay: Replay, by: tuple[str, ...] = (), top_users: int = 3,
     )
 
 
-def _list_servers(log: Log) -> tuple[str, ...]:
-    """Return the names of the API servers with requests, in the order of names: engines number servers differently.
+def list_servers(log: Log) -> tuple[str, ...]:
+    """Return the names of the API servers with requests, sorted, because engines number them in different orders.
 
     If no file has requests, return all API servers.
     """
