@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,11 +21,12 @@ PARTS = {"removeprefix", "removesuffix", "startswith", "endswith", "partition", 
 WORDS = re.compile(r"[A-Za-z]{2,} | [a-z]{2,}|^: $|->")
 """Patterns of sentence parts: words next to a space, and separators of clauses and values."""
 FORMATS = {
+    "builtin/__init__.py": "the first comment of the manifests of a release, which names their source",
     "doctor/dumps.py": "times of Go",
     "doctor/prometheus_text.py": "the comments of metrics",
     "graph/mermaid.py": "arrows of the flowchart that it has rendered",
+    "lsp/schema_fields.py": "descriptions of fields in schemas of Kubernetes, which mark fields of the server in no other form",
     "load/syntax_errors.py": "messages of the YAML parser, which have no other form",
-    "requests/split_lines.py": "messages of the JSON parser, which have no other form",
     "output/findings/summary.py": "the reason of a skipped document, which names its kind",
 }
 """Modules that may parse words, because these words belong to a format, and the name of this format."""
@@ -39,6 +41,18 @@ def read(name: str) -> ast.Module:
     return ast.parse((ROOT / name).read_text(encoding="utf-8"))
 
 
+@cache
+def list_prose_constants() -> frozenset[str]:
+    """Return the names of constants that are parts of sentences."""
+    return frozenset(
+        node.targets[0].id
+        for path in ROOT.rglob("*.py")
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+        if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str) and WORDS.search(node.value.value)
+    )
+
+
 def find_parsed_prose(tree: ast.AST) -> Iterator[str]:
     """Yield each part of a sentence that code recognizes or cuts."""
     for node in ast.walk(tree):
@@ -48,6 +62,8 @@ def find_parsed_prose(tree: ast.AST) -> Iterator[str]:
         elif isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In | ast.NotIn):
             arguments = [node.left] if isinstance(node.left, ast.Constant) else []
         for part in (part for argument in arguments for part in ast.walk(argument)):
+            if isinstance(part, ast.Name) and part.id in list_prose_constants():
+                yield f"line {part.lineno}: {part.id}"
             is_period = ast.unparse(part) == "'.'" and ast.unparse(node).split("(")[0].endswith("removesuffix")
             if (
                 isinstance(part, ast.Constant)

@@ -17,7 +17,14 @@ from apflint.evaluate.requestinfo import parse_request_info
 from apflint.output.explain import REPEATED_FIELDS, reasons_json, request_json
 from apflint.output.json_text import SCHEMA
 from apflint.output.sanitize import sanitize_json
-from apflint.requests.json_lines import NO_EVENTS, describe_json_error, join_first_value, read_json_values
+from apflint.requests.json_lines import (
+    NO_EVENTS,
+    NotEventError,
+    RejectedLine,
+    describe_json_error,
+    join_first_value,
+    read_json_values,
+)
 from apflint.requests.log_wrappers import find_prefix, unwrap_list
 from apflint.user_error import UserError
 
@@ -51,8 +58,8 @@ def explain_lines(
     reasons: bool,
     logged: ExplainLogged | None = None,
     configuration: str = "",
-) -> Iterator[tuple[str, list[tuple[int, str]]]]:
-    """Yield (text with answers, rejected input lines). A rejected line is (line number, reason).
+) -> Iterator[tuple[str, list[RejectedLine]]]:
+    """Yield (text with answers, rejected input lines).
 
     The input is a single JSON value, or one JSON value per line. `read` converts a value to a request, and raises
     UserError if the value is not a request. `logged` explains lines of kube-apiserver's own log.
@@ -71,7 +78,7 @@ def explain_lines(
             yield answers, rejected
         number += len(batch)
         if logged is not None and missed > MAX_LINES_WITHOUT_EVENTS:
-            yield from writer.flush(iter([writer.reject(number, NO_EVENTS)]))
+            yield from writer.flush(iter([writer.reject(number, NotEventError(NO_EVENTS))]))
             return
 
 
@@ -109,13 +116,13 @@ class LineExplainer:
         self._explainer = explainer
         self._read = read
         self._reasons = reasons
-        self.rejected: list[tuple[int, str]] = []
+        self.rejected: list[RejectedLine] = []
         self._by_line: _Memory[bytes] = _Memory(MAX_REMEMBERED_CHARACTERS)
         self._by_request: _Memory[Request] = _Memory(MAX_REMEMBERED_CHARACTERS)
         """Answers by request, because many audit events contain equal requests."""
         self._parts = [(key, build, _Memory[object](_MAX_PART_CHARACTERS)) for key, build in REPEATED_FIELDS]
 
-    def flush(self, answers: Iterator[str]) -> Iterator[tuple[str, list[tuple[int, str]]]]:
+    def flush(self, answers: Iterator[str]) -> Iterator[tuple[str, list[RejectedLine]]]:
         """Yield (text with answers, lines that were rejected since the previous item)."""
         while piece := "".join(islice(answers, _ANSWERS_PER_PIECE)):
             rejected, self.rejected = self.rejected, []
@@ -158,7 +165,7 @@ class LineExplainer:
             # requests are usually equal lines.
             answer = self._explain(request) if self._reasons else self._encode(request)
         except UserError as error:
-            yield self.reject(number, str(error))
+            yield self.reject(number, error)
             return
         self._by_line.add(line, answer, len(line) + len(answer))
         yield answer
@@ -172,7 +179,7 @@ class LineExplainer:
                     yield self._explain(self._read(value.value))
                     continue
                 except UserError as problem:
-                    error = str(problem)
+                    error = problem
             yield self.reject(number + value.line - 1, error)
 
     def _explain(self, request: Request) -> str:
@@ -182,10 +189,10 @@ class LineExplainer:
             self._by_request.add(request, answer, len(answer))
         return answer
 
-    def reject(self, number: int, reason: str) -> str:
+    def reject(self, number: int, error: UserError) -> str:
         """Record the error of a line without a valid request, and return this error as the answer."""
-        self.rejected.append((number, reason))
-        return f'{{{self._head}, "error": {encode_basestring_ascii(reason)}, "inputLine": {number}}}\n'
+        self.rejected.append(RejectedLine.of(number, error))
+        return f'{{{self._head}, "error": {encode_basestring_ascii(str(error))}, "inputLine": {number}}}\n'
 
     def _encode(self, request: Request) -> str:
         """Return the explanation of a request as a line of JSON. The JSON of `REPEATED_FIELDS` is cached."""

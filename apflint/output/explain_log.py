@@ -10,7 +10,14 @@ from apflint.output.explain import report_explanation
 from apflint.output.server_log_comparison import report_logged
 from apflint.output.text import render
 from apflint.requests.audit_event import parse_event
-from apflint.requests.json_lines import NO_EVENTS, NOT_JSON, join_first_value, read_json_values
+from apflint.requests.json_lines import (
+    NO_EVENTS,
+    NotEventError,
+    NotJsonError,
+    RejectedLine,
+    join_first_value,
+    read_json_values,
+)
 from apflint.requests.server_log import is_server_log_line, parse_logged_request
 from apflint.requests.server_log_comparison import LoggedComparer
 from apflint.user_error import UserError
@@ -38,7 +45,7 @@ class LogExplainer:
         self._style = style
         self._is_first = True
         self._is_server_log = False
-        self._doubtful: list[tuple[int, str]] = []
+        self._doubtful: list[RejectedLine] = []
         self.other_lines = 0
 
         @lru_cache(maxsize=256)  # most events in an audit log have equal requests
@@ -47,11 +54,8 @@ class LogExplainer:
 
         self._answer = answer
 
-    def explain(self, batches: Iterable[list[bytes]]) -> Iterator[tuple[str, list[tuple[int, str]]]]:
-        """Yield (explanation, []) for each request, and ("", errors) for lines without a valid event.
-
-        An error is (line number, message).
-        """
+    def explain(self, batches: Iterable[list[bytes]]) -> Iterator[tuple[str, list[RejectedLine]]]:
+        """Yield (explanation, []) for each request, and ("", rejected lines) for lines without a valid event."""
         number, missed = 0, 0
         for batch in join_first_value(batches):
             is_line = not isinstance(batch, str)
@@ -62,11 +66,11 @@ class LogExplainer:
                     missed = 0 if answer else missed
                     yield answer, errors
                 if missed > MAX_LINES_WITHOUT_EVENTS:
-                    yield "", [*self._doubtful, (number, NO_EVENTS)]
+                    yield "", [*self._doubtful, RejectedLine.of(number, NotEventError(NO_EVENTS))]
                     return
         yield "", self._doubtful
 
-    def _explain_text(self, number: int, text: str, *, is_line: bool) -> Iterator[tuple[str, list[tuple[int, str]]]]:
+    def _explain_text(self, number: int, text: str, *, is_line: bool) -> Iterator[tuple[str, list[RejectedLine]]]:
         if is_line:
             logged = parse_logged_request(text)
             if logged is not None:
@@ -85,15 +89,15 @@ class LogExplainer:
                 try:
                     answer = self._answer(parse_event(value.value))
                 except UserError as problem:
-                    error = str(problem)
+                    error = problem
                 else:
                     yield self._separate(answer), []
                     continue
-            elif error.startswith(NOT_JSON) and self._is_server_log:
+            elif isinstance(error, NotJsonError) and self._is_server_log:
                 self.other_lines += 1
                 continue
-            line = number + value.line - 1, error
-            if error.startswith(NOT_JSON) and len(self._doubtful) < _MAX_DOUBTFUL_LINES:
+            line = RejectedLine.of(number + value.line - 1, error)
+            if isinstance(error, NotJsonError) and len(self._doubtful) < _MAX_DOUBTFUL_LINES:
                 self._doubtful.append(line)
             else:
                 yield "", [line]

@@ -1,9 +1,8 @@
 """The engine for large logs: DuckDB reads the files on several cores, in bounded memory, and spills to disk.
 
 DuckDB reads a file with fixed types for the fields of audit events. If a line has other types or is not JSON, the
-Python engine reads the whole file instead. So all engines have the same results. If the events are in wrappers, DuckDB
-first writes them without wrappers to a temporary file, so that both kinds of logs are read in the same way. Python
-reads the lines that are not in this wrapper.
+Python engine reads the whole file instead. So all engines have the same results. `duckdb_wrappers` reads events in
+wrappers.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from __future__ import annotations
 import glob
 import json
 import os
-import secrets
 import tempfile
 from contextlib import contextmanager
 from functools import cached_property
@@ -23,7 +21,9 @@ import duckdb
 
 from apflint.interrupts import call_on_interrupt, defer_interrupt
 from apflint.replay.database_tables import close_on_error, create_log_tables
-from apflint.replay.events import DECISION, QUEUE_WAIT, RECEIVED, TOO_MANY_REQUESTS
+from apflint.replay.duckdb_events import EVENT_FIELDS, NO_TEXT, read_event, read_json
+from apflint.replay.duckdb_wrappers import NO_LINE, unwrap_events
+from apflint.replay.events import RECEIVED
 from apflint.replay.loaded_log import Log
 from apflint.replay.python_engine import EventReader, find_format
 from apflint.replay.reduction_sql import (
@@ -31,13 +31,11 @@ from apflint.replay.reduction_sql import (
     ODD,
     REQUEST_NAMES,
     STAGES,
-    is_ambiguous,
     read_key,
     reduce_events,
 )
 from apflint.replay.sql_text import quote
-from apflint.replay.wrapper_sql import can_unwrap, make_unwrapping
-from apflint.requests.list_options import LIST_VERBS
+from apflint.replay.wrapper_sql import can_unwrap
 from apflint.requests.log_wrappers import PLAIN
 from apflint.requests.split_lines import is_part
 from apflint.sources.audit_logs import find_compression, is_complete_zstandard, locate
@@ -52,28 +50,8 @@ if TYPE_CHECKING:
     from apflint.replay.duckdb_objects import ObjectFileSystem
     from apflint.replay.events import AttributeTuple
     from apflint.replay.loaded_log import Wanted
-    from apflint.replay.wrapper_sql import Fields
-    from apflint.requests.log_wrappers import Wrapper
     from apflint.sources.audit_logs import AuditLogFile
 
-_USER: Fields = {"username": "VARCHAR", "groups": "JSON"}
-_REFERENCE: Fields = dict.fromkeys(
-    ("apiGroup", "resource", "subresource", "namespace", "name", "apiVersion"), "VARCHAR"
-)
-_FIELDS: Fields = {
-    **dict.fromkeys(("kind", "apiVersion", "stage", "auditID", "verb", "requestURI", "userAgent"), "VARCHAR"),
-    "user": _USER,
-    "impersonatedUser": _USER,
-    "objectRef": _REFERENCE,
-    "responseStatus": {"code": "JSON", "reason": "VARCHAR"},
-    "annotations": {DECISION: "VARCHAR", QUEUE_WAIT: "VARCHAR"},
-    "requestReceivedTimestamp": "VARCHAR",
-    "stageTimestamp": "VARCHAR",
-}
-"""SQL types of the fields of an audit event. A mapping is the type of an object."""
-_TIME_FORMAT = "%Y-%m-%dT%H:%M:%S.%fZ"
-_TIME = "2___-__-__T__:__:__.______Z"
-"""Pattern of a time as kube-apiserver writes it. DuckDB would also parse times with spaces, or without leading zeros."""
 _ROWS_PER_INSERT, _MAX_INSERT_BYTES = 10_000, 4_000_000
 _PROGRESS_SECONDS = 0.5
 """Seconds between two reads of DuckDB's progress."""
@@ -99,13 +77,6 @@ _SMALL_FILE_BYTES, _COMPRESSION_FACTOR = 4_000_000, 20
 BEGINNING_BYTES = 20_000_000
 """Number of bytes of the first file that are read after an interrupt. Reading and classifying them takes about half a second."""
 _MIN_FILE_BYTES = 2
-_MAX_LINE_BYTES = 8 * 1024 * 1024
-"""Maximum number of bytes in a line that DuckDB reads. Python reads files with longer lines."""
-_MAX_WRAPPED_LINE_BYTES = 2 * 1024 * 1024
-"""Maximum number of bytes in a line with a prefix that DuckDB reads. Each thread has a buffer for several lines."""
-_SAMPLE_ROWS = 1_000
-_NO_LINE = "0"
-"""Placeholder for a line whose text DuckDB does not keep after parsing. Python then reads the whole file."""
 _MAX_OTHER_LINES = 50_000
 """Maximum number of lines of a file that are not in its wrapper, such as lines of other logs. Python reads files with more."""
 
@@ -403,11 +374,14 @@ def _read_files(database: DuckDatabase, reader: EventReader, files: Sequence[Aud
         # DuckDB looks for signals only after each of its tasks, which reads up to 100 MB.
         with call_on_interrupt(database.connection.interrupt):
             if wrapper == PLAIN:
-                source = _read_json(links, _FIELDS, compression)
-                event = f"SELECT {_NO_TEXT} AS line, {_NO_TEXT} AS server, {_read_event(wanted)} FROM ({source})"
+                source = read_json(links, EVENT_FIELDS, compression)
+                event = f"SELECT {NO_TEXT} AS line, {NO_TEXT} AS server, {read_event(wanted)} FROM ({source})"
                 _reduce(database, reader, event, wanted)
             else:
-                usual = _read_wrapped(database, reader, links[0], compression, wrapper, wanted) or files[0].server
+                with unwrap_events(database, links[0], compression, wrapper, wanted) as events:
+                    usual = events.server or server
+                    _reduce(database, reader, events.event, wanted)
+                    events.check_number(_count(database, "raw"))
         counts = dict(_query(database, "SELECT class, count(*) FROM raw GROUP BY class"))
         others = _list_other_lines(database, counts.pop(ODD, 0))
         attributes = None if others is None else _list_new_tuples(database)
@@ -439,50 +413,6 @@ def _reduce(database: DuckDatabase, reader: EventReader, event: str, wanted: Wan
     database.query(f"CREATE TABLE raw AS {reduce_events(event, 'epoch_us', wanted, reader.namespaces)}")
 
 
-def _read_wrapped(
-    database: DuckDatabase, reader: EventReader, path: str, compression: str, wrapper: Wrapper, wanted: Wanted
-) -> str:
-    """Create the table `raw` from a file with wrapped events. Return the name of the API server of most events, empty if unknown.
-
-    The events are written to a temporary file. In this file, events of other API servers have an additional field with
-    the name of their server. A line that Python must read becomes an object with one field, which contains the line.
-    The keys of both fields are random, so that no log contains them.
-    """
-    unwrapping = make_unwrapping(wrapper, _quote_name, "JSON")
-    mark = secrets.token_hex(8)
-    line, server = f"line-{mark}", f"server-{mark}"
-    if unwrapping.fields:  # a damaged line makes the query fail; Python then reads the file
-        lines, other = _read_json([path], unwrapping.fields, compression), quote(_NO_LINE)
-    else:
-        lines, other = _read_lines(path, compression), "to_json(line)"
-    name = f"coalesce({unwrapping.server}, '\"\"')"
-    # Copying an event to add a name takes time, so the most frequent name of the first records is left out.
-    ((usual,),) = _query(
-        database, f"SELECT mode(name) FROM (SELECT {name} AS name FROM ({lines}) LIMIT {_SAMPLE_ROWS})"
-    )
-    usual = usual or '""'
-    output = f"""
-        SELECT CASE WHEN text IS NULL THEN concat('{{"{line}":', {other}, '}}')
-            WHEN name = {quote(usual)} THEN text ELSE concat('{{"{server}":', name, ',', substr(text, 2)) END
-        FROM (SELECT {"" if unwrapping.fields else "line, "}{unwrapping.text} AS text, {name} AS name FROM ({lines}))
-    """
-    target = os.path.join(database.directory, f"{mark}.json")
-    try:
-        form = "FORMAT csv, HEADER false, QUOTE '', ESCAPE '', DELIMITER '\x01', USE_TMP_FILE false"
-        ((written,),) = _query(database, f"COPY ({output}) TO {quote(target)} ({form})")
-        fields = {**_FIELDS, line: "VARCHAR", server: "VARCHAR"}
-        columns = f'"{line}" AS line, "{server}" AS server'
-        event = f"SELECT {columns}, {_read_event(wanted)} FROM ({_read_json([target], fields, 'none')})"
-        _reduce(database, reader, event, wanted)
-        ((read,),) = _query(database, "SELECT count(*) FROM raw")
-        if read != written:
-            raise duckdb.InvalidInputException("a line break is inside of an event")
-    finally:
-        if os.path.exists(target):
-            os.unlink(target)
-    return str(json.loads(usual))
-
-
 def _list_other_lines(database: DuckDatabase, number: int) -> list[str] | None:
     """Return the lines that are not in the wrapper of the file, or None if Python must read the whole file."""
     if not number:
@@ -491,7 +421,7 @@ def _list_other_lines(database: DuckDatabase, number: int) -> list[str] | None:
         return None
     lines = [line for (line,) in _query(database, f"SELECT line FROM raw WHERE class = {ODD}")]
     # Python must read the whole file if it contains parts of a long line, because their order is needed to join them.
-    return None if any(line is None or line == _NO_LINE or is_part(line) for line in lines) else lines
+    return None if any(line is None or line == NO_LINE or is_part(line) for line in lines) else lines
 
 
 def _number_servers(database: DuckDatabase, reader: EventReader, server: str) -> None:
@@ -583,76 +513,9 @@ def _store_requests(database: DuckDatabase, numbers: list[int], server: int) -> 
         database.query(f"DROP TABLE {table}")
 
 
-def _read_event(wanted: Wanted) -> str:
-    """Return the columns of the relation `event` that come from the fields of an audit event."""
-    name = f"CASE WHEN verb IN ({', '.join(map(quote, LIST_VERBS))}) THEN objectRef.name END"
-    texts = [
-        "auditID",
-        "objectRef.namespace",
-        name,
-        f'annotations."{QUEUE_WAIT}"',
-        *(["userAgent"] if wanted.agent else []),
-    ]
-    # Fields of `RequestReceived` events that the query does not read are not checked. `read_key` checks the fields of
-    # attribute tuples.
-    is_plain = f"""
-        CASE WHEN {_IS_RECEIVED} THEN NOT {is_ambiguous(texts[:1])}
-        ELSE NOT {is_ambiguous(texts)} AND coalesce(starts_with(requestURI, '/'), TRUE)
-            AND coalesce(CAST({_CODE} AS TEXT), '') = coalesce(CAST(responseStatus.code AS TEXT), '') END
-    """
-    return f"{is_plain} AS is_plain, {_EVENT}"
-
-
-def _read_json(paths: Iterable[str], fields: Fields, compression: str) -> str:
-    """Return a query for the fields of the JSON objects in the lines of files. If a line has other types, the query fails."""
-    columns = ", ".join(f"{quote(name)}: {quote(_type(kind))}" for name, kind in fields.items())
-    # One read function for several files is unsafe: DuckDB 2.0.0 sometimes ignores a line that is not JSON without an error.
-    return " UNION ALL ".join(
-        f"SELECT * FROM read_json({quote(path)}, columns = {{{columns}}}, format = 'newline_delimited', auto_detect = false,"
-        f" maximum_object_size = {_MAX_LINE_BYTES}, compression = {quote(compression)})"
-        for path in paths
-    )
-
-
-def _read_lines(path: str, compression: str) -> str:
-    """Return a query for the lines of a file that are not empty. If a line has a control character, the query fails."""
-    return (
-        f"SELECT line FROM read_csv({quote(path)}, columns = {{'line': 'VARCHAR'}}, delim = chr(1), quote = '', escape = '',"
-        f" header = false, auto_detect = false, max_line_size = {_MAX_WRAPPED_LINE_BYTES},"
-        f" buffer_size = {4 * _MAX_WRAPPED_LINE_BYTES}, new_line = '\\n', compression = {quote(compression)})"
-        " WHERE line <> ''"
-    )
-
-
-def _quote_name(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _parse_time(text: str) -> str:
-    """Return an SQL expression that converts a time field of the event.
-
-    Its value is NULL if kube-apiserver does not write times in this form.
-    """
-    return f"CASE WHEN NOT {_IS_RECEIVED} AND {text} LIKE {quote(_TIME)} THEN try_strptime({text}, {quote(_TIME_FORMAT)}) END"
-
-
-_NO_TEXT = "CAST(NULL AS TEXT)"
-_IS_RECEIVED = f"coalesce(stage = '{RECEIVED}', FALSE)"
-_CODE = "TRY_CAST(CAST(responseStatus.code AS TEXT) AS INTEGER)"
-_EVENT = f"""
-    kind, apiVersion AS version, stage, auditID AS audit_id, verb, requestURI AS uri, "user" AS requester,
-    impersonatedUser AS impersonated, objectRef AS reference, {_CODE} AS code,
-    coalesce(annotations."{DECISION}", CASE WHEN {_CODE} = {TOO_MANY_REQUESTS} THEN responseStatus.reason END) AS decision, annotations."{QUEUE_WAIT}" AS queue_wait,
-    {_parse_time("requestReceivedTimestamp")} AS received, {_parse_time("stageTimestamp")} AS ended, userAgent AS agent
-"""
-
-
-def _type(kind: Any) -> str:
-    """Return the SQL type of a field."""
-    if isinstance(kind, dict):
-        fields = ", ".join(f'"{name}" {_type(field)}' for name, field in kind.items())
-        return f"STRUCT({fields})"
-    return str(kind)
+def _count(database: DuckDatabase, table: str) -> int:
+    ((number,),) = _query(database, f"SELECT count(*) FROM {table}")
+    return int(number)
 
 
 def _query(database: DuckDatabase, sql: str) -> list[Any]:

@@ -529,7 +529,7 @@ def _parse_line(text: str) -> list[object]:
         if batches := split_batches(text):
             return batches
         require_not_logged_request(text)
-        raise UserError(describe_json_error(error)) from None
+        raise describe_json_error(error) from None
 
 
 def _check_size(data: str | bytes) -> None:

@@ -261,14 +261,14 @@ def compute_report(replay: Replay, by: tuple[str, ...] = (), top_users: int = 3,
 
 
 def list_servers(log: Log) -> tuple[str, ...]:
-    """Return the names of the API servers with requests.
+    """Return the names of the API servers with requests, sorted, because engines number them in different orders.
 
     If no file has requests, return all API servers.
     """
     if len(log.servers) == 1:
         return tuple(log.servers)
     rows = _query(log.database, "SELECT DISTINCT server FROM request ORDER BY 1")
-    return tuple(log.servers[number] for (number,) in rows) or tuple(log.servers)
+    return tuple(sorted([log.servers[number] for (number,) in rows] or log.servers))
 
 
 class _OutcomeTotal(NamedTuple):
@@ -523,7 +523,7 @@ def _compute_peaks(replay: Replay, intervals: Intervals) -> dict[int, dict[int, 
     return {
         level: {
             server: (_find_peak(replay.log.servers[server], changes), _follow(changes, intervals.number))
-            for server, changes in sorted(servers.items())
+            for server, changes in sorted(servers.items(), key=lambda item: replay.log.servers[item[0]])
         }
         for level, servers in rows.items()
     }

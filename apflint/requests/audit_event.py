@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from apflint.evaluate.authentication import complete_groups, has_fixed_groups
 from apflint.evaluate.match import UserInfo, rs_join
 from apflint.evaluate.requestinfo import parse_request_info
-from apflint.requests.json_lines import NOT_EVENT, get_string, get_strings, require_object
+from apflint.requests.json_lines import NotEventError, get_string, get_strings, require_object
 from apflint.requests.log_wrappers import unwrap_event
 from apflint.requests.request import METHOD_OF_VERB, Request, make_resource_info
 from apflint.user_error import UserError
@@ -31,7 +31,7 @@ def parse_event(value: object) -> Request:
     """
     event = require_object(unwrap_event(value), "an audit event")
     if _FIELDS.isdisjoint(event):
-        raise UserError(f'{NOT_EVENT}it has neither "user" nor "verb", "requestURI" or "objectRef"')
+        raise NotEventError('this is not an audit event: it has neither "user" nor "verb", "requestURI" or "objectRef"')
     kind = event.get("kind", "Event")
     if kind != "Event" or not str(event.get("apiVersion", "audit.k8s.io/v1")).startswith("audit.k8s.io/"):
         found = " ".join(map(str, filter(None, (event.get("apiVersion"), kind))))

@@ -23,23 +23,39 @@ _MAX_EMPTY_BATCHES = 8
 """Maximum number of batches without a value at the start of a text. A batch has up to 512 KiB of lines."""
 _JSON_TYPES = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", type(None): "null"}
 
-
-NOT_JSON = "this is not JSON: "
-"""Start of the error message for text that is not JSON."""
-NOT_EVENT = "this is not an audit event: "
-"""Start of the error message for JSON without any field of an audit event."""
 NO_EVENTS = (
     f"more than {MAX_LINES_WITHOUT_EVENTS:,} consecutive lines are not audit events: the rest of the file is not read"
 )
 """Error message for a file that is probably not an audit log."""
 
 
+class NotJsonError(UserError):
+    """Raised for text that is not JSON."""
+
+
+class NotEventError(UserError):
+    """Raised for JSON without any field of an audit event, and for a file without audit events."""
+
+
+class RejectedLine(NamedTuple):
+    """The number of a line without a valid request (from 1), and why it has none."""
+
+    number: int
+    message: str
+    kind: type[UserError]
+
+    @classmethod
+    def of(cls, number: int, error: UserError) -> RejectedLine:
+        """Return the line with an error."""
+        return cls(number, str(error), type(error))
+
+
 class JsonValue(NamedTuple):
-    """A value of a JSON text, with its line number (from 1). `error` is a clause if the line is not JSON, else None."""
+    """A value of a JSON text, with its line number (from 1). If the line is not JSON, `error` says why, else it is None."""
 
     line: int
     value: object
-    error: str | None = None
+    error: UserError | None = None
 
 
 def read_json_values(text: str) -> Iterator[JsonValue]:
@@ -96,12 +112,13 @@ def _is_beginning(line: bytes) -> bool:
     return False
 
 
-def describe_json_error(error: ValueError | RecursionError) -> str:
-    """Return a clause that describes an exception of `json.loads`."""
+def describe_json_error(error: ValueError | RecursionError) -> UserError:
+    """Return the error of the user for an exception of `json.loads`."""
     if isinstance(error, RecursionError):
-        return "this JSON is nested too deeply"
+        return UserError("this JSON is nested too deeply")
     # json.loads raises a plain ValueError only for numbers with too many digits, with advice for Python programs.
-    return f"{NOT_JSON}{'a number has thousands of digits' if type(error) is ValueError else error}"
+    reason = "a number has thousands of digits" if type(error) is ValueError else error
+    return NotJsonError(f"this is not JSON: {reason}")
 
 
 def parse_record(value: object) -> Request:

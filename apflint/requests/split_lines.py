@@ -6,6 +6,7 @@ Sources: the tag P of the CRI format in `pkg/kubelet/kuberuntime/logs/logs.go`, 
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 from apflint.budgets import MAX_FILE_BYTES
@@ -18,6 +19,11 @@ if TYPE_CHECKING:
 _MAX_RECORD_CHARACTERS = 4 * 1024 * 1024
 """Maximum number of characters of a line that is joined from records of Docker. The joined text is parsed after each part, which
 would take too long for longer lines."""
+_INCOMPLETE_ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{0,4})?\Z")
+_MAX_ESCAPE_CHARACTERS = 6
+"""Maximum number of characters of an escape. At the end of a text, Python reports also a complete escape as an error."""
+_INCOMPLETE_CONSTANT = re.compile(r"t(ru?)?|f(a(ls?)?)?|n(ul?)?|-")
+_INCOMPLETE_END_OF_NUMBER = re.compile(r"(?<=[0-9])([.]|[eE][-+]?)")
 INCOMPLETE = "the line is incomplete: its other parts are missing"
 
 
@@ -110,14 +116,30 @@ def _is_open(text: str) -> bool:
     """Return whether a text is the incomplete beginning of a JSON object."""
     if not text.startswith("{"):
         return False
+    if escape := _INCOMPLETE_ESCAPE.search(text, max(0, len(text) - _MAX_ESCAPE_CHARACTERS)):
+        text = text[: escape.start()]
+    at = _find_error(text)
+    # For an incomplete value, the position of the error is inside of the text. With another value, it is at the end of the text.
+    if at is not None and text[at : at + 1] == '"':
+        text = f'{text[:at]}""'
+        at = _find_error(text)
+    elif at is not None and _INCOMPLETE_CONSTANT.fullmatch(text, at):
+        text = f"{text[:at]}0"
+        at = _find_error(text)
+    elif at is not None and _INCOMPLETE_END_OF_NUMBER.fullmatch(text, at):
+        return True
+    return at is not None and at >= len(text)
+
+
+def _find_error(text: str) -> int | None:
+    """Return the position at which a text is not JSON, or None if there is no such position."""
     try:
         json.loads(text)
     except json.JSONDecodeError as error:
-        # For a string without its end, the position of the error is the start of the string, not the end of the text.
-        return error.pos >= len(text) or error.msg.startswith("Unterminated string")
+        return error.pos
     except (ValueError, RecursionError):
         pass
-    return False
+    return None
 
 
 def _is_json(text: str) -> bool:

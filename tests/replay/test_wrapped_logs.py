@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import gzip
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.audit_logs import ENGINES, FIXTURES, needs_duckdb, replay_json
-from support.reading import read_effective
+from support.audit_logs import ENGINES, needs_duckdb, replay_json
+from support.hostile_lines import HOSTILE_LINES
+from support.replayed_logs import read_log, recorded_lines, write
 from support.wrapped_logs import LINES, LOGS, SPLIT_LINES, wrap_log, write_json
 
 from apflint.replay.loaded_log import Wanted
 from apflint.replay.python_engine import EventReader
-from apflint.replay.running import ReplayOptions, replay
-from apflint.replay.statistics import compute_report, stream_requests
 from apflint.requests.log_wrappers import PLAIN, find_prefix, strip_prefix
 from apflint.requests.log_wrappers import WRAPPERS as WRAPPERS_TABLE
 from apflint.sources.audit_logs import find_audit_logs
@@ -24,7 +21,6 @@ from apflint.sources.audit_logs import find_audit_logs
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from apflint.effective_configuration import Effective
 
 WRAPPERS_IN_WRAPPERS = {
     "Fluentd out_file with log",
@@ -34,47 +30,6 @@ WRAPPERS_IN_WRAPPERS = {
 }
 """Names of wrappers that only Python reads."""
 WRAPPERS = [*LINES, *SPLIT_LINES, *LOGS]
-
-
-@cache
-def known() -> Effective:
-    return read_effective([str(FIXTURES / "live" / "objects-begin.json")], server_concurrency=30, isolated=True)
-
-
-@cache
-def recorded_lines() -> list[str]:
-    with gzip.open(FIXTURES / "live" / "audit.log.gz", "rt", encoding="utf-8") as file:
-        return file.read().splitlines()[:150]
-
-
-def read_log(path: Path, engine: Any) -> Any:
-    """Return everything that a replay of a log shows, without the names of files and API servers."""
-    by = ("user", "group", "namespace", "userAgent", "verb", "resource", "flow", "status", "priorityLevel")
-    result = replay(find_audit_logs([str(path)]), known(), ReplayOptions(engine, by=by, each=True))
-    try:
-        report = compute_report(result, by, 3, 1000)
-        assert report.breakdown is not None
-        levels = [
-            level._replace(peaks=tuple(peak._replace(server="") for peak in level.peaks)) for level in report.levels
-        ]
-        coverage = result.log.coverage
-        counts = (
-            coverage.stages,
-            coverage.unreadable,
-            coverage.first_unreadable,
-            coverage.damaged,
-            coverage.other_records,
-        )
-        answers = sorted(stream_requests(result.log), key=repr)
-        return counts, result.extent, levels, sorted(report.breakdown.groups), answers
-    finally:
-        result.log.database.close()
-
-
-def write(tmp_path: Path, text: str) -> Path:
-    path = tmp_path / "audit.log"
-    path.write_text(text, encoding="utf-8")
-    return path
 
 
 @pytest.fixture(scope="module")
@@ -87,42 +42,6 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Any:
 def test_wrapped_log_has_the_answers_of_the_plain_log(name: str, engine: str, plain: Any, tmp_path: Path) -> None:
     (stages, *counts, _), *rest = read_log(write(tmp_path, wrap_log(name, recorded_lines())), engine)
     assert ((stages, *counts, 0), *rest) == plain
-
-
-ODD_LINES = [
-    "",
-    "  \t",
-    "not JSON",
-    "{",
-    "{}",
-    "[]",
-    "null",
-    "5",
-    '"x"',
-    "'",
-    "\x00",
-    "\x01",
-    "\f",
-    "a\rb",
-    "I1122 05:49:20.098236       1 controller.go:1] OpenAPI",
-    "2026-11-22T05:49:20Z stdout F",
-    "2026-11-22T05:49:20Z stdout F {}",
-    "2026-11-22T05:49:20Z stdout P {",
-    '{"kind":"Pod","apiVersion":"v1"}',
-    '{"log":"x"}',
-    '{"log":5}',
-    '{"log":{}}',
-    '{"log":null}',
-    '{"message":"x","log":"y"}',
-    '{"messageType":"CONTROL_MESSAGE"}',
-    '{"properties":{"log":"I1122"},"category":"kube-scheduler"}',
-    '{"items":[]}',
-    '{"a":"\\ud800"}',
-    '{"a":1,}',
-    '{"a":nan}',
-    "[[[[[[[[[[[[]]]]]]]]]]]]",
-    '{"_source":' * 12 + "{}" + "}" * 12,
-]
 
 
 def change_event(draw: st.DrawFn, line: str) -> str:
@@ -142,7 +61,7 @@ def change_event(draw: st.DrawFn, line: str) -> str:
                 line.replace("{", '{"log":"x","message":"{}",', 1),
                 line.replace('"user":', '"user":5,"x":', 1),
                 line.replace('"auditID":"', '"auditID":"\\ud800', 1),
-                draw(st.sampled_from(ODD_LINES)),
+                draw(st.sampled_from(HOSTILE_LINES)),
             ]
         )
     )

@@ -22,7 +22,7 @@ from apflint.output.explain import clusters_json, explanation_json, report_clust
 from apflint.output.json_text import SCHEMA, to_json
 from apflint.output.text import render as render_text
 from apflint.request_explanation import Explainer, find_name_by_uid
-from apflint.requests.json_lines import NO_EVENTS, NOT_EVENT, NOT_JSON
+from apflint.requests.json_lines import NotEventError, NotJsonError
 from apflint.requests.request import COLLECTION_VERBS, Request
 from apflint.requests.request_words import RequestArguments
 from apflint.run import Answer, read, show
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from apflint.output.console import Style
     from apflint.output.explain_json_lines import ExplainLogged
     from apflint.request_explanation import Explanation
+    from apflint.requests.json_lines import RejectedLine
     from apflint.sources.effective_configurations import EffectiveConfiguration
     from apflint.sources.input_types import InputRequest
 
@@ -298,8 +299,8 @@ def _print_names(
 
 
 def _with_first_line(
-    line: str, answers: Iterator[tuple[str, list[tuple[int, str]]]]
-) -> Iterator[tuple[str, list[tuple[int, str]]]]:
+    line: str, answers: Iterator[tuple[str, list[RejectedLine]]]
+) -> Iterator[tuple[str, list[RejectedLine]]]:
     """Yield the answers. The text of the first answer begins with `line`."""
     for text, errors in answers:
         yield (line + text if text else text), errors
@@ -327,7 +328,7 @@ def _explain_logged_json(explainer: Explainer, description: str) -> ExplainLogge
     return explain_line
 
 
-def _explain_events(explainer: Explainer, path: str, how: Style) -> Iterator[tuple[str, list[tuple[int, str]]]]:
+def _explain_events(explainer: Explainer, path: str, how: Style) -> Iterator[tuple[str, list[RejectedLine]]]:
     """Yield the items of `LogExplainer.explain`. At the end, print the number of lines that are not about requests."""
     from apflint.output.explain_log import LogExplainer
 
@@ -337,13 +338,13 @@ def _explain_events(explainer: Explainer, path: str, how: Style) -> Iterator[tup
         print_note(f"{pluralize(log.other_lines, 'line')} of the log without a request")
 
 
-def _print_answers(path: str, answers: Iterator[tuple[str, list[tuple[int, str]]]], *, is_log: bool) -> int:
+def _print_answers(path: str, answers: Iterator[tuple[str, list[RejectedLine]]], *, is_log: bool) -> int:
     """Print the explanations in `answers` as they arrive, then the errors of rejected lines. Return the exit code.
 
     `answers` yields (text, rejected input lines). A rejected line is (line number, error). If `is_log` is true, a file without
     audit events is an error, because it is probably the wrong file.
     """
-    errors: list[tuple[int, str]] = []
+    errors: list[RejectedLine] = []
     error_count = answered = not_json = unlike = 0
     gc.disable()  # garbage collection would find nothing, because the cached values have no reference cycles
     try:
@@ -357,18 +358,18 @@ def _print_answers(path: str, answers: Iterator[tuple[str, list[tuple[int, str]]
                 progress.label = f"Explained {pluralize(answered, 'request')}"
                 errors += new_errors[: _MAX_PRINTED_ERRORS - len(errors)]
                 error_count += len(new_errors)
-                not_json += sum(error.startswith(NOT_JSON) for _, error in new_errors)
-                unlike += sum(error.startswith((NOT_JSON, NOT_EVENT, NO_EVENTS)) for _, error in new_errors)
+                not_json += sum(line.kind is NotJsonError for line in new_errors)
+                unlike += sum(line.kind in (NotJsonError, NotEventError) for line in new_errors)
     finally:
         gc.enable()
     name = "<stdin>" if path == "-" else path
     if error_count > 1 and error_count == unlike and not answered:
         what = "audit events, or kube-apiserver's own log" if is_log else "requests"
         why = "no line is JSON" if error_count == not_json else "no line is an audit event"
-        print_note(f"{name}: not a file of {what}: {why}. Line {errors[0][0]}: {errors[0][1]}")
+        print_note(f"{name}: not a file of {what}: {why}. Line {errors[0].number}: {errors[0].message}")
         return ExitCode.ERROR
-    for line, error in errors:
-        print_note(f"{name}:{line}: {error}")
+    for line in errors:
+        print_note(f"{name}:{line.number}: {line.message}")
     if error_count > len(errors):
         print_note(f"{name}: {pluralize(error_count - len(errors), 'more line')} that cannot be read as a request")
     if not (answered or error_count) and is_log:

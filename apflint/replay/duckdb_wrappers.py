@@ -1,0 +1,94 @@
+"""Reads events in wrappers with DuckDB: SQL writes them without wrappers to a temporary file, which is read like a plain log.
+
+DuckDB's functions for JSON in a string would read the events without a file. But they do not report a key that occurs twice, and
+finding such keys takes as long as the file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from apflint.named_tuple import NamedTuple
+from apflint.replay.duckdb_events import EVENT_FIELDS, quote_name, read_event, read_json, read_lines
+from apflint.replay.sql_text import quote
+from apflint.replay.wrapper_sql import make_unwrapping
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from apflint.replay.duckdb_engine import DuckDatabase
+    from apflint.replay.loaded_log import Wanted
+    from apflint.requests.log_wrappers import Wrapper
+
+_SAMPLE_ROWS = 1_000
+NO_LINE = "0"
+"""Placeholder for a line whose text DuckDB does not keep after parsing. Python then reads the whole file."""
+_NO_NAME = '""'
+_FILE_FORMAT = "FORMAT csv, HEADER false, QUOTE '', ESCAPE '', DELIMITER '\x01', USE_TMP_FILE false"
+"""Format of a file with one event per line."""
+
+
+class UnwrappedEvents(NamedTuple):
+    """The events of a file, without wrappers."""
+
+    event: str
+    """SQL for the relation `event`, without the hash of the audit ID."""
+    number: int
+    """Number of events and other lines."""
+    server: str
+    """Name of the API server of events for which `event` has no name. Empty if the wrapper does not contain it."""
+
+    def check_number(self, number: int) -> None:
+        """Raise an error if the number of rows of the relation is not `number`, because a line break is inside of an event."""
+        if number != self.number:
+            raise duckdb.InvalidInputException("a line break is inside of an event")
+
+
+@contextmanager
+def unwrap_events(
+    database: DuckDatabase, path: str, compression: str, wrapper: Wrapper, wanted: Wanted
+) -> Iterator[UnwrappedEvents]:
+    """Write the events in a file to a temporary file, which exists during the block.
+
+    In this file, an event of another API server than the usual one also has its name, and a line that Python must read is an
+    object with the line. The keys of both are random, so that no log contains them.
+    """
+    unwrapping = make_unwrapping(wrapper, quote_name, "JSON")
+    mark = secrets.token_hex(8)
+    line, server = f"line-{mark}", f"server-{mark}"
+    if unwrapping.fields:  # a damaged line is an error, and then Python reads the file
+        lines, line_column = read_json([path], unwrapping.fields, compression), quote(NO_LINE)
+    else:
+        lines, line_column = read_lines(path, compression), "line"
+    usual = _NO_NAME
+    columns, event = f"{line_column} AS line, {unwrapping.text} AS text", "text"
+    if wrapper.server:
+        name = f"coalesce({unwrapping.server}, {quote(_NO_NAME)})"
+        # Copying an event to add a name takes time, so the most frequent name of the first records is left out.
+        ((found,),) = database.query(
+            f"SELECT mode(name) FROM (SELECT {name} AS name FROM ({lines}) LIMIT {_SAMPLE_ROWS})"
+        )
+        usual = str(found or _NO_NAME)
+        columns = f"{columns}, {name} AS name"
+        event = (
+            f"CASE WHEN name = {quote(usual)} THEN text ELSE concat('{{\"{server}\":', name, ',', substr(text, 2)) END"
+        )
+    output = f"""
+        SELECT CASE WHEN text IS NULL THEN concat('{{"{line}":', to_json(line), '}}') ELSE {event} END FROM (SELECT {columns} FROM ({lines}))
+    """
+    target = os.path.join(database.directory, f"{mark}.json")
+    try:
+        ((written,),) = database.query(f"COPY ({output}) TO {quote(target)} ({_FILE_FORMAT})")
+        fields = {**EVENT_FIELDS, line: "VARCHAR", server: "VARCHAR"}
+        names = f'"{line}" AS line, "{server}" AS server'
+        event = f"SELECT {names}, {read_event(wanted)} FROM ({read_json([target], fields, 'none')})"
+        yield UnwrappedEvents(event, int(str(written)), str(json.loads(usual)))
+    finally:
+        if os.path.exists(target):
+            os.unlink(target)
