@@ -87,13 +87,16 @@ def test_spark_unwraps_events(tmp_path: Path) -> None:
     def answer(engine: Any) -> Any:
         result = replay(find_audit_logs([str(tmp_path)]), known, ReplayOptions(engine, by=("user", "verb", "server")))
         try:
-            return compute_report(result)._replace(engine="")
+            report = compute_report(result)
         finally:
             result.log.database.close()
+        # Engines list the API servers in different orders.
+        levels = tuple(level._replace(peaks=tuple(sorted(level.peaks))) for level in report.levels)
+        return report._replace(engine="", servers=tuple(sorted(report.servers)), levels=levels)
 
     report = answer("python")
     assert report.coverage.stages.total() == len(LINES) * len(recorded)
-    assert "server-1" in report.servers.__repr__()
+    assert "server-1" in report.servers
     assert answer("spark") == report
 
 
