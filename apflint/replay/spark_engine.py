@@ -22,6 +22,8 @@ from apflint.replay.loaded_log import Log, Wanted
 from apflint.replay.python_engine import EventReader, find_format
 from apflint.replay.reduction_sql import IS_REQUEST, ODD, STAGES, is_ambiguous, read_key, reduce_events
 from apflint.replay.spark_database import SparkDatabase
+from apflint.replay.spark_wrappers import unwrap_lines
+from apflint.replay.wrapper_sql import can_unwrap
 from apflint.requests.log_wrappers import PLAIN
 from apflint.sources.audit_logs import AuditLogFile, find_compression, is_url
 from apflint.sources.file_reading import open_without_waiting
@@ -48,6 +50,8 @@ _SERVER = re.compile(r"sc://(?:\[([0-9A-Fa-f:.]+)\]|([^\s/:;?#@\[\]]+))(?::([0-9
 """URL of a Spark Connect server: an IPv6 address or a host, a port, and parameters such as a token."""
 _DEFAULT_PORT = 15002
 _CONNECT_SECONDS = 10.0
+_SERVER_SEPARATOR = "\x01"
+"""Separates the path of a file from the name of the API server in a log record."""
 _GLOB = re.compile(r"[][{}*?\\]")
 """Characters of patterns in the paths that Spark reads."""
 _PROXIES = ("grpc_proxy", "https_proxy", "http_proxy")
@@ -74,7 +78,7 @@ def read_log(
     with ExitStack() as stack:
         spark = stack.enter_context(_open_session(remote))
         files, omitted = _list_files(spark, files, period)
-        distributed = [file for file in files if file.is_remote or _is_readable(file)]
+        distributed = [file for file in files if file.is_remote or _is_readable(file, wanted.event_field)]
         database = SparkDatabase(spark)
         create_log_tables(database)
         reader = EventReader(wanted, namespaces, database.insert, hash_id=str)
@@ -156,6 +160,7 @@ def _open_session(remote: str | None) -> Iterator[Any]:
     try:
         spark = (builder.remote(remote) if remote else builder).getOrCreate()
         spark.conf.set("spark.sql.session.timeZone", "UTC")
+        spark.conf.set("spark.sql.caseSensitive", "true")  # fields of log records, such as `category` and `Category`
     except Exception as error:  # noqa: BLE001  # Spark Connect and Py4J have different errors
         place = f"the Spark server {_hide_parameters(remote)}" if remote else "a local Spark"
         raise UserError(f"cannot use {place}: {_describe(error)}") from None
@@ -199,8 +204,8 @@ def _describe(error: Exception) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
 
 
-def _is_readable(file: AuditLogFile) -> bool:
-    """Return whether Spark can read a local file.
+def _is_readable(file: AuditLogFile, event_field: Sequence[str]) -> bool:
+    """Return whether Spark can read a local file, and SQL can take events out of its first lines.
 
     Spark detects compression by file name, and needs native libraries for Zstandard.
     """
@@ -211,7 +216,9 @@ def _is_readable(file: AuditLogFile) -> bool:
             compression = find_compression(stream)
     except OSError:
         return False
-    return compression == ("gzip" if file.path.endswith(".gz") else "none") and find_format(file) == PLAIN
+    wrapper = find_format(file, event_field)
+    is_named = compression == ("gzip" if file.path.endswith(".gz") else "none")
+    return is_named and wrapper is not None and (wrapper == PLAIN or can_unwrap(wrapper))
 
 
 def _read_files(database: SparkDatabase, reader: EventReader, files: Sequence[AuditLogFile], wanted: Wanted) -> None:
@@ -219,14 +226,16 @@ def _read_files(database: SparkDatabase, reader: EventReader, files: Sequence[Au
     spark = database.spark
     lines = spark.read.text([_GLOB.sub(r"\\\g<0>", _url(file)) for file in files], lineSep="\n")
     lines.selectExpr("value", "_metadata.file_path AS file").createOrReplaceTempView("apflint_line")
+    spark.sql(_escape(unwrap_lines("apflint_line", wanted.event_field))).createOrReplaceTempView("apflint_text")
     named = [name for name in reader.namespaces if "\\" not in name and "'" not in name]
     database.define("raw", spark.sql(reduce_events(_EVENT, "unix_micros", wanted, named)).persist())
     by_path = {_normalize(_url(file)): file for file in files}
     found: dict[str, AuditLogFile] = {}
-    for path, kind, count, size in _collect(
+    for server, kind, count, size in _collect(
         database, "SELECT server, class, count(*), sum(length(line)) FROM raw GROUP BY server, class"
     ):
-        file = found[path] = by_path.get(_normalize(path)) or AuditLogFile(path, path)
+        path = server.partition(_SERVER_SEPARATOR)[0]
+        file = found[server] = by_path.get(_normalize(path)) or AuditLogFile(path, path)
         if kind < len(STAGES):
             reader.coverage.stages[STAGES[kind]] += count
         elif size > _MAX_ODD_BYTES:
@@ -237,17 +246,20 @@ def _read_files(database: SparkDatabase, reader: EventReader, files: Sequence[Au
     reader.coverage.files += len(files)
     _define_requests(database, reader, found, wanted)
     odd: dict[str, list[str]] = {}
-    for path, line in _collect(database, f"SELECT server, line FROM raw WHERE class = {ODD} ORDER BY server"):
-        odd.setdefault(path, []).append(line)
-    for path, texts in odd.items():
+    for server, line in _collect(database, f"SELECT server, line FROM raw WHERE class = {ODD} ORDER BY server"):
+        odd.setdefault(server, []).append(line)
+    for server, texts in odd.items():
         reader.coverage.files -= 1  # `read_odd_lines` counts the file again
-        reader.read_odd_lines(found[path], texts)
+        reader.read_odd_lines(found[server], texts)
 
 
 def _define_requests(
     database: SparkDatabase, reader: EventReader, files: dict[str, AuditLogFile], wanted: Wanted
 ) -> None:
-    """Define the tables `request` and `received` from the table `raw`, with numbers for keys and paths."""
+    """Define the tables `request` and `received` from the table `raw`, with numbers for keys and servers.
+
+    The keys of `files` are the values of the column `server`.
+    """
     database.query(
         "CREATE TABLE key AS SELECT CAST(row_number() OVER (ORDER BY key) AS INTEGER) AS number, key"
         f" FROM (SELECT DISTINCT key FROM raw WHERE {IS_REQUEST})"
@@ -259,17 +271,20 @@ def _define_requests(
     for table, columns, rows in (
         ("key_tuple", "number INTEGER, tuple INTEGER", tuples),
         (
-            "file",
-            "path TEXT, number INTEGER",
-            [(path, reader.server_number(files[path].server)) for path in sorted(files)],
+            "server_number",
+            "name TEXT, number INTEGER",
+            [
+                (server, reader.server_number(server.partition(_SERVER_SEPARATOR)[2] or files[server].server))
+                for server in sorted(files)
+            ],
         ),
     ):
         create_table(database, table, columns, rows)
     audit_id = "audit_id" if wanted.audit_id else "CAST(NULL AS STRING)"
     database.query(
-        "CREATE TABLE request AS SELECT key_tuple.tuple, file.number AS server, id, started, received, ended,"
+        "CREATE TABLE request AS SELECT key_tuple.tuple, server_number.number AS server, id, started, received, ended,"
         " CAST(code AS SMALLINT) AS code, decided, wait, real_namespace AS namespace, agent,"
-        f" {audit_id} AS audit_id, uri_hash AS uri, timeout FROM raw JOIN file ON raw.server = file.path"
+        f" {audit_id} AS audit_id, uri_hash AS uri, timeout FROM raw JOIN server_number ON raw.server = server_number.name"
         f" JOIN key ON raw.key = key.key JOIN key_tuple ON key.number = key_tuple.number WHERE {IS_REQUEST}"
     )
     database.query(
@@ -316,12 +331,10 @@ def _escape(sql: str) -> str:
     return sql.replace("\\", "\\\\")
 
 
-_EVENT_TEXT = "value"
-"""SQL expression for the text of the event in the line `value`. Spark does not remove wrappers, so the text is the line."""
 _AMBIGUOUS = _escape(is_ambiguous(f"e.{text}" for text in _TEXTS))
 # Spark ignores text after a JSON value, but not inside a list. So the line is also parsed as an item of a list.
 _EVENT = f"""
-    SELECT value AS line, file AS server, xxhash64(e.auditID) AS id,
+    SELECT value AS line, concat_ws('{_SERVER_SEPARATOR}', file, server) AS server, xxhash64(e.auditID) AS id,
         e.corrupt IS NULL AND coalesce(size(items) = 1, FALSE) AND NOT {_AMBIGUOUS}
             AND NOT {_has_other_groups("user")} AND NOT {_has_other_groups("impersonatedUser")}
             AND coalesce(substr(e.requestURI, 1, 1) = '/', TRUE) AND value NOT LIKE '%\\ufffd%' AND instr(value, '\\\\u0001') = 0
@@ -332,9 +345,8 @@ _EVENT = f"""
             AS decision, e.annotations.`{QUEUE_WAIT}` AS queue_wait,
         {_time("requestReceivedTimestamp")} AS received, {_time("stageTimestamp")} AS ended, e.userAgent AS agent
     FROM (
-        SELECT value, file, from_json(concat('[', text, ']'), 'ARRAY<STRING>') AS items,
+        SELECT value, file, server, from_json(concat('[', text, ']'), 'ARRAY<STRING>') AS items,
             from_json(text, '{" ".join(_SCHEMA.split())}', map('mode', 'PERMISSIVE', 'columnNameOfCorruptRecord', 'corrupt',
                 'allowSingleQuotes', 'false')) AS e
-        FROM (SELECT value, file, {_EVENT_TEXT} AS text FROM apflint_line)
-        WHERE trim(translate(value, concat(chr(9), chr(13)), '')) <> '')
+        FROM apflint_text)
 """

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.audit_logs import FIXTURES, event
 from support.reading import read_effective
+from support.wrapped_logs import LINES, wrap_log
 
 from apflint.cli.app import run
 from apflint.replay.running import ReplayOptions, replay
@@ -71,6 +72,29 @@ def test_spark_agrees_with_other_engines(tmp_path: Path) -> None:
     other, other_requests = answer("spark")
     assert other == report
     assert other_requests == requests
+
+
+@needs_spark
+@pytest.mark.slow
+def test_spark_unwraps_events(tmp_path: Path) -> None:
+    """One log for each wrapper that has one event in each line, in one run. Each log has its own audit IDs."""
+    recorded = gzip.decompress((FIXTURES / "live" / "audit.log.gz").read_bytes()).decode().splitlines()[::12]
+    for number, name in enumerate(LINES):
+        text = wrap_log(name, [line.replace('"auditID":"', f'"auditID":"{number}-') for line in recorded])
+        (tmp_path / f"{number}.log").write_text(text, encoding="utf-8")
+    known = read_effective([str(FIXTURES / "live" / "objects-begin.json")], server_concurrency=30, isolated=True)
+
+    def answer(engine: Any) -> Any:
+        result = replay(find_audit_logs([str(tmp_path)]), known, ReplayOptions(engine, by=("user", "verb", "server")))
+        try:
+            return compute_report(result)._replace(engine="")
+        finally:
+            result.log.database.close()
+
+    report = answer("python")
+    assert report.coverage.stages.total() == len(LINES) * len(recorded)
+    assert "server-1" in report.servers
+    assert answer("spark") == report
 
 
 @needs_spark
