@@ -44,7 +44,7 @@ def test_words_beyond_the_bound_are_not_compared() -> None:
         intended = [find_intended(f"delete{number}", VERBS) for number in range(30)]
     assert intended[0] == "delete"
     assert intended[-1] is None
-    assert find_intended("delete29", VERBS) == "delete"  # not in a run, so there is no bound
+    assert find_intended("delete29", VERBS) == "delete"  # outside `limit_comparisons`, all words are compared
 
 
 def test_a_word_is_compared_once() -> None:

@@ -53,7 +53,7 @@ def split_duplicates(duplicates: Iterable[Sequence[Document]]) -> tuple[Duplicat
             elif at:
                 first = documents[0]
                 siblings = find_sibling_directories(first.source.name, document.source.name)
-                assert siblings is not None  # `at` has both directories, and neither contains the other
+                assert siblings is not None  # the tests above exclude directories that contain each other
                 pairs.setdefault(siblings, []).append((first, document))
             at.setdefault(directory, document)
             for parent in (*parents, directory):

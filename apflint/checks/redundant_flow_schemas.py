@@ -303,8 +303,8 @@ def _find_successors(
     if any(analysis.find_request(other) is None for other in successors if not effective.is_built_in(other)):
         return ()
     if _separates_flows(effective, treatment[0]):
-        # Flows belong to one FlowSchema. With several successors, the requests of one user would be in several flows, which
-        # is an effect.
+        # A flow belongs to a single FlowSchema. If several FlowSchemas take over the requests, the requests of one user, which
+        # are in one flow now, are in several flows. So the removal has an effect.
         if len(successors) != 1:
             return ()
         (successor,), wide = successors, _widen(schema)

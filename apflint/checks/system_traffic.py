@@ -209,7 +209,8 @@ def _find_captures(effective: Effective, candidates: Sequence[FlowSchema]) -> It
     from apflint.proofs.quick_disjointness import may_overlap
 
     passages, protected = effective.passages, _find_protected(effective)
-    # System users come from the FlowSchemas as Kubernetes defines them. A redefinition may name users outside the system.
+    # Take the names of system users from the FlowSchemas that Kubernetes defines. If the cluster redefines such a FlowSchema,
+    # its subjects may be users outside the system.
     replaced = [schema for schema in protected if effective.proofs.find_position(schema) is None]
     users = _find_system_users((*effective.assumed.order, *replaced), _load_protected(effective))
     users_of: dict[Pair, tuple[str, ...]] = {}

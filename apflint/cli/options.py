@@ -152,10 +152,10 @@ def reject_combinations(first: dict[str, object], second: dict[str, object]) -> 
 
 
 def reject_kube_context(context: list[str] | None, advice: str) -> None:
-    """Raise UserError if a path in --context does not exist and resembles the name of a kubeconfig context.
+    """Raise UserError if a path in --context does not exist and may be the name of a kubeconfig context.
 
-    In kubectl, the option --context has such a name, which may contain `/` and `:`, as on Amazon EKS. `advice` is the end of the
-    message.
+    The value of kubectl's option --context is such a name. On Amazon EKS, the name contains `/` and `:`. `advice` is the last
+    part of the message, with `{}` for the name.
     """
     from apflint.sources.discovery import SUFFIXES
 

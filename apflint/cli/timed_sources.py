@@ -127,7 +127,7 @@ def _choose_commits(name: str, start: int) -> list[tuple[int, str]]:
     if position > _MAX_COMMITS:
         raise UserError(
             f"--history: {name} has {position} commits since the start of the log, and apflint reads at most {_MAX_COMMITS}."
-            " Name a revision of the end of the log"
+            " Name the last commit in the period of the log"
         )
     # A later commit may have an earlier time, because clocks differ. So use the latest time of a commit and all commits before it.
     chosen, last = [(commits[position].time, commits[position].name)], start

@@ -103,7 +103,9 @@ def _list_gaps(evidence: ClientEvidence, question: Question) -> Iterator[Gap]:
             SAVE_METRICS,
         )
     if evidence.log is not None and not evidence.servers:
-        yield Gap("A log shows neither limits nor waits below 500 ms: add metrics of that time, or use --prometheus.")
+        yield Gap(
+            "A log shows neither limits nor waits below 500 ms: add metrics from the time of the log, or use --prometheus."
+        )
     if evidence.log is not None and not evidence.log.is_complete:
         yield Gap("A part of the log could not be read.")
 

@@ -35,7 +35,10 @@ class LevelComparison(NamedTuple):
 
 
 def compare_levels(state: ServerState) -> tuple[LevelComparison, ...]:
-    """Return the load of each level with a limit, sorted by name. The result is empty without a baseline or an interval."""
+    """Compare the load of each level that is not exempt with its load in the baseline. The result is sorted by name.
+
+    The result is empty if there is no baseline, or if the only rates are averages since the start of the server.
+    """
     baseline = state.server.baseline
     if baseline is None or state.since_start:
         return ()

@@ -71,7 +71,7 @@ def requests_rejected(evidence: Evidence) -> Iterator[Diagnosis]:
                         *(_REASONS[reason] for reason in reasons if reason in _REASONS),
                         f"By FlowSchema: {named}."
                         if named
-                        else "Only the metrics show the reasons and the FlowSchemas.",
+                        else "Only metrics show the reasons and the FlowSchemas of rejections.",
                         *describe_clients(evidence, level),
                     ),
                     help=_advise(first.reason if first is not None else ""),

@@ -55,7 +55,7 @@ def catch_all_traffic(evidence: Evidence) -> Iterator[Diagnosis]:
                 severity="info" if is_rare else None,
                 notes=(
                     "The level has few seats and no queues, and does not separate clients: it rejects requests while no seat is free.",
-                    "The suggested FlowSchema global-default matches all users, so only requests that other FlowSchemas miss get here.",
+                    "The suggested FlowSchema global-default matches all users, so catch-all usually gets no requests.",
                     *(f"The busiest flow in the dump is {name_flow(flow)}." for flow in level.flows[:1] if flow.users),
                 ),
                 help="check that the FlowSchema global-default exists, and match these requests with one of your FlowSchemas",

@@ -218,8 +218,8 @@ class _Comparison:
     def _was_masked(self, finding: Finding) -> bool:
         """Return whether a finding was masked by an error that the batch has fixed.
 
-        A finding at the edited field itself was not masked. The fix caused the finding, because the value was intended for
-        another field.
+        A validation finding at an edited field was not masked: the edit caused the finding. For example, the fix renamed a
+        misspelled field, but its value was intended for another field.
         """
         if finding.rule not in _VALIDATION:
             return self._masks_analysis

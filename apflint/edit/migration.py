@@ -43,7 +43,7 @@ class Migration(NamedTuple):
 
     @property
     def is_refused(self) -> bool:
-        """Return whether a remark has the kind `refused`."""
+        """Return whether the migration is refused: at least one of its remarks has the kind `refused`."""
         return any(remark.kind == "refused" for remark in self.remarks)
 
 

@@ -134,8 +134,8 @@ def _list_timeouts(release: Release) -> tuple[Outcome, ...]:
     if release.limits_wait_by_deadline:
         return (Outcome("rejected", "waited too long", 429, "time-out"),)
     # These releases look for requests that waited too long only when another request arrives
-    # (timeoutOldRequestsAndRejectOrEnqueueLocked). Up to 1.22, their metrics do not count cancelled requests, so there is no
-    # reason. From 1.23 on (`estimates_seats`), the reason is "cancelled".
+    # (timeoutOldRequestsAndRejectOrEnqueueLocked). If a client leaves, releases from 1.23 on (`estimates_seats`) count a
+    # rejection with the reason "cancelled". Up to 1.22, the metrics do not count such a rejection.
     reason: Reason | None = "cancelled" if release.estimates_seats else None
     return (
         Outcome("rejected", "waited too long when another request arrives", 429, "time-out"),

@@ -37,8 +37,8 @@ def find_joint_shares(
     """
     found = {name: shares[name] for name in wanted}
     # The shares that a level needs grow with the sum of all shares, so the smallest solution is the least fixed point.
-    # The levels need more than the fraction `part / total` of the sum of all shares. So the sum is greater than
-    # `other_shares / (1 - part / total)`. The iteration starts with this sum, which makes it short.
+    # The levels need more than the fraction `part / total` of the sum of all shares, so the sum is greater than
+    # `other_shares / (1 - part / total)`. An iteration that starts at this lower bound needs fewer steps.
     part = sum(max(0, seats - 1) for seats in wanted.values())
     if part >= total:
         return None

@@ -1,9 +1,9 @@
-"""The picture as a Mermaid flowchart, which GitHub, GitLab and many documentation tools draw.
+"""Render a picture as a Mermaid flowchart. GitHub, GitLab and many documentation tools display such flowcharts.
 
 Labels are quoted. In labels, all characters except letters, digits, `-`, `.`, `,` and spaces become entities (`#34;`), so
 Mermaid does not interpret quotes, brackets, backticks, `%%{init}%%`, HTML or Markdown. Mermaid reads labels as Markdown
-and draws "1. x" as an error, so no line of a label begins with text from a manifest. Mermaid 11.17.2 shows all names of
-the tests unchanged.
+and draws "1. x" as an error, so no line of a label begins with text from a manifest. The names in the
+tests appear unchanged in Mermaid 11.17.2.
 """
 
 from __future__ import annotations

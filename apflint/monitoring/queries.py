@@ -128,7 +128,7 @@ class Queries(NamedTuple):
 
     @property
     def has_exempt_limits(self) -> bool:
-        """Whether the limits and the demand of the level `exempt` are metrics."""
+        """Whether the release has metrics of the limits and the demand of the level `exempt`."""
         return self.release.minor >= _EXEMPT_LIMITS_MINOR
 
     @property

@@ -413,7 +413,7 @@ def _describe_upgrade(difference: ConfigurationDifference, sides: Sides) -> list
 
 
 def diff_json(difference: ConfigurationDifference, sides: Sides) -> dict[str, object]:
-    """Return the object that `diff --format json` prints. All differences are included.
+    """Return the object that `diff --format json` prints. Unlike text and Markdown, JSON has all differences that were found.
 
     - `changed`: whether anything changes for a request or a level (exit status 1).
     - `complete`: false if the search for requests stopped at its limit. Some items of `changes` are then missing.

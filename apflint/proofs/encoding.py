@@ -263,8 +263,8 @@ class Encoding:
         user = self._users.chosen(model)
         groups = [group for group, variable in self._groups.items() if model[variable - 1] > 0]
         if self.world == "authenticated":
-            # Add the usual groups, which users expect in an example. Groups that no FlowSchema names do not affect the
-            # result.
+            # Add the usual groups of the user, so that the example is realistic. A group that is not in `self._groups` is in no
+            # FlowSchema, so the same FlowSchemas match the request with this group and without it.
             groups += (group for group in usual_groups(user) if group not in self._groups)
         if model[self._is_resource - 1] > 0:
             return Point(user, tuple(groups), True, *(attribute.chosen(model) for attribute in self._of_resources))

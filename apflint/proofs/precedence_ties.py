@@ -157,9 +157,9 @@ class _TieSearch:
         return encoding.solve(captured, encoding.schema(self._group[at]), by=requesters)
 
     def _captor(self, point: Point, at: int) -> int | None:
-        """Return the index of the member before index `at` that captures the request `point`, or None.
+        """Return the index of the member that captures the request `point` before the member at index `at`.
 
-        The member at index `at` must match `point`, too.
+        Return None if no earlier member captures the request, or if the member at index `at` does not match the request.
         """
         other = self._members.get(self._analysis.resolve(point).position, at)
         return other if other < at and matches_flow_schema(make_digest(point), self._group[at].spec) else None

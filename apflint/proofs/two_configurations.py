@@ -151,7 +151,10 @@ class ConfigurationComparison:
         return next((point for point in changed if self.positions(point) == pair), None)
 
     def find_by_user(self, pairs: Collection[Pair], user: str) -> Iterator[Point]:
-        """Yield a request by a system user in exactly its usual groups, for each pair for which such a request exists."""
+        """For each pair of FlowSchemas, yield a request by a system user in exactly its usual groups that moves between them.
+
+        Pairs without such a request are omitted.
+        """
         before, after = self._destinations
         formula = self.encoding.formula
         chosen = formula.add_variable()

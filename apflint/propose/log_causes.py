@@ -234,8 +234,8 @@ def _find_imbalance(view: _View) -> LogCause | None:
     names = [view.replay.log.servers[server] for server in sorted(harmed)]
     return LogCause(
         "imbalance",
-        f"Requests of {quote(view.level)} wait at {join_some(names, _MAX_NAMES)} only. {count_noun(len(others), 'other API server')}"
-        f" with the same seats has at most {max(load[server] for server in others) / max(load.values()):.0%} of this load.",
+        f"Requests of {quote(view.level)} wait at {join_some(names, _MAX_NAMES)} only. The load of {count_noun(len(others), 'other API server')}"
+        f" with the same seats is at most {max(load[server] for server in others) / max(load.values()):.0%} of the highest load.",
         view.level,
         advice="spread the connections: --goaway-chance, the load balancer, or a restart of the clients",
     )
@@ -270,7 +270,7 @@ def _find_captured_leases(view: _View) -> LogCause | None:
     return LogCause(
         "leases-captured",
         f"The FlowSchema {quote(schema)} captures requests that have their own built-in levels, such as leases and heartbeats of"
-        f" {join_some(users, _MAX_NAMES)}: {count_noun(harmed, 'request')} of them are rejected or wait at {quote(view.level)}.",
+        f" {join_some(users, _MAX_NAMES)}. Rejected or delayed at {quote(view.level)}: {count_noun(harmed, 'captured request')}.",
         view.level,
         schema,
         tuple(user for user, seats in own[:1] if seats >= MIN_USER_SHARE * view.seat_seconds),

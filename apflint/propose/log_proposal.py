@@ -311,7 +311,7 @@ class _Proposer:
         return LogAnswer(self.evidence, self.cause, self.observed, None, reason, advice, is_usable, None, ())
 
     def _decline_by_cause(self) -> LogAnswer | None:
-        """Return the answer if a change of objects does not remove the cause, or None if a change may help."""
+        """Return an answer without a proposal if no change of objects removes the cause, or None if a change may help."""
         conclusion, cause = self.conclusion, self.cause
         if conclusion is not None and not self.goals.protections:
             if conclusion.verdict == "past":

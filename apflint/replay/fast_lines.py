@@ -1,4 +1,4 @@
-"""Fast reader of log lines in the layout of kube-apiserver. It parses text that many lines share only once.
+"""Fast reader of log lines in the layout of kube-apiserver. Text that many lines have in common is parsed once.
 
 In most lines, the body (the text from `requestURI` to `objectRef`) is the same as in an earlier line, and there are few
 different annotations. So a line is split at fixed keys of the event, and each part is looked up in a dictionary of

@@ -201,7 +201,7 @@ def _read_with_engine(
 
 
 class MeasuredLog(NamedTuple):
-    """A log without copies of events, with the numbers that do not depend on filters."""
+    """A log from which copies of events were removed, and its counts before filters apply."""
 
     log: Log
     copies: int

@@ -339,7 +339,7 @@ def _compute_levels(
                 sum(part.rejected for part in parts),
                 waits.get(number)
                 if limits.response == "Queue"
-                else None,  # without queues, only rejected requests have a wait
+                else None,  # no request waits without queues, even if rejected requests have a logged wait
                 durations.get(number),
                 sum(part.seat_microseconds for part in parts),
                 tuple(peak_seats for peak_seats, _ in peak.values()),

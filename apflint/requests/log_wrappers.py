@@ -268,12 +268,12 @@ WRAPPERS: tuple[Wrapper, ...] = (
         path=("RawEvent",),
     ),
     Wrapper(
-        "Google Cloud Logging of other clusters",
+        "Google Cloud Logging of clusters outside GKE, jsonPayload",
         "https://cloud.google.com/logging/docs/reference/v2/rest/v2/LogEntry",
         path=("jsonPayload",),
     ),
     Wrapper(
-        "Google Cloud Logging of other clusters, as text",
+        "Google Cloud Logging of clusters outside GKE, textPayload",
         "https://cloud.google.com/logging/docs/reference/v2/rest/v2/LogEntry",
         path=("textPayload",),
     ),

@@ -229,7 +229,7 @@ def infer_resource(text: str) -> RequestedResource:
 
 
 def _describe_group_of(resource: Resource, group: str) -> str:
-    """Return a sentence about a `group` that is not the group of `resource`, although Kubernetes serves a resource of this name.
+    """Explain that Kubernetes serves a resource of this name, but not in `group`. Return one sentence.
 
     Either `group` is wrong, or it is the group of a custom resource or an aggregated API server. Such groups have a dot:
     `ValidateCustomResourceDefinition` in apiextensions-apiserver, and `ValidateAPIService` in kube-aggregator.

@@ -88,12 +88,12 @@ class BackTest(NamedTuple):
 
     @property
     def logged(self) -> LevelFigures:
-        """The sum of the logged rejections over all levels, and the greatest logged 99th percentile of a level."""
+        """The logged figures of all levels together: the sum of the rejections, and the highest 99th percentile of the waits."""
         return _add_up([level.logged for level in self.levels])
 
     @property
     def simulated(self) -> LevelFigures:
-        """The sum of the simulated rejections over all levels, and the greatest simulated 99th percentile of a level."""
+        """The simulated figures of all levels together: the sum of the rejections, and the highest 99th percentile of the waits."""
         return _add_up([level.simulated for level in self.levels])
 
     @property

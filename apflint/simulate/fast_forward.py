@@ -104,7 +104,7 @@ class FastForwardQueueSet(QueueSet):
         return True
 
     def start_request(self, request: SimulatedRequest, now: int) -> None:
-        """Start a request immediately, or use the queues from now on."""
+        """Start a request immediately. If its seats are not free, switch to the simulation with queues before."""
         if self.wake is not None:
             self.wake(now)
         if not self._uses_queues:
@@ -146,7 +146,11 @@ class FastForwardQueueSet(QueueSet):
         self.seats_in_use = used
 
     def _begin_recording(self) -> None:
-        """Clear the recorded events, because the level is idle. Update the indices on which the queues of later requests depend."""
+        """Clear the events that were recorded before the level became idle.
+
+        Keep their only effects on later requests: the number of queued requests (`enqueues`), and the index of the last queue
+        that was served (`robin_index`).
+        """
         number = len(self._recorded) // _FIELDS
         if self._others:
             number += sum(not isinstance(event, _LimitChange) for _, event in self._others)

@@ -126,7 +126,7 @@ class ServiceTimes:
         samples = self._exact if is_exact else self._rough
         if kind in samples:
             return samples[kind]
-        if kind.user or kind.resource:  # a kind with a user or a resource is the most specific kind
+        if kind.user or kind.resource:  # no kind is more specific, so there are no samples to merge
             return None
         found = self._merged.get((kind, is_exact))
         if found is None:

@@ -89,8 +89,8 @@ def build_kustomization(directory: str, *, may_render: bool = False, is_trusted:
     command = next((command for command in _COMMANDS if shutil.which(command[0])), None)
     if command is None:
         raise UserError(
-            f"{directory} must be built with kustomize or kubectl, and neither is installed. The files before the build are not"
-            " used instead, because kustomize may change names and values."
+            f"{directory} must be built with kustomize or kubectl, and neither is installed. apflint does not read the"
+            " source files instead, because kustomize may change names and values."
         )
     path = f"./{directory}" if directory.startswith("-") else directory
     return name_rendered(directory), _run((*command, path), f"{' '.join(command)} {directory}", MAX_KUSTOMIZE_SECONDS)

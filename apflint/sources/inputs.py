@@ -221,7 +221,9 @@ def _require_all(request: InputRequest, words: Words, errors: Iterable[ReadError
         if file is None:
             raise UserError(message)
         is_named = file.path in words.paths
-        is_unrelated = is_default and bool(request.ignored)  # the directory contains a log
+        is_unrelated = is_default and bool(
+            request.ignored
+        )  # the user analyzes a log in this directory, not its manifests
         if not is_named and (is_unrelated or is_dangling(file.path)):
             yield f"{message} apflint ignores the file"
             continue

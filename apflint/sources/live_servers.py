@@ -267,7 +267,7 @@ def _add_earlier(answer: _Answer, earlier: Sequence[_Answer], notes: list[str]) 
 
 
 def _read_objects(kubectl: KubectlOptions, request: InputRequest, notes: list[str]) -> Effective | None:
-    """Return the objects of the cluster, or None and a note if they cannot be read."""
+    """Return the objects of the cluster. If they cannot be read, add the error to `notes` and return None."""
     try:
         configuration = read_configuration(request._replace(words=(LIVE,), kubectl=kubectl))
     except UserError as error:

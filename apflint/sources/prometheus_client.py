@@ -328,8 +328,8 @@ class PrometheusClient:
         self._check_access(status)
         if 300 <= status < 400:
             raise UserError(
-                f"{self.connection.shown}: a redirect to {_drop_query(location)} instead of an answer: name the address of the"
-                " API of Prometheus, and credentials that a login page would ask for"
+                f"{self.connection.shown}: the answer is a redirect to {_drop_query(location)}: name the address of the"
+                " API of Prometheus. A redirect to a login page means that credentials are missing"
             )
         if status == 404:
             raise UserError(

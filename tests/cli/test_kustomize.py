@@ -26,7 +26,7 @@ metadata: {name: batch}
 spec: {matchingPrecedence: 20000}
 """
 NOT_INSTALLED = (
-    "must be built with kustomize or kubectl, and neither is installed. The files before the build are not used instead,"
+    "must be built with kustomize or kubectl, and neither is installed. apflint does not read the source files instead,"
     " because kustomize may change names and values."
 )
 SUITE = """\

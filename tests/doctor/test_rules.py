@@ -277,7 +277,7 @@ def test_rejections_of_a_dump() -> None:
     )
     (finding,) = diagnose_files({"d": dump.format(3)}).findings
     assert finding.message == '"low" rejected 3 requests since the start of the server'
-    assert finding.notes[0] == "Only the metrics show the reasons and the FlowSchemas."
+    assert finding.notes[0] == "Only metrics show the reasons and the FlowSchemas of rejections."
     assert diagnose_files({"d": dump.format(0)}).findings == ()
 
 

@@ -101,7 +101,7 @@ def test_laws(objects: list[dict[str, Any]], subject: str, seats: int, random: R
     for move in ConfigurationComparison(found.before.configuration, found.after.configuration).find_moves():
         assert matches_policy_rule(move.witness.digest, rule)
         assert after(move.witness.digest).priority_level.name == found.isolation.level
-    # The level receives all requests of the rule that FlowSchemas after the new FlowSchema captured before the change.
+    # All requests of the rule move: the FlowSchemas after the new FlowSchema (`sources`) do not capture any of them.
     remaining = [schema for schema in found.after.configuration.order if schema in found.isolation.sources]
     assert Analysis(found.after.configuration, more_rules=[rule]).find_request_in(rule, remaining) is None
     for captor in found.isolation.captors:
@@ -273,7 +273,7 @@ def test_seats() -> None:
 
 
 def test_levels_of_the_system_lose_only_what_they_can() -> None:
-    """The limit applies to the sum over all tenants, so several small tenants cannot get more than one large tenant."""
+    """The seats that built-in levels may lose are limited for all tenants together, not for each tenant."""
     server, number = effective(), 0
     while isinstance(found := isolate(server, f"group:g{number}", seats=10), ProvenProposal):
         server, number = found.after, number + 1

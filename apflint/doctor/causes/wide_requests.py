@@ -40,7 +40,7 @@ A single wide list increases only the high watermark, and the limits recover wit
 
 
 def find_watch_storm(server: ServerLoad, overload: Overload) -> OverloadCause | None:
-    """Return the cause that watches hold the seats of a level while they send their initial events, or None."""
+    """Return an overload cause if watches fill the level with their initial events, or None if they do not."""
     level = overload.load
     rows = [row for row in level.rows if row.verb == "watch"]
     seats = count_seats(level.rows)
@@ -74,7 +74,7 @@ def find_watch_storm(server: ServerLoad, overload: Overload) -> OverloadCause | 
     return client.add_to(
         OverloadCause(
             "watch-init-storm",
-            f'Many watches started at once at "{level.name}". Each holds its seats until its initial events are sent.'
+            f'Many watches started at the same time at "{level.name}". Each holds its seats until its initial events are sent.'
             " The burst ends on its own, but clients retry rejected watches.",
             is_apf=True,
             levels=(level.name,),

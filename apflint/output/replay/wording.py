@@ -254,7 +254,7 @@ def describe_limits_of_log(report: ReplayReport) -> Iterator[str]:
     if not report.levels:
         return
     yield "REJECTED: 429 by API Priority and Fairness. WAITS: logged waits; only requests over 500 ms have one."
-    yield f"SEAT-SECONDS, PEAK: {_describe_seats(report)} Waits that the log does not show are counted as seats in use."
+    yield f"SEAT-SECONDS, PEAK: {_describe_seats(report)} A wait that the log does not show counts as execution time."
     if report.watches:
         yield (
             f"Without {count_noun(report.watches, 'watch', 'watches')}: watches hold seats until they are initialized, which"
