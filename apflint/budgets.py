@@ -75,7 +75,7 @@ MAX_METRICS_BYTES = Bound(64 * 1024 * 1024, "an error")
 
 
 MAX_PROMETHEUS_SECONDS = Bound(60, "an error")
-"""Maximum number of seconds that one query of Prometheus takes, from the connection to the end of the answer."""
+"""Maximum number of seconds that one query of Prometheus takes, from the connection to the end of the response."""
 MAX_PROMETHEUS_BYTES = Bound(32 * 1024 * 1024, "an error")
 """Maximum number of bytes of an answer of Prometheus, uncompressed. The metrics of a server have about 2 MB. Parsing an answer takes up to ten times its size in memory."""
 MAX_PROMETHEUS_SERIES = Bound(150_000, "an error")

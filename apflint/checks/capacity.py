@@ -87,7 +87,7 @@ def _describe_zero_shares(limited: LimitedPriorityLevelConfiguration) -> tuple[s
             "with 0 shares, requests wait before the API server rejects them",
             (
                 "Every request gets 429 after a quarter of its timeout (by default, after 15 seconds)."
-                " If the queue is full, the request gets 429 at once."
+                " If the queue is full, the request gets 429 immediately."
             ),
         )
     return (

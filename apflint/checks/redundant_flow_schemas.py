@@ -74,7 +74,7 @@ def _find_method_captor(
 ) -> tuple[FlowSchema | None, tuple[str, ...]]:
     """Find an earlier built-in FlowSchema that captures all requests of `part` for some HTTP methods.
 
-    Return the FlowSchema and those methods, or None and () if there is no such FlowSchema.
+    Return this FlowSchema and the methods, or None and () if there is no such FlowSchema.
     """
     if part.verbs != (ALL,) and len(set(part.verbs)) == 1:
         return None, ()  # APF501 or APF502 reports this part

@@ -218,7 +218,7 @@ def traffic_to_catch_all(effective: Effective) -> Iterator[Problem]:
                 "FlowSchema references catch-all, the priority level of last resort",
                 notes=(
                     f"All FlowSchemas that reference catch-all share its {seats}.",
-                    "catch-all has no queues: the API server answers 429 at once to requests without a free seat.",
+                    "catch-all has no queues: the API server answers 429 immediately to requests without a free seat.",
                 ),
                 # Kubernetes' documentation suggests `catch-all` for isolating requests, so the help keeps the isolation.
                 help="to isolate these requests, define a small priority level for them; otherwise, use workload-low or global-default",

@@ -234,7 +234,7 @@ def _find_captures(effective: Effective, candidates: Sequence[FlowSchema]) -> It
 def _prove(
     passages: ConfigurationComparison, users_of: dict[Pair, tuple[str, ...]], users: _SystemUsers
 ) -> Iterator[tuple[Pair, Point]]:
-    """Yield (pair, request that proves the pair).
+    """Yield (pair of FlowSchemas, request that moves from the first to the second).
 
     Prefer typical requests, and requests of users that exist in every cluster.
     """

@@ -258,7 +258,7 @@ def _count_objects(files: EvidenceFiles) -> ObjectCounts | None:
             try:
                 return parse_metrics(part.source.text)
             except UserError:
-                continue  # metrics without object counts
+                continue  # these metrics have no object counts: try earlier metrics
     return None
 
 

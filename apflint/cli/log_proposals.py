@@ -84,7 +84,7 @@ def propose_change(
     *,
     exit_zero: bool,
 ) -> int:
-    """Print the answer, and return the exit status. Raises UserError for unsuitable logs, metrics or manifests."""
+    """Print the proposal or the reason why there is none. Return the exit status. Raises UserError for unsuitable logs, metrics or manifests."""
     if [*wanted.logs, *wanted.metrics, *request.words, wanted.goals_path].count("-") > 1:
         raise UserError("standard input can only be one of the inputs")
     files = find_audit_logs(wanted.logs)

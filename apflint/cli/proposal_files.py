@@ -26,9 +26,9 @@ class ProposalPlace(NamedTuple):
     request: InputRequest
     configuration: EffectiveConfiguration
     write: str | None
-    """The file to write the manifests to (--write), or None."""
+    """The file to write the manifests to, or None without --write."""
     directory: str | None
-    """The directory to write all files to (--output-dir), or None."""
+    """The directory to write all files to, or None without --output-dir."""
 
     def name_manifests(self, name: str) -> str:
         """Return the path of the file with the new objects."""

@@ -171,7 +171,7 @@ class ReportForm(NamedTuple):
     format: str
     style: Style
     top: int | None
-    """Value of --top, or None."""
+    """Value of --top, or None if the option is absent."""
     zone: tzinfo
     verified: tuple[str, ...] = ()
     """Paths of kube-apiserver's own logs to compare the replay with."""

@@ -1,4 +1,4 @@
-"""The certainty of the answer about a client: the evidence for the answer, and the missing evidence."""
+"""The certainty of the diagnosis of a client: the evidence for the diagnosis, and the missing evidence."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MAX_NAMES = 3
 
 
 class Gap(NamedTuple):
-    """Missing evidence that could change the answer."""
+    """Missing evidence that could change the diagnosis."""
 
     text: str
     """A sentence about what is unknown, and about the evidence that would show it."""
@@ -36,7 +36,7 @@ class Certainty(NamedTuple):
     basis: tuple[str, ...]
     """The available evidence as noun phrases, such as `2 snapshots of 3 servers`."""
     gaps: tuple[Gap, ...]
-    """The missing evidence, the most important first. Empty if the answer is certain."""
+    """The missing evidence, the most important first. Empty if the diagnosis is certain."""
 
     @property
     def is_certain(self) -> bool:
@@ -49,11 +49,11 @@ class Question(NamedTuple):
 
     client: ConcernedClient
     is_example: bool
-    """Whether the user named no request, so that the answer is about an example request of the client."""
+    """Whether the user named no request, so that the diagnosis is about an example request of the client."""
     is_client_needed: bool
-    """Whether the answer depends on the clients of the level."""
+    """Whether the diagnosis depends on the clients of the level."""
     unsure: str | None
-    """A sentence about another possible explanation of the figures of the cause, or None."""
+    """A sentence about another cause that would explain the same figures, or None if there is no such cause."""
     level: str
     """The level of the requests according to the configuration, or an empty string if a dump shows their level."""
 
@@ -122,7 +122,7 @@ def _compare_objects(evidence: ClientEvidence, question: Question) -> Iterator[G
 
 
 def _list_gaps_of_clients(evidence: ClientEvidence, question: Question) -> Iterator[Gap]:
-    """Yield a gap if the answer depends on clients that the evidence does not show."""
+    """Yield a gap if the diagnosis depends on clients that the evidence does not show."""
     shows_clients = evidence.has_dump or evidence.log is not None
     if not question.is_client_needed or question.client.user in evidence.users:
         return

@@ -45,7 +45,7 @@ CAUSED_BY_CLIENT = frozenset(
 
 The user of any other cause is only an example of the affected users, such as those of a slow webhook."""
 WHOLE_SERVER = frozenset(("etcd-slow", "restart"))
-"""Causes that slow the requests of all levels, not only those of overloaded levels."""
+"""Causes that slow the requests of all levels, not only of overloaded levels."""
 _OUTSIDE = frozenset(("slow-service", "restart", "imbalance"))
 """Causes in an audit log that do not result from API Priority and Fairness."""
 
@@ -161,7 +161,7 @@ class ClientDiagnosis(NamedTuple):
 
 
 class CommandWords(NamedTuple):
-    """Words of the command line, for the commands in the answer."""
+    """Words of the command line, for the commands that the diagnosis suggests."""
 
     request: tuple[str, ...] = ()
     """The words that name the client and the request: `--as alice list pods`."""
@@ -262,7 +262,7 @@ def _find_placements(client: ConcernedClient, evidence: ClientEvidence) -> list[
 
 
 def _rank(client: ConcernedClient, placement: Placement, causes: list[ClientCause]) -> tuple[object, ...]:
-    """Return a sort key: placements that a cause concerns first, then those with the most harmed requests."""
+    """Return a sort key: placements that a cause concerns come first, then placements with the most harmed requests."""
     concerned = next(
         (
             number

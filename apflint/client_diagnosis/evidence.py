@@ -67,7 +67,7 @@ class Sighting(NamedTuple):
     rejected: int | None = None
     """Number of rejected requests, or None for a dump, which does not show rejections."""
     longest_wait: float | None = None
-    """Longest known wait in seconds, or None."""
+    """Longest known wait in seconds, or None if no wait is known."""
     server: str = ""
     """File of the last snapshot of the server with the dump, or an empty string for a log."""
 

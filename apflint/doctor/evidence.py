@@ -28,7 +28,7 @@ class Evidence(NamedTuple):
     effective: Effective | None = None
     """The configuration of the manifests, or None without manifests."""
     server_concurrency: int | None = None
-    """The server concurrency limit that the user expects, or None."""
+    """The server concurrency limit that the user expects, or None if the user named no limit."""
     live: Effective | None = None
     """The objects of the running cluster, or None if they are unknown."""
 

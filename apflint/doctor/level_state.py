@@ -148,7 +148,7 @@ class ServerState(NamedTuple):
     """Release of the server, or None if it is unknown."""
 
     def level(self, name: str) -> LevelState | None:
-        """Return the state of a level, or None."""
+        """Return the state of a level, or None if there is no such level."""
         return next((level for level in self.levels if level.name == name), None)
 
     def earlier_demand(self) -> list[defaultdict[str, float]]:

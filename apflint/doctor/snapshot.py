@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 NANOSECONDS = 1e9
 _MAX_NAMED = 5
 _LEVEL_LABELS = ("priority_level", "priorityLevel")
-"""Name of the label that contains the priority level. The second name is that of 1.18 and 1.19."""
+"""Name of the label that contains the priority level. Releases 1.18 and 1.19 use the second name."""
 _SCHEMA_LABELS = ("flow_schema", "flowSchema")
 _MIN_DIFFERENCE, _MAX_PROPORTION = 100, 0.2
 """Maximum difference between a counter in a dump and in the metrics, as a number of requests or as a proportion.

@@ -163,7 +163,7 @@ class Sharding(NamedTuple):
 
     @property
     def problem(self) -> str | None:
-        """Return why the API server rejects this pair, or None if the API server accepts the pair."""
+        """Return why the API server rejects this hand size and number of queues, or None if the server accepts them."""
         if self.queues > MAX_QUEUES:
             return f"{self.queues} queues are more than {MAX_QUEUES}, the maximum of the API server"
         return find_sharding_error(self.queues, self.hand_size)
@@ -210,7 +210,7 @@ def _smallest_deck(probability: float, elephants: int, hand: int, largest: int) 
 
 
 def find_safest_pair(elephants: int, max_queues: int = 1024) -> Sharding:
-    """Return the pair with the lowest probability that a mouse is squished.
+    """Return the hand size and number of queues with the lowest probability that a mouse is squished.
 
     The pair has at most `max_queues` queues and 60 hash bits. Raises UserError for values out of range.
     """

@@ -67,7 +67,7 @@ def find_synonym(name: str, value: object, version: str) -> str | None:
 
 
 def find_owner_of_fields(document: Document, violation: Violation, release: Release) -> str | None:
-    """Return the only mapping, such as `spec.limited`, that can contain all fields below an unknown field, or None."""
+    """Return the only mapping, such as `spec.limited`, that can contain all fields below an unknown field, or None if there is no such mapping."""
     value = document.at(*violation.path)
     if not isinstance(value, dict) or not value:
         return None

@@ -48,7 +48,7 @@ class Case(NamedTuple):
 
     name: str
     changes: Values
-    """Series that replace those of a healthy server."""
+    """Series that replace the series of a healthy server."""
     alerts: tuple[str, ...] = ()
     minutes: int = 8
     """Time in minutes after which the fired alerts are compared.

@@ -55,23 +55,23 @@ _OWN_CAUSES = {
     "list-heavy": "its wide requests take most seats of the level",
     "noisy-but-fair": "it waits for its own requests, and harms nobody else",
     "single-flow": "its requests fill the one flow that all clients of the FlowSchema share",
-    "watch-init-storm": "its watches start at once, and hold their seats until they are initialized",
+    "watch-init-storm": "its watches start at the same time, and hold their seats until they are initialized",
 }
 """Description of each cause that is the diagnosed client itself."""
 
 
 class _Fact(NamedTuple):
-    """A part of the answer."""
+    """A part of the report of `apflint why`."""
 
     rank: int
     """0 for a part that is never left out. The part with the highest rank is left out first."""
     blocks: Sequence[Block]
     short: Sequence[Block] = ()
-    """Blocks that replace the part if the part is left out."""
+    """Shorter blocks that are printed if the part is left out."""
 
 
 def report_client_diagnosis(diagnosis: ClientDiagnosis, configuration: str | None) -> Iterator[Block]:
-    """Yield the answer. Text leaves out less important parts if it would have more than `MAX_ROWS` rows."""
+    """Yield the report of `apflint why`. Text omits less important parts if it would have more than `MAX_ROWS` rows."""
     facts = list(_list_facts(diagnosis, configuration))
     yield Only(DOCUMENTS, [Group(_flatten(facts))])
     while count_rows([Group(_flatten(facts))]) > MAX_ROWS and any(fact.rank for fact in facts):
@@ -99,13 +99,13 @@ def _flatten(facts: Sequence[_Fact]) -> list[Block]:
 
 
 def _list_facts(diagnosis: ClientDiagnosis, configuration: str | None) -> Iterator[_Fact]:
-    """Yield the parts of the answer."""
+    """Yield the parts of the report, in their order."""
     if configuration is not None:
         yield _Fact(0, [Prose([f"Configuration: {configuration}"], "dim")])
     yield _Fact(0, [Prose([Text(describe_answer(diagnosis), _find_tone(diagnosis))])])
     certainty = diagnosis.certainty
     is_assumption = diagnosis.cause is not None and diagnosis.cause.source == "log" and not certainty.is_certain
-    if is_assumption:  # an assumption that could reverse the answer comes first
+    if is_assumption:  # if missing evidence could reverse the conclusion, print this first
         yield from _list_certainty(diagnosis)
     yield _Fact(0, _label("Client", " ".join(_describe_client(diagnosis))))
     if level := " ".join(_describe_level(diagnosis)):
@@ -120,7 +120,7 @@ def _list_facts(diagnosis: ClientDiagnosis, configuration: str | None) -> Iterat
 
 
 def _list_certainty(diagnosis: ClientDiagnosis) -> Iterator[_Fact]:
-    """Yield the evidence if the answer is certain, or else the missing evidence."""
+    """Yield the evidence if the diagnosis is certain, or the missing evidence if it is not."""
     certainty, commands = diagnosis.certainty, {action.command for action in diagnosis.actions}
     if certainty.is_certain:
         yield _Fact(0, _label("Certain", write_sentence(join_some(certainty.basis, _MAX_BASIS))))
@@ -168,7 +168,7 @@ def _find_tone(diagnosis: ClientDiagnosis) -> Tone:
 
 
 def describe_answer(diagnosis: ClientDiagnosis) -> str:
-    """Return the answer in one to three sentences."""
+    """Return the conclusion of the diagnosis in one to three sentences."""
     is_over = diagnosis.incident is not None and diagnosis.verdict is not None
     return f"{_OVER if is_over else ''}{_describe_role(diagnosis)}"
 

@@ -306,7 +306,7 @@ def _list_level_facts(group: ChangeGroup) -> Iterator[tuple[str, str]]:
 def _describe_level(level: LevelLimits) -> str:
     """Return the seats of a level, and what happens to requests without a free seat."""
     if level.is_exempt:
-        return "exempt: every request is executed at once"
+        return "exempt: every request is executed immediately"
     seats = f"nominal {level.nominal}"
     if level.attainable > level.nominal:
         seats += f", attainable {level.attainable}"
@@ -317,7 +317,7 @@ def _describe_waiting(level: LevelLimits) -> str:
     if level.is_exempt:
         return ""
     if level.response != "Queue":
-        return "requests without a free seat get 429 at once"
+        return "requests without a free seat get 429 immediately"
     queue = f"1 of {level.hand_size} queues (of {level.queues})"
     if level.queues == 1 or level.hand_size == 1:
         queue = "the one queue" if level.queues == 1 else f"1 of {level.queues} queues"

@@ -26,19 +26,19 @@ def describe_outcome(
     full = f"that queue has {level.queue_length_limit or 0} waiting"
     match outcome.circumstance:
         case "exempt":
-            return "Executed at once, always: the level is exempt"
+            return "Executed immediately, always: the level is exempt"
         case "seat is free":
-            return f"Executed at once while {free}"
+            return f"Executed immediately while {free}"
         case "seat is free and no request waits":
-            return f"Executed at once while {free} and no request waits"
+            return f"Executed immediately while {free} and no request waits"
         case "no queues":
-            return "Otherwise rejected at once: the level has no queues (limitResponse Reject)"
+            return "Otherwise rejected immediately: the level has no queues (limitResponse Reject)"
         case "waits":
             return _describe_wait(level, release, wait_seconds)
         case "queue is full":
             # Recorded: the server rejects a request only if its queue is full and no seat is free. So while a seat is
             # free, a queue may have more requests than queueLengthLimit.
-            return f"Rejected at once if {f'no seat is free and {full}' if level.attainable else full}"
+            return f"Rejected immediately if {f'no seat is free and {full}' if level.attainable else full}"
         case "waited too long":
             return f"Rejected after {wait_seconds:g} seconds, or when the client is gone"
         case "waited too long when another request arrives":
@@ -79,7 +79,7 @@ def describe_starvation(level: LevelLimits) -> str | None:
         )
     return (
         f"It has no seats and may not borrow any: each request waits {DEFAULT_WAIT_SECONDS:g} seconds by default"
-        " (a quarter of its timeout), then it is rejected with 429, or at once if its queue is full."
+        " (a quarter of its timeout), then it is rejected with 429, or immediately if its queue is full."
     )
 
 

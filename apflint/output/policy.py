@@ -31,7 +31,7 @@ def render_mistakes(file: FileResult, style: Style) -> str:
     """Render the mistakes that make a file an invalid test suite, or nothing if the file is valid."""
     text = ""
     for mistake in file.mistakes:
-        span = mistake.span if file.source is not None else None  # the file is unreadable, so there is no line to show
+        span = mistake.span if file.source is not None else None  # an unreadable file has no lines to show
         text += render_diagnostic(Diagnostic("error", mistake.message, "error", file.name, span, file.source), style)
     return text
 

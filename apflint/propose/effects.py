@@ -36,7 +36,9 @@ Waits below `DEFAULT_WAIT` may grow by any factor.
 Reports name all clients with longer waits.
 """
 _BORROWED_PART, _BORROWED_SEATS = 0.1, 0.25
-"""Limit of the borrowed seats of a contained client: a proportion of those before the change, or a number if that is greater."""
+"""Limit of the borrowed seats of a contained client: a proportion of its borrowed seats before the change, or this number
+of seats if that is greater.
+"""
 CONTAINED = frozenset(("flood-one-flow", "list-heavy"))
 """Causes whose clients must not take seats of other levels after the change."""
 

@@ -165,7 +165,7 @@ class LogAnswer(NamedTuple):
     """Whether the simulation reproduces the log."""
     searched: Searched | None
     rejected: tuple[str, ...]
-    """Sentences about alternatives: those that were tried, and those that no proposal makes."""
+    """Sentences about alternatives: changes that were tried, and changes that apflint never proposes."""
     others: tuple[tuple[Incident, LogCause | None], ...] = ()
     """Further incidents of the log with their causes, or None if no level is overloaded. At most `MAX_EXAMINED`."""
     is_interrupted: bool = False
@@ -235,7 +235,7 @@ class _Proposer:
         self._show(step)
 
     def propose(self) -> LogAnswer:
-        """Return the answer. After Ctrl-C, it has what was found until then."""
+        """Return a proposal, or the reason why there is none. After Ctrl-C, the result has what was found before."""
         try:
             answer = self._propose()
         except KeyboardInterrupt:

@@ -67,7 +67,7 @@ class LineUnwrapper:
         return BareLine(event.encode(), server if isinstance(server, str) else "")
 
     def _find_wrapper(self, value: dict[str, Any]) -> Wrapper | None:
-        """Return the wrapper of a log record if the keys of the record determine it, or None."""
+        """Return the wrapper of a log record, or None if the keys of the record do not determine the wrapper."""
         keys = tuple(value)
         if keys not in self._wrappers:
             if len(self._wrappers) >= _MAX_REMEMBERED:

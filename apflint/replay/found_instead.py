@@ -32,7 +32,7 @@ def describe_found(line: str) -> str:
 
 
 def _find_event(value: object, path: tuple[str, ...]) -> str | None:
-    """Return the path of the field that contains an audit event, or None."""
+    """Return the path of the field that contains an audit event, or None if no field contains an event."""
     if isinstance(value, str):
         return ".".join(path) if _MARK in value and value.lstrip().startswith("{") and path else None
     if not isinstance(value, dict) or len(path) > _MAX_DEPTH:

@@ -277,7 +277,10 @@ class EventReader:
         return data.count(b"\n")
 
     def _read_wrapped(self, number: int, data: bytes, server: int) -> bool:
-        """Read lines if most of them are events in wrappers, and no line is only a part of an event. Return whether they were read."""
+        """Read the lines if most lines are events in wrappers, and no line has only a part of an event.
+
+        Return whether the lines were read.
+        """
         lines = data.split(b"\n")[:-1]
         if self._unwrapper.unwrap(lines[:1]) == [None] or not self._split_lines.is_empty:
             return False

@@ -375,7 +375,7 @@ class PartOfLine(NamedTuple):
 
 
 def find_prefix(line: str) -> Wrapper | None:
-    """Return the wrapper with a prefix that a line has, or None."""
+    """Return the wrapper whose prefix a line has, or None if the line has no known prefix."""
     if line[:1] in ("{", ""):
         return None
     at = line.find("{")

@@ -253,7 +253,7 @@ def _infer_group(word: str) -> RequestedResource:
         )
     known, *others = named
     if word == known.name and not known.group and not others:
-        return RequestedResource("", known.version, known.name, known)  # the input was exact, so there is no note
+        return RequestedResource("", known.version, known.name, known)  # the exact name needs no note
     reading = "is" if word == known.name else f'is read as "{known.name}"'
     note = f'"{word}" {reading} in {describe_group(known.group)}'
     if others:

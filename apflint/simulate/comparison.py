@@ -40,7 +40,7 @@ class FigureDifference(NamedTuple):
 
 
 class SimulationComparison(NamedTuple):
-    """Two simulations, and their differences: first those of clients, then those of levels."""
+    """Two simulations, and their differences: first the differences of clients, then of levels."""
 
     old: SimulationResult
     new: SimulationResult

@@ -70,7 +70,7 @@ class EventLoop:
             self._limited[wait_limit] = deque((request,))
             self.schedule(request.arrival + wait_limit, _TIME_OUT, request.id, self._time_out, request)
             return
-        while len(requests) > 1 and requests[1].start is not None:  # the pending event is that of the first request
+        while len(requests) > 1 and requests[1].start is not None:  # the pending event belongs to the first request
             del requests[1]
         requests.append(request)
 

@@ -99,7 +99,7 @@ class ServiceTimes:
     def list_times(self, attributes: int) -> tuple[int, ...]:
         """Return service times of requests with the level, user, verb and resource of an attribute tuple, in ascending order.
 
-        The times are those of requests that did not wait, unless all waited. If there are more than `_MAX_SAMPLES`,
+        Requests that waited are omitted, unless all waited. If there are more than `_MAX_SAMPLES`,
         only some are returned.
         """
         kind = self._kinds[attributes][0]

@@ -181,7 +181,7 @@ class Simulation:
         self._targets: list[dict[int, RoutedClient]] = [{} for _ in sources]
         """Clients of each source by number, or by API server if all clients of the source send equal requests."""
         self._duration: int | None = None
-        """Time in nanoseconds after the warm-up at which the simulation was stopped, or None."""
+        """Time in nanoseconds after the warm-up at which the simulation was stopped, or None if it was not stopped."""
         self._further = 0
         """Number of requests that were sent after a response: retries, and all but the first requests of closed-loop clients."""
 

@@ -69,12 +69,12 @@ class InputRequest(NamedTuple):
 
     @property
     def kubernetes(self) -> Release | None:
-        """The Kubernetes release in the options of the command line, or None."""
+        """The Kubernetes release in the options of the command line, or None if no option names a release."""
         return self.settings.kubernetes if self._is_given("kubernetes") else None
 
     @property
     def server_concurrency(self) -> int | None:
-        """The server concurrency limit in seats in the options of the command line, or None."""
+        """The server concurrency limit in the options of the command line, in seats, or None if no option sets the limit."""
         return self.settings.server_concurrency if self._is_given("server_concurrency") else None
 
     def _is_given(self, field: str) -> bool:

@@ -113,7 +113,7 @@ def _read_manifests(request: InputRequest, track: Track) -> Inputs:
     for file in read.files:
         if file.name in files and request.purpose == "fix":
             raise UserError(f'"{file.name}" names both standard input and a file. Fix one after the other')
-        if file.name not in files or file.path == "-":  # the text of standard input is newer than that of the file
+        if file.name not in files or file.path == "-":  # standard input replaces the file of the same name
             files[file.name] = file
     settings = request.settings if words.release is None else request.settings._replace(kubernetes=words.release)
     further = {file.name: file for file in context.files}

@@ -42,7 +42,7 @@ class KubectlOptions(NamedTuple):
     def arguments(self) -> tuple[str, ...]:
         """The options of kubectl for this cluster.
 
-        If the address is that of one API server, its certificate is verified for the name of the service `kubernetes`.
+        If they have the address of a single API server, its certificate is verified for the name of the service `kubernetes`.
         Pods use this name, so the certificate is always valid for it, but not always for the address.
         """
         given = (
@@ -144,7 +144,7 @@ def _read_objects(
 
 
 def _list_items(options: KubectlOptions, path: str, kind: str) -> Iterator[Any]:
-    """Yield the items of a list. If the answer is a page of the list, read the other pages, too.
+    """Yield the items of a list. If the response is one page of the list, read the other pages, too.
 
     Raises UserError for more than `MAX_LIVE_PAGES` pages.
     """

@@ -46,7 +46,7 @@ _SPAN_OF_HOUR = re.compile(r"\d\d:00:00_\d\d:59:59")
 _ROTATED = re.compile(
     r"-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}\.[a-z]+(\.gz|\.zst)?$|\.[a-z]+-\d{4}-?\d\d-?\d\d([-_T]?\d+)?(\.gz|\.zst)?$"
 )
-"""Names of rotated files. The time in the name is that of the rotation, so all events are earlier."""
+"""Names of rotated files. The name contains the time of the rotation, and all events of the file are earlier."""
 _PART_OF_DELIVERY = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|(?<![^/])\d{6}(?=\.(gz|zst)$)|_S\d+(?=\.json)"
 )
@@ -96,7 +96,7 @@ class OmittedObjects(NamedTuple):
     example: str
     """The name of one of the objects."""
     is_outside_period: bool
-    """Whether the times in the names are outside of the period. Otherwise, the names are not those of logs."""
+    """True if the times in the names are outside of the period. False if the names are not names of logs."""
 
     def __str__(self) -> str:
         """Return a sentence."""

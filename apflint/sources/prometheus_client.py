@@ -54,7 +54,7 @@ class Connection(NamedTuple):
     shown: str
     """Address for messages, without the query string."""
     login: tuple[str, str] | None = None
-    """User and password that the address contained, or None."""
+    """User and password in the address, or None if the address has none."""
     headers: tuple[tuple[str, str], ...] = ()
     token: str | None = None
     authority: str | None = None

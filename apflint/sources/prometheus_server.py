@@ -498,7 +498,7 @@ def _metrics(snapshot: Snapshot) -> Metrics:
 
 
 def _is_interval(first: Snapshot, last: Snapshot) -> bool:
-    """Return whether two snapshots are those of one process, with enough time between them for rates."""
+    """Return whether two snapshots come from the same process, with enough time between them for rates."""
     earlier, later = _metrics(first), _metrics(last)
     if not earlier.is_followed_by(later) or earlier.order == later.order:
         return False

@@ -53,7 +53,7 @@ class Words(NamedTuple):
     is_live: bool = False
     """Whether an argument is `live`, the running cluster."""
     release: Release | None = None
-    """The release of `defaults:X.Y`, or None."""
+    """The release of the source `defaults:X.Y`, or None for any other source."""
 
     @property
     def kustomizations(self) -> tuple[str, ...]:

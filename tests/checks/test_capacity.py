@@ -193,7 +193,7 @@ def test_critical_level_may_lend_half_of_its_seats(name: str, percent: int) -> N
         (
             {"borrowingLimitPercent": 200},
             {"queues": 64, "handSize": 6},
-            "If the queue is full, the request gets 429 at once",
+            "If the queue is full, the request gets 429 immediately",
         ),
         ({}, {"queues": 64, "handSize": 6}, "before the level borrows seats"),
     ],

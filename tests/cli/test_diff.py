@@ -350,7 +350,7 @@ def test_level_that_no_longer_queues_has_its_own_section() -> None:
     found = compare_configurations(side(level("x"), schema("a", "x")), side(level("x", 30, None), schema("a", "x")))
     text = text_of(found, BOTH, Style())
     assert "x  (same FlowSchema, other queues)" in text
-    assert "requests without a free seat get 429 at once" in text
+    assert "requests without a free seat get 429 immediately" in text
     assert text.count("(same FlowSchema, other queues)") == 1
 
 
@@ -633,7 +633,7 @@ def test_fate_of_requests_without_a_free_seat(response: dict[str, int], words: s
     now = level("x", 30, response)
     found = compare_configurations(side(level("x"), schema("a", "exempt")), side(now, schema("a", "x")))
     text = " ".join(text_of(found, BOTH, Style()).split())
-    assert "before exempt: every request is executed at once after " in text
+    assert "before exempt: every request is executed immediately after " in text
     assert words in text
 
 

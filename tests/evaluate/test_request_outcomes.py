@@ -46,7 +46,7 @@ def describe(unclassified: Unclassified | None) -> str:
 def test_outcome_of_an_exempt_level() -> None:
     (outcome,) = list_outcomes(_limits(EXEMPT_LEVEL), RELEASE)
     assert outcome == ("dispatched", "exempt", None, None)
-    assert sentences(EXEMPT_LEVEL) == ["Executed at once, always: the level is exempt"]
+    assert sentences(EXEMPT_LEVEL) == ["Executed immediately, always: the level is exempt"]
 
 
 def test_outcomes_of_a_level_with_queues() -> None:
@@ -59,9 +59,9 @@ def test_outcomes_of_a_level_with_queues() -> None:
     ]
     queue = "in the one of its 6 queues with the least estimated work"
     assert sentences(queue_level()) == [
-        "Executed at once while a seat is free and no request waits",
+        "Executed immediately while a seat is free and no request waits",
         f"Otherwise waits up to 15 seconds (a quarter of its timeout, at most 1 minute) {queue}",
-        "Rejected at once if no seat is free and that queue has 50 waiting",
+        "Rejected immediately if no seat is free and that queue has 50 waiting",
         "Rejected after 15 seconds, or when the client is gone",
     ]
 
@@ -96,7 +96,7 @@ def test_outcomes_of_levels_without_queues() -> None:
         ("dispatched", None, None),
         ("rejected", 429, "concurrency-limit"),
     ]
-    assert sentences(reject_level(borrowingLimitPercent=0))[0] == "Executed at once while a seat is free"
+    assert sentences(reject_level(borrowingLimitPercent=0))[0] == "Executed immediately while a seat is free"
     exempt = list_outcomes(_limits(EXEMPT_LEVEL), RELEASE)
     assert [(outcome.result, outcome.status, outcome.reason) for outcome in exempt] == [("dispatched", None, None)]
 
@@ -129,7 +129,7 @@ def test_single_seat_that_can_be_borrowed_ends_starvation() -> None:
 
 def test_reject_level_without_seats_executes_one_request_at_a_time() -> None:
     first = sentences(reject_level(0, borrowingLimitPercent=0))[0]
-    assert first == "Executed at once while no other request of this level is executing (it has no seats)"
+    assert first == "Executed immediately while no other request of this level is executing (it has no seats)"
 
 
 def test_queue_level_without_seats_executes_nothing() -> None:
@@ -138,7 +138,7 @@ def test_queue_level_without_seats_executes_nothing() -> None:
     assert "dispatched" not in [outcome.result for outcome in found]
     texts = sentences(queue_level(shares=0, borrowingLimitPercent=0))
     assert texts[0].startswith("Waits up to 15 seconds")
-    assert texts[1] == "Rejected at once if that queue has 50 waiting"
+    assert texts[1] == "Rejected immediately if that queue has 50 waiting"
 
 
 def test_long_running_requests_are_not_classified() -> None:

@@ -184,7 +184,7 @@ def _migrate_file(
 def _print_remarks(name: str, migration: Migration) -> None:
     for remark in migration.remarks:
         if remark.kind == "migrated" and migration.is_refused:
-            continue  # nothing to write
+            continue  # no object is migrated if one object of the file is refused
         prefix = "refused: " if remark.kind == "refused" else ""
         owner = f"{remark.object}: " if remark.object else ""
         print_remark(f"{name}:{remark.line}: {prefix}{owner}{remark.message}")

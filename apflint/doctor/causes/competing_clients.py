@@ -75,7 +75,7 @@ class Domination(NamedTuple):
 
 
 def find_single_flow(server: ServerLoad, overload: Overload) -> OverloadCause | None:
-    """Return the cause that a FlowSchema has only one flow, in which one user delays all others, or None."""
+    """Return a cause if a FlowSchema has only one flow, in which one user delays all others, else None."""
     level = overload.load
     for flow in level.flows:
         clients = rank_clients(flow.rows)
@@ -132,7 +132,7 @@ def _single_flow_cause(
 
 
 def find_client_timeouts(server: ServerLoad, overload: Overload) -> OverloadCause | None:
-    """Return the cause that requests time out early because their timeout is short, or None."""
+    """Return a cause if requests time out early because their timeout is short, else None."""
     level = overload.load
     limit = find_wait_limit(level)
     if limit is None or not has_rejections(level) or level.rejected_share > MAX_TIMED_OUT:
@@ -262,7 +262,7 @@ def short_wait_share(level: LevelLoad) -> float | None:
 
 
 def find_own_wait(server: ServerLoad, overload: Overload) -> OverloadCause | None:
-    """Return the cause that a client waits only for its own requests, at a level that cannot borrow, or None."""
+    """Return a cause if a client waits only for its own requests, at a level that cannot borrow, else None."""
     level, domination = overload.load, find_domination(overload.load)
     if (
         domination is None
@@ -280,7 +280,7 @@ def find_own_wait(server: ServerLoad, overload: Overload) -> OverloadCause | Non
 
 
 def find_flood(server: ServerLoad, overload: Overload) -> OverloadCause | None:
-    """Return the cause that one client floods a level, or None.
+    """Return a cause if one client floods a level, else None.
 
     The cause depends on whether fair queuing or the level limits the harm.
     """
@@ -301,7 +301,7 @@ def find_flood(server: ServerLoad, overload: Overload) -> OverloadCause | None:
 
 
 def _flood_of_metrics(server: ServerLoad, overload: Overload) -> OverloadCause | None:
-    """Return the cause that a client floods a level, found without a dump, or None.
+    """Return a cause if a client floods a level, found without a dump, else None.
 
     There are two signs of a flood: queues overflow although many requests hardly wait, or the offered load is far above
     the seats.

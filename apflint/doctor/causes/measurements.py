@@ -214,7 +214,7 @@ class ServerLoad(NamedTuple):
         return self.by_name.get(EXEMPT)
 
     def level(self, name: str) -> LevelLoad | None:
-        """Return the level with a name, or None."""
+        """Return the level with a name, or None if there is no such level."""
         return self.by_name.get(name)
 
     def rate(self, count: float | None) -> float | None:

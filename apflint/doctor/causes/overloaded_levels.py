@@ -35,7 +35,7 @@ MIN_USE_RATIO = 0.3
 MIN_WIDTH = 2.0
 """Minimum mean number of seats for calling requests wide."""
 MAX_SAME_WIDTH = 0.7
-"""Maximum ratio of the mean seats of all requests to those of wide requests. Above it, nearly all requests are wide."""
+"""Maximum ratio of the mean seats of all requests to the seats of wide requests. Above this ratio, nearly all requests are wide."""
 _MIN_BLOCKED = 0.05
 """Minimum probability of a rejection that counts as an overload, at a level without queues.
 

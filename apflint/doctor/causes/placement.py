@@ -42,7 +42,7 @@ _HEADROOM = 1.5
 
 
 def find_catch_all(server: ServerLoad, overload: Overload) -> OverloadCause | None:
-    """Return the cause that only the FlowSchema catch-all matches the requests of users, or None."""
+    """Return a cause if only the FlowSchema catch-all matches the requests of users, else None."""
     level = overload.load
     if level.name != CATCH_ALL:
         return None
@@ -86,7 +86,7 @@ def _describe_global_default(server: ServerLoad) -> list[str]:
 
 
 def find_captured_leases(server: ServerLoad, overload: Overload) -> OverloadCause | None:
-    """Return the cause that a FlowSchema sends leases of the control plane or of nodes to a busy level, or None."""
+    """Return a cause if a FlowSchema sends leases of the control plane or of nodes to a busy level, else None."""
     level = overload.load
     if level.name in LEASE_LEVELS:
         return None
@@ -174,7 +174,7 @@ def _describe_idle_lease_levels(server: ServerLoad) -> list[str]:
 
 
 def find_starved_leases(server: ServerLoad, overload: Overload) -> OverloadCause | None:
-    """Return the cause that leader-election has too few seats for all clients that renew leases at this level, or None."""
+    """Return a cause if leader-election has too few seats for all clients that renew leases at this level, else None."""
     level = overload.load
     if level.name != LEADER_ELECTION:
         return None

@@ -32,7 +32,7 @@ MAX_DELAY_RATIO = 0.25
 def find_restart(
     server: ServerLoad, overloads: Sequence[Overload], predecessor: ServerLoad | None
 ) -> OverloadCause | None:
-    """Return the cause that the server has just started and its clients list and watch all objects again, or None."""
+    """Return a cause if the server has just started and its clients list and watch all objects again, else None."""
     if server.age is None or server.age > RESTART_SECONDS:
         return None
     since_start = [level for level in server.limited if level.executions.number + level.earlier_executions.number]
@@ -101,7 +101,7 @@ def _describe_delays(server: ServerLoad, names: Iterable[str]) -> Iterable[str]:
 
 
 def find_imbalance(server: ServerLoad, overload: Overload, others: Sequence[ServerLoad]) -> OverloadCause | None:
-    """Return the cause that a server is full while another server has free seats and fewer requests at the same level, or None."""
+    """Return a cause if a server is full while another server has free seats and fewer requests at the same level, else None."""
     for other in others:
         peer = other.level(overload.name)
         comparison = None if peer is None else _compare(server, overload, other, peer)

@@ -79,7 +79,7 @@ class Callbacks(NamedTuple):
 
 
 def find_inversion(server: ServerLoad, overload: Overload) -> OverloadCause | None:
-    """Return the cause that a webhook sends requests to the level of the requests that wait for the webhook, or None."""
+    """Return a cause if a webhook sends requests to the level of the requests that wait for the webhook, else None."""
     level = overload.load
     callbacks = find_callbacks(level)
     webhook = _main_webhook(server, level)
@@ -208,7 +208,7 @@ def _is_timed_out(webhook: Webhook) -> bool:
 
 
 def find_slow_webhook(server: ServerLoad, overload: Overload) -> OverloadCause | None:
-    """Return the cause that an admission webhook takes most of the execution time of a level, or None."""
+    """Return a cause if an admission webhook takes most of the execution time of a level, else None."""
     level = overload.load
     webhook = _main_webhook(server, level)
     if webhook is None:
@@ -269,7 +269,7 @@ def _writes(level: LevelLoad) -> tuple[RequestRow, ...]:
 
 
 def _main_webhook(server: ServerLoad, level: LevelLoad) -> Webhook | None:
-    """Return the slow webhook that takes most of the execution time of a level, or None."""
+    """Return the slow webhook that takes most of the execution time of a level, or None if there is no such webhook."""
     locked = is_locked(server, level)
     for webhook in server.webhooks:
         if locked and not webhook.calls.number:
@@ -290,7 +290,7 @@ def _main_webhook(server: ServerLoad, level: LevelLoad) -> Webhook | None:
 
 
 def _suspect_webhook(server: ServerLoad, overload: Overload) -> OverloadCause | None:
-    """Return the cause that something outside of the server slows the writes of a level, if the metrics show no webhook."""
+    """Return a cause if something outside of the server slows the writes of a level and the metrics show no webhook."""
     level = overload.load
     executing = [row for flow in level.flows for row in flow.executing]
     slow = [row for row in executing if _execution_seconds(server, row) >= LONG_EXECUTION_SECONDS]
@@ -361,7 +361,7 @@ def _execution_seconds(server: ServerLoad, row: RequestRow) -> float:
 
 
 def find_slow_etcd(server: ServerLoad, overloads: Sequence[Overload]) -> OverloadCause | None:
-    """Return the cause that etcd slows the requests of all levels, or None."""
+    """Return a cause if etcd slows the requests of all levels, else None."""
     overloads = [overload for overload in overloads if not _are_waiting_wide(overload.load)]
     mean = server.etcd.mean
     if not overloads:
@@ -415,7 +415,7 @@ def _are_executions_grown(server: ServerLoad) -> bool:
 
 
 def _suspect_etcd(server: ServerLoad, overloads: Sequence[Overload]) -> OverloadCause | None:
-    """Return the cause that etcd may be slow, or None.
+    """Return a cause if etcd may be slow, else None.
 
     All levels must be slow, and the metrics of etcd must be absent.
     """
@@ -443,7 +443,7 @@ def _suspect_etcd(server: ServerLoad, overloads: Sequence[Overload]) -> Overload
     return _etcd_cause(
         server,
         overloads,
-        "Requests of all levels are slow at once, as with slow storage: they hold their seats for longer.",
+        "Requests of all levels are slow at the same time, as with slow storage: they hold their seats for longer.",
         evidence,
         "The files do not show the time in etcd: etcd_request_duration_seconds does. If etcd is fast, look at the processors"
         " of the server.",

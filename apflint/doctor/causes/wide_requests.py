@@ -109,7 +109,7 @@ def _has_other_rows(level: LevelLoad) -> bool:
 
 
 def find_heavy_lists(server: ServerLoad, overload: Overload) -> OverloadCause | None:
-    """Return the cause that requests with several seats fill a level and narrow requests wait, or None."""
+    """Return a cause if requests with several seats fill a level and narrow requests wait, else None."""
     level = overload.load
     wide = tuple(_wide_rows(level))
     if wide:
@@ -192,7 +192,7 @@ def _describe_width(server: ServerLoad, level: LevelLoad, wide: Sequence[Request
 
 
 def find_exempt_abuse(server: ServerLoad, overloads: Sequence[Overload]) -> OverloadCause | None:
-    """Return the cause that exempt requests hold so many seats that other levels get too few, or None."""
+    """Return a cause if exempt requests hold so many seats that other levels get too few, else None."""
     exempt, total = server.exempt, server.total
     if exempt is None:
         return None
