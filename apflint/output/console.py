@@ -113,15 +113,3 @@ def hang(head: str, text: str, width: int | None, indent: int, cells: int | None
     """
     first, *rest = wrap(sanitize(text), width, len(head) if cells is None else cells, indent)
     return [f"{head}{first}".rstrip(" "), *(f"{' ' * indent}{line}" for line in rest)]
-
-
-def _label_lines(label: str, text: str, cells: int, style: Style, indent: int = 0) -> list[str]:
-    """Return `label`, padded to `cells` cells, and the sanitized `text`, as lines with a hanging indent."""
-    head = f"{' ' * indent}{style.paint(label, 'dim')}{' ' * (cells - len(label))}"
-    return hang(head, text, style.prose_width, indent + cells, indent + cells)
-
-
-def render_prose(style: Style, *sentences: str, color: str = "") -> str:
-    """Render sanitized sentences. Each sentence starts on a new line."""
-    lines = (line for sentence in sentences for line in wrap(sanitize(sentence), style.prose_width))
-    return "".join(f"{style.paint(line, color) if color else line}\n" for line in lines)

@@ -145,7 +145,7 @@ def _tabulate_traffic_over_time(report: ReplayReport) -> Table:
         )
         for level in report.levels
     ]
-    return Table((*_TRAFFIC[:-1], Column("", "bar", is_optional=True)), rows)
+    return Table((*_TRAFFIC[:-1], Column("Over time", "bar", is_optional=True)), rows)
 
 
 def _tabulate_seats(report: ReplayReport) -> Table:
