@@ -129,7 +129,8 @@ def _bullet(item: Inline, bullets: Bullets, style: Style) -> list[str]:
     if not marker:
         return _wrap(item, style, bullets.tone)
     head = style.paint(marker, "gutter") if marker.strip() == "=" else marker
-    return _hang(head, item, style, len(marker), cells=len(marker), starts_line=marker.isspace())
+    indent = len(marker) + (_GAP if marker.isspace() and len(bullets.items) > 1 else 0)
+    return _hang(head, item, style, indent, cells=len(marker), starts_line=marker.isspace())
 
 
 def _facts(facts: Facts, style: Style) -> Iterator[str]:

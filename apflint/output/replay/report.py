@@ -79,10 +79,11 @@ def report_replay(report: ReplayReport, style: Style) -> Iterator[Block]:
     yield Only(DOCUMENTS, [Heading(TITLE, 1)])
     yield Prose(list(describe_contradictions(report)), "error")
     if report.levels:
-        yield Only(DOCUMENTS, [_summarize(report)])
-    yield coverage
+        yield _summarize(report)
+    yield Only(TEXT, [coverage._replace(tone="dim")])
+    yield Only(DOCUMENTS, [coverage])
     if report.levels:
-        yield Only(TEXT, [_summarize(report), _tabulate_traffic_over_time(report), _tabulate_seats_in(style, report)])
+        yield Only(TEXT, [_tabulate_traffic_over_time(report), _tabulate_seats_in(style, report)])
         yield Only(DOCUMENTS, [_tabulate_traffic(report), _tabulate_seats(report)])
     yield _tabulate_servers(report)
     if report.breakdown is not None:
