@@ -50,7 +50,7 @@ def _tabulate_schemas(picture: Picture) -> Table:
 def _format_seats(node: LevelNode) -> str:
     """Return the nominal seats of a level. Exempt levels have no limit."""
     limits = node.limits
-    return "-" if limits is None else "no limit" if limits.is_exempt else f"{limits.nominal:,}"
+    return "-" if limits is None or limits.is_exempt else f"{limits.nominal:,}"
 
 
 def _tabulate_levels(picture: Picture) -> Table:

@@ -73,11 +73,11 @@ def level_json(level: LevelLimits) -> dict[str, object]:
     }
 
 
-def report_limits(limits: Limits, style: Style, configuration: str) -> Iterator[Block]:
+def report_limits(limits: Limits, style: Style, configuration: str = "") -> Iterator[Block]:
     """Yield a table with the seats of each level, then problems and, if verbose, tables of queues and FlowSchemas."""
     release = f"Kubernetes {limits.release.name}"
     title = f"{release}, server concurrency limit {limits.server_concurrency:,} (seats of one API server)"
-    yield Group([Prose([title], "bold"), report_configuration(configuration)])
+    yield Group([Prose([title], "bold"), *([report_configuration(configuration)] if configuration else [])])
     yield _tabulate_seats(limits, style)
     if style.verbose:
         yield _tabulate_queues(limits)

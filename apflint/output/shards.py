@@ -51,7 +51,7 @@ def hand_json(flow_schema: str, distinguisher: str, queues: int, hand_size: int)
 
 
 def report_hand(
-    flow_schema: str, distinguisher: str, queues: int, hand_size: int, configuration: str | None
+    flow_schema: str, distinguisher: str, queues: int, hand_size: int, configuration: str | None = None
 ) -> Iterator[Block]:
     """Yield the hash of a flow and the queues of its hand. `configuration` describes the manifests, or is None."""
     value = flow_hash(flow_schema, distinguisher)

@@ -187,7 +187,11 @@ def test_nothing_is_lost_at_any_width(
     assert all(line == line.rstrip(" ") and line.isprintable() for line in plain.splitlines())
     cells = [[title.upper(), *column] for title, *column in zip(titles, *rows, strict=True)]
     characters = [
-        Counter("".join((sanitize if index else sanitize_line)(cell) for cell in column).replace(" ", ""))
+        Counter(
+            "".join((sanitize if index and row else sanitize_line)(cell) for row, cell in enumerate(column)).replace(
+                " ", ""
+            )
+        )
         for index, column in enumerate(cells)
     ]
     drawn = Counter(plain.replace(" ", "").replace("\n", ""))

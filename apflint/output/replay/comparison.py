@@ -75,7 +75,7 @@ def report_comparison(comparison: ReplayComparison, sides: Sides) -> Iterator[Bl
         DOCUMENTS,
         [Heading(TITLE, 1), summary, Bullets([*subject, *coverage]), _tabulate_moves(moves, comparison.old.zone)],
     )
-    yield Only(TEXT, [Group([summary, Prose(subject, "dim")]), Prose(coverage, "dim")])
+    yield Only(TEXT, [Group([summary, Prose(subject, "dim")]), Prose(coverage)])
     yield Only(TEXT, [_describe_move(move, comparison) for move in moves])
     if (others := len(comparison.moves) - MAX_MOVES) > 0:
         yield Prose([f"And {others} more: see --format json."])
