@@ -37,7 +37,7 @@ Look = Literal["built-in", "own", "unreachable", "dangling"]
 
 SHORT_ORIGINS: dict[Origin, str] = {
     "own": "yours",
-    "changed": "changed",
+    "changed": "changed by you",
     "built-in": "built-in",
     "imagined": "imagined by the server",
     "missing": "does not exist",

@@ -33,7 +33,7 @@ def _tabulate_schemas(picture: Picture) -> Table:
         (
             Text(node.name, _TONES[node.look]),
             str(node.precedence),
-            SHORT_ORIGINS[node.origin],
+            "changed" if node.origin == "changed" else SHORT_ORIGINS[node.origin],
             _ARROW if node.state == "reachable" else _DOTTED_ARROW,
             Text(node.level_name, _TONES[picture.levels[node.level].look]),
             _format_seats(picture.levels[node.level]),

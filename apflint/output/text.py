@@ -96,10 +96,15 @@ def _wrap(
     parts = text if isinstance(text, tuple) and not isinstance(text, Text) else (text,)
     plain = (sanitize_line if starts_line else sanitize)(get_plain(text))
     lines = wrap(plain, style.prose_width, first, rest)
-    spans = [(sanitize(get_plain(part)), (part.tone if isinstance(part, Text) else "") or tone) for part in parts]
+    spans = [(sanitize(get_plain(part)), _find_tone(part) or tone) for part in parts]
     if not style.color or "".join(span for span, _ in spans) != plain:
         return [_paint(line, tone, style) for line in lines]
     return list(_paint_lines(lines, plain, spans, style))
+
+
+def _find_tone(part: Inline) -> Tone:
+    """Return the tone of a part of a text. Names have the tone of the text around them."""
+    return part.tone if isinstance(part, Text) and part.tone != "name" else ""
 
 
 def _paint_lines(lines: Iterable[str], plain: str, spans: Iterable[tuple[str, Tone]], style: Style) -> Iterator[str]:

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apflint.output import text_table as renderer
-from apflint.output.blocks import Column, Table, Text
+from apflint.output.blocks import Bullets, Column, Heading, Table, Text
 from apflint.output.console import Style, count_cells
 from apflint.output.sanitize import sanitize, sanitize_line
+from apflint.output.text import render
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -115,6 +116,22 @@ def test_long_word_of_the_last_column_stays_whole() -> None:
     rows = [["1", "name", f"two words {path}"]]
     drawn = render_table(("", "", "WORDS"), rows, Style(width=40), wrapped=("WORDS",), has_header=False)
     assert drawn == f"1  name  two words\n{path:>40}\n"
+
+
+def test_parts_of_a_text_keep_their_tones_if_it_is_wrapped() -> None:
+    heading = Heading(
+        (Text("a-long-name", "name"), " -> ", Text("wrong", "error"), " and more words"), remark="why not"
+    )
+    drawn = render([heading], Style(width=40, color=True))
+    bold, dim = "\x1b[1m", "\x1b[2m"
+    assert drawn.splitlines()[0].startswith(
+        f"{bold}a-long-name\x1b[0m{bold} -> \x1b[0m\x1b[1;31mwrong\x1b[0m{bold} and more"
+    )
+    assert drawn.splitlines()[1] == f"  {dim}(why not)\x1b[0m"
+    item = (Text("next", "bold"), f": {'word ' * 10}", Text("end", "good"))
+    lines = render([Bullets([item], "  = ")], Style(width=40, color=True)).splitlines()
+    assert lines[0].startswith(f"\x1b[34m  = \x1b[0m{bold}next\x1b[0m: word")
+    assert lines[-1].endswith("\x1b[32mend\x1b[0m")
 
 
 def test_tables_that_do_not_fit_are_split_below_their_key() -> None:
