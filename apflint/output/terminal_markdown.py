@@ -31,7 +31,7 @@ class _LeftHeading(Heading):
 class MarkdownPage(Markdown):
     """A page of Markdown with headings at the left edge."""
 
-    elements = {**Markdown.elements, "heading_open": _LeftHeading}  # noqa: RUF012  # as rich declares it
+    elements = {**Markdown.elements, "heading_open": _LeftHeading}  # noqa: RUF012  # rich declares a mutable attribute
 
 
 def render_markdown(text: str, style: Style, width: int) -> str:
