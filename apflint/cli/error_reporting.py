@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 _MAX_MESSAGE_CHARACTERS = 10_000
 """Maximum length of a printed message. Messages that quote long input are truncated."""
+_PREFIX = "apflint: "
+_NOTE_INDENT = 2
+"""Cells before the lines of a message after the first."""
 _OUTPUT_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF)
 """If an OSError has one of these error numbers and no file name, standard output cannot be written."""
 
@@ -73,15 +76,20 @@ def print_error(message: str) -> ExitCode:
 
 
 def print_note(message: str) -> None:
-    """Print a sanitized message as one line on standard error, after the prefix `apflint:`."""
+    """Print a sanitized message on standard error, after the prefix `apflint:`. It is one line, except in a narrow terminal."""
     sys.stderr.write(format_note(message))
 
 
 def format_note(message: str) -> str:
-    """Return the line that `print_note` prints."""
-    from apflint.output.sanitize import sanitize
+    """Return the lines that `print_note` prints."""
+    from apflint.output.console import hang
 
-    return f"apflint: {sanitize(message)}\n"
+    width = None
+    if sys.stderr and sys.stderr.isatty():
+        from apflint.cli.terminal import style
+
+        width = style("never", sys.stderr).prose_width
+    return "".join(f"{line}\n" for line in hang(_PREFIX, message, width, _NOTE_INDENT))
 
 
 def _report_os_error(error: OSError) -> ExitCode:

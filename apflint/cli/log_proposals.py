@@ -25,7 +25,7 @@ from apflint.propose.goals import parse_protection, parse_subject
 from apflint.propose.log_proposal import LogGoals, Naming, propose_from_log
 from apflint.replay.running import ReplayOptions, replay_sides
 from apflint.run import Answer, read, show
-from apflint.sources.audit_logs import find_audit_logs
+from apflint.sources.audit_logs import find_audit_logs, find_content_size
 from apflint.sources.object_counts import read_object_counts
 from apflint.sources.server_state_files import read_parts
 from apflint.user_error import UserError
@@ -125,7 +125,9 @@ def propose_change(
     try:
         with (
             show_progress("Reading") as progress,
-            closing(replay_sides(files, [configuration.effective], options)) as replays,
+            closing(
+                replay_sides(files, [configuration.effective], options, progress.count_bytes(find_content_size(files)))
+            ) as replays,
         ):
             replay = _read_first(replays)
             _report_problems(replay.log.coverage)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from threading import Event
 
 T = TypeVar("T")
@@ -17,29 +18,81 @@ DELAY_SECONDS = 1.0
 """Seconds from the start until progress is shown, and seconds between two updates."""
 
 
+_DEFAULT_WIDTH = 80
+MIN_ESTIMATE_SECONDS = 2.0
+"""Seconds from the start of an activity until the remaining time is estimated."""
+
+
 class Progress:
-    """The current activity of a run. The terminal shows `label`."""
+    """The current activity of a run. The terminal shows its label, and how much is done if that is known."""
 
     def __init__(self, label: str) -> None:
-        self.label = label
+        self._label = label
+        self._done = self._total = 0.0
+        self._started = time.monotonic()
+
+    @property
+    def label(self) -> str:
+        """The label of the current activity."""
+        return self._label
+
+    @label.setter
+    def label(self, label: str) -> None:
+        """Begin another activity, whose extent is unknown."""
+        self._label, self._total = label, 0.0
+
+    def advance(self, label: str, done: float, total: float) -> None:
+        """Show the label, the percentage, and the estimated remaining time. `done` and `total` have the same unit.
+
+        The activity is another one if `total` differs from the previous call, or if `done` is less.
+        """
+        if total != self._total or done < self._done:
+            self._started = time.monotonic()
+        self._label, self._done, self._total = label, done, total
+
+    def count_bytes(self, total: int) -> Callable[[int], None]:
+        """Return a function to call with the number of bytes read since the previous call. `total` is 0 if unknown."""
+        done = 0
+
+        def show(size: int) -> None:
+            nonlocal done
+            done += size
+            if done <= total:
+                self.advance(f"Read {done / 1e6:,.0f} of {total / 1e6:,.0f} MB", done, total)
+            else:
+                self.label = f"Read {done / 1e6:,.0f} MB"
+
+        return show
 
     def track(self, files: Sequence[T]) -> Iterator[T]:
         """Yield the files, and show the number of the current file in the label. At the end, set the label to `Analyzing`."""
         for number, file in enumerate(files, 1):
-            self.label = f"Reading file {number} of {len(files)}"
+            self.advance(f"Reading file {number:,} of {len(files):,}", number - 1, len(files))
             yield file
         self.label = "Analyzing"
+
+    def describe(self) -> str:
+        """Return the label, and the percentage and the estimated remaining time if they are known."""
+        if not 0 < self._done <= self._total:
+            return self._label
+        share, seconds = self._done / self._total, time.monotonic() - self._started
+        if seconds < MIN_ESTIMATE_SECONDS:
+            return f"{self._label}, {share:.0%}"
+        from apflint.wording import format_duration  # imported on demand: short runs show no progress
+
+        left = max(1, round(seconds * (1 - share) / share))
+        return f"{self._label}, {share:.0%}, about {format_duration(left * 1e6)} left"
 
 
 @contextmanager
 def show_progress(label: str) -> Iterator[Progress]:
     """Show the label and the elapsed time on standard error, if the body of the `with` statement takes longer than a second.
 
-    The line is erased at the end. Nothing is shown if standard error is not a terminal. The body of the `with` statement may
-    change the label.
+    The line is erased at the end. Nothing is shown if standard error is not a terminal that can erase a line. The body of the
+    `with` statement may change the activity.
     """
     progress = Progress(label)
-    if not (sys.stderr and sys.stderr.isatty()):
+    if not (sys.stderr and sys.stderr.isatty()) or os.environ.get("TERM") == "dumb":
         yield progress
         return
     from threading import Event, Thread
@@ -55,12 +108,21 @@ def show_progress(label: str) -> Iterator[Progress]:
 
 
 def _show(progress: Progress, done: Event) -> None:
-    """Write the label and the elapsed seconds, once a second, until `done` is set."""
+    """Write the activity and the elapsed seconds, once a second, until `done` is set."""
     started = time.monotonic()
     end = ""
     while not done.wait(DELAY_SECONDS):
-        sys.stderr.write(f"\r\x1b[K{progress.label} ({time.monotonic() - started:.0f} s) ...")
+        line = f"{progress.describe()} ({time.monotonic() - started:.0f} s) ..."
+        # A line that the terminal wraps could not be erased.
+        sys.stderr.write(f"\r\x1b[K{line[: _find_width() - 1]}")
         sys.stderr.flush()
         end = "\r\x1b[K"
     sys.stderr.write(end)
     sys.stderr.flush()
+
+
+def _find_width() -> int:
+    """Return the width of the terminal in cells."""
+    from apflint.cli.terminal import style  # imported on demand: short runs show no progress
+
+    return style("never", sys.stderr).width or _DEFAULT_WIDTH

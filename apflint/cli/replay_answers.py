@@ -30,7 +30,7 @@ from apflint.replay.server_decisions import is_server_log, read_server_logs
 from apflint.replay.statistics import compute_report, stream_requests
 from apflint.replay.verification import read_decisions, verify
 from apflint.run import read
-from apflint.sources.audit_logs import find_audit_logs, read_beginning
+from apflint.sources.audit_logs import find_audit_logs, find_content_size, read_beginning
 from apflint.sources.effective_configurations import read_configuration
 from apflint.sources.log_names import WHOLE_LOG
 from apflint.sources.source_arguments import BUILT_IN_PREFIX, LIVE
@@ -225,19 +225,10 @@ def _read_other_side(name: str, request: InputRequest) -> EffectiveConfiguration
 @contextmanager
 def _show_reading(files: list[AuditLogFile]) -> Iterator[tuple[Progress, Callable[[int], None]]]:
     """Show a progress bar. Yield the bar, and a function to call with the number of bytes read since the previous call."""
-    total, done = sum(file.size for file in files), 0
     gc.disable()  # a collection would find nothing: rows have no reference cycles
     try:
         with show_progress("Reading") as progress:
-
-            def show(size: int) -> None:
-                nonlocal done
-                done += size
-                # Streams have no size. The size of compressed files is less than that of their content.
-                known_total = f" of {total / 1e6:,.0f} MB" if done <= total else ""
-                progress.label = f"Read {done / 1e6:,.0f} MB{known_total}"
-
-            yield progress, show
+            yield progress, progress.count_bytes(find_content_size(files))
     finally:
         gc.enable()
 

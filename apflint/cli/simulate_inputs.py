@@ -219,7 +219,7 @@ class LogInput:
     def _open(self, sides: Sequence[Effective], progress: Progress) -> Iterator[Iterator[Replay]]:
         """Read the log once. Yield an iterator over the classified requests for each configuration."""
         from apflint.replay.running import ReplayOptions, replay_sides
-        from apflint.sources.audit_logs import find_audit_logs
+        from apflint.sources.audit_logs import find_audit_logs, find_content_size
 
         progress.label = "Reading"
 
@@ -236,7 +236,9 @@ class LogInput:
 
         # Group requests by namespace, too, because with ByNamespace, a namespace determines a flow.
         wanted = ReplayOptions(by=("namespace",), counts=self._counts, calls=True, whole_log=True)
-        with closing(replay_sides(find_audit_logs(self._logs), sides, wanted)) as replays:
+        files = find_audit_logs(self._logs)
+        show = progress.count_bytes(find_content_size(files))
+        with closing(replay_sides(files, sides, wanted, show)) as replays:
             yield check(replays)
 
     @contextmanager
@@ -342,6 +344,7 @@ def show_time(progress: Progress, load: Load) -> Callable[[int], None]:
     """Return a function that shows the simulated time, its argument in nanoseconds, in the progress line."""
 
     def show(now: int) -> None:
-        progress.label = f"Simulated {format_clock(now)} of {format_clock(load.duration)}"
+        label = f"Simulated {format_clock(now)} of {format_clock(load.duration)}"
+        progress.advance(label, now, load.duration)
 
     return show

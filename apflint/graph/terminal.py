@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.graph.content import ORIGINS, SHORT_ORIGINS
-from apflint.output.blocks import Bullets, Column, Prose, Table, Text
+from apflint.output.blocks import Bullets, Column, Group, Prose, Table, Text
+from apflint.output.configuration_line import report_configuration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +21,7 @@ _ARROW, _DOTTED_ARROW = "──▶", "··▶"
 
 def report_picture(picture: Picture) -> Iterator[Block]:
     """Yield two tables and the problems. The tables fit into 80 columns, except for long names, which are wrapped."""
-    yield Prose([picture.title, picture.source])
+    yield Group([Prose([picture.title], "bold"), report_configuration(picture.configuration)])
     yield _tabulate_schemas(picture)
     yield _tabulate_levels(picture)
     nodes: tuple[SchemaNode | LevelNode, ...] = (*picture.schemas, *picture.levels)
@@ -32,26 +33,32 @@ def _tabulate_schemas(picture: Picture) -> Table:
         (
             Text(node.name, _TONES[node.look]),
             str(node.precedence),
-            SHORT_ORIGINS[node.origin],
+            "changed" if node.origin == "changed" else SHORT_ORIGINS[node.origin],
             _ARROW if node.state == "reachable" else _DOTTED_ARROW,
             Text(node.level_name, _TONES[picture.levels[node.level].look]),
+            _format_seats(picture.levels[node.level]),
         )
         for node in picture.schemas
     ]
     columns = (
         *(Column("FlowSchema", "name"), Column("Precedence"), Column("Origin", "text")),
-        *(Column("", "text"), Column("Priority level", "name")),
+        *(Column("", "text"), Column("Priority level", "name"), Column("Seats")),
     )
     return Table(columns, rows)
+
+
+def _format_seats(node: LevelNode) -> str:
+    """Return the nominal seats of a level. Exempt levels have no limit."""
+    limits = node.limits
+    return "-" if limits is None or limits.is_exempt else f"{limits.nominal:,}"
 
 
 def _tabulate_levels(picture: Picture) -> Table:
     rows: list[tuple[str | Text, ...]] = []
     for node in picture.levels:
         limits = node.limits
-        seats = ["-", "-"] if limits is None else [str(limits.nominal), str(limits.attainable)]
-        if limits is not None and limits.is_exempt:
-            seats[1] = "-"
+        attainable = "-" if limits is None or limits.is_exempt else f"{limits.attainable:,}"
+        seats = [_format_seats(node), attainable]
         words = node.queues or ORIGINS[node.origin]
         rows.append((Text(node.name, _TONES[node.look]), *seats[: 1 + picture.has_borrowing], words))
     columns = [Column("Priority level", "name"), Column("Seats")]

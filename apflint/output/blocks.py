@@ -121,11 +121,11 @@ class Column(NamedTuple):
     kind: Literal["number", "name", "text", "bar"] = "number"
     """`number`: aligned right. `name`: values from manifests, logs or servers. `text`: words. `bar`: drawn with characters.
 
-    If a table is too wide, the text renderer may break cells of the kinds `name` and `text` into lines. It breaks names in the
-    first column only if all other ways do not save enough width.
+    If a table is too wide, the text renderer may break cells of the kind `text` into lines. It breaks names in the first column
+    only if all other ways do not save enough width.
     """
     is_optional: bool = False
-    """Whether text may omit the column in a narrow terminal. A line below the table then names the column."""
+    """Whether text may move the column to a second table in a narrow terminal."""
 
 
 class Lines(NamedTuple):

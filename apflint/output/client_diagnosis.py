@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from apflint.evaluate.authentication import parse_service_account
 from apflint.named_tuple import NamedTuple
 from apflint.output.blocks import DOCUMENTS, TEXT, Command, Facts, Group, Only, Prose, Text
+from apflint.output.configuration_line import report_configuration
 from apflint.output.console import Style, count_cells, shorten
 from apflint.output.doctor_causes import CAUSE_URL
 from apflint.output.json_text import SCHEMA
@@ -99,10 +100,10 @@ def _flatten(facts: Sequence[_Fact]) -> list[Block]:
 
 
 def _list_facts(diagnosis: ClientDiagnosis, configuration: str | None) -> Iterator[_Fact]:
-    """Yield the parts of the report, in their order."""
-    if configuration is not None:
-        yield _Fact(0, [Prose([f"Configuration: {configuration}"], "dim")])
+    """Yield the parts of the answer."""
     yield _Fact(0, [Prose([Text(describe_answer(diagnosis), _find_tone(diagnosis))])])
+    if configuration is not None:
+        yield _Fact(0, [report_configuration(configuration)])
     certainty = diagnosis.certainty
     is_assumption = diagnosis.cause is not None and diagnosis.cause.source == "log" and not certainty.is_certain
     if is_assumption:  # if missing evidence could reverse the conclusion, print this first

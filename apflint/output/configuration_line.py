@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.named_tuple import NamedTuple
-from apflint.output.sanitize import sanitize
+from apflint.output.blocks import Prose
+from apflint.output.console import render_prose
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from apflint.output.console import Style
     from apflint.sources.effective_configurations import EffectiveConfiguration
 
 
@@ -32,9 +34,18 @@ def name_sides(old: EffectiveConfiguration, new: EffectiveConfiguration) -> Side
     return Sides(old.name, new.name, old.description, new.description)
 
 
-def render_configuration(description: str) -> str:
-    """Render the line that names the configuration, for example `Configuration: apf.yaml (2 objects) and built-in objects of 1.36`."""
-    return f"Configuration: {sanitize(description)}\n"
+def report_configuration(*sentences: str) -> Prose:
+    """Return the sentences below a verdict that name what it is based on. The last one is the description of a configuration.
+
+    For example `Configuration: apf.yaml (2 objects) and built-in objects of 1.36`.
+    """
+    *others, description = sentences
+    return Prose([*others, f"Configuration: {description}"], "dim")
+
+
+def render_configuration(description: str, style: Style) -> str:
+    """Render the line that names the configuration."""
+    return render_prose(style, f"Configuration: {description}", color="dim")
 
 
 def name_configuration(value: Mapping[str, object], description: str | None) -> dict[str, object]:

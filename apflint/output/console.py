@@ -8,18 +8,21 @@ from apflint.output.sanitize import sanitize
 PROSE_WIDTH = 100
 """Maximum width of a line of prose, in cells. Longer lines are hard to read, even on wide terminals."""
 
-_CODES = {
+PALETTE = {
     "bold": "1",
     "dim": "2",
     "error": "1;31",
-    "warning": "1;33",
-    "info": "1;36",
+    "warning": "1;35",
+    "info": "1;34",
     "good": "32",
     "bad": "31",
-    "caution": "33",
+    "caution": "35",
     "gutter": "34",
 }
-"""SGR parameters of the styles (ECMA-48). They select colors of the terminal's palette, which fit its background."""
+"""SGR parameters of the styles (ECMA-48): colors of the terminal's palette.
+
+In most palettes, yellow and cyan are too pale to read on white. Warnings are magenta, as those of GCC and Clang.
+"""
 
 
 class Style(NamedTuple):
@@ -44,7 +47,7 @@ class Style(NamedTuple):
 
     def paint(self, text: str, code: str) -> str:
         """Return `text` in the style `code`, or unchanged if colors are off. `text` must be sanitized."""
-        return f"\x1b[{_CODES[code]}m{text}\x1b[0m" if self.color and text else text
+        return f"\x1b[{PALETTE[code]}m{text}\x1b[0m" if self.color and text else text
 
     def link(self, text: str, url: str) -> str:
         """Return `text` as a link (OSC 8), or unchanged if links are off or `url` is not an https URL in printable ASCII."""
@@ -115,13 +118,7 @@ def hang(head: str, text: str, width: int | None, indent: int, cells: int | None
     return [f"{head}{first}".rstrip(" "), *(f"{' ' * indent}{line}" for line in rest)]
 
 
-def _label_lines(label: str, text: str, cells: int, style: Style, indent: int = 0) -> list[str]:
-    """Return `label`, padded to `cells` cells, and the sanitized `text`, as lines with a hanging indent."""
-    head = f"{' ' * indent}{style.paint(label, 'dim')}{' ' * (cells - len(label))}"
-    return hang(head, text, style.prose_width, indent + cells, indent + cells)
-
-
-def render_prose(style: Style, *sentences: str, color: str = "") -> str:
-    """Render sanitized sentences. Each sentence starts on a new line."""
-    lines = (line for sentence in sentences for line in wrap(sanitize(sentence), style.prose_width))
+def render_prose(style: Style, sentence: str, color: str = "") -> str:
+    """Render a sentence, which is not sanitized yet."""
+    lines = wrap(sanitize(sentence), style.prose_width)
     return "".join(f"{style.paint(line, color) if color else line}\n" for line in lines)

@@ -70,7 +70,7 @@ _FIGURES = {
 }
 """Columns of the table of levels, each with the attribute of `LevelLimits` that it shows."""
 _OPTIONAL = ("Shares", "Max", "Queued")
-"""Columns that a narrow terminal may omit."""
+"""Columns that a narrow terminal shows in a second table."""
 _SHOWN = ("Change", "Nominal", "Min", "Attainable", "Queued")
 """Columns in Markdown."""
 
@@ -374,7 +374,9 @@ def _format_change(name: str, difference: ConfigurationDifference) -> str:
 
 def _format_step(old: object, new: object) -> str:
     """Return both values as `1.33 -> 1.36`, or one value if they are equal. None becomes `-`."""
-    before, after = ("-" if value is None else str(value) for value in (old, new))
+    before, after = (
+        "-" if value is None else f"{value:,}" if isinstance(value, int) else str(value) for value in (old, new)
+    )
     return before if before == after else f"{before} -> {after}"
 
 

@@ -130,9 +130,7 @@ def report_doctor(
     because the causes explain these findings.
     """
     counts = [pluralize(count, severity) for severity in SEVERITIES for count in [report.count(severity)] if count]
-    if configuration is not None:
-        yield Prose([f"Configuration: {configuration}"])
-    yield from report_causes(states, conclusion)
+    yield from report_causes(states, conclusion, configuration)
     yield from more
     yield Only(HTML, _draw_levels(states, conclusion))
     yield Only(("markdown",), _embed_findings(report, "markdown", style))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.budgets import MAX_SHOWN_CAUSES
-from apflint.output.blocks import DOCUMENTS, HTML, TEXT, Bullets, Command, Group, Heading, Only, Prose, Text
+from apflint.output.blocks import DOCUMENTS, HTML, TEXT, Bullets, Command, Group, Heading, Only, Prose, Text, get_plain
+from apflint.output.configuration_line import report_configuration
 from apflint.wording import count_noun, format_duration
 
 if TYPE_CHECKING:
@@ -25,8 +26,10 @@ _VERDICTS = {
     "not-apf": "Not caused by API Priority and Fairness",
 }
 _TONES: dict[str, Tone] = {"healthy": "good", "past": "good", "overloaded": "error", "not-apf": "error"}
-_INDENT = "    "
+_INDENT = "  "
 """Indentation of the lines about a cause in text."""
+_REMARK = f"{_INDENT}= "
+"""Marker of remarks in text, as in diagnostics."""
 
 
 def name_verdict(conclusion: Conclusion) -> str:
@@ -34,11 +37,15 @@ def name_verdict(conclusion: Conclusion) -> str:
     return f"{_VERDICTS[conclusion.verdict]}. {conclusion.summary}"
 
 
-def report_causes(states: Sequence[ServerState], conclusion: Conclusion) -> Iterator[Block]:
-    """Yield the verdict and the causes, worst first."""
+def report_causes(
+    states: Sequence[ServerState], conclusion: Conclusion, configuration: str | None = None
+) -> Iterator[Block]:
+    """Yield the verdict, its basis, and the causes, worst first. `configuration` describes the manifests, or is None."""
+    basis = [] if configuration is None else [report_configuration(configuration)]
     verdict = Text(f"{_VERDICTS[conclusion.verdict]}.", _TONES[conclusion.verdict])
-    yield Only(TEXT, [Prose([*describe_servers(states), (verdict, f" {conclusion.summary}")])])
-    yield Only(DOCUMENTS, [Heading(_VERDICTS[conclusion.verdict], 1), Prose([conclusion.summary])])
+    servers = Prose([*describe_servers(states)], "dim")
+    yield Only(TEXT, [Group([Prose([(verdict, f" {conclusion.summary}")]), servers, *basis])])
+    yield Only(DOCUMENTS, [Heading(_VERDICTS[conclusion.verdict], 1), Prose([conclusion.summary]), *basis])
     yield Only(HTML, [Prose([*describe_servers(states, with_files=False)], "dim")])
     for number, cause in enumerate(conclusion.causes[:MAX_SHOWN_CAUSES], 1):
         yield Group(_report_cause(number, cause, is_alone=len(states) == 1))
@@ -71,20 +78,21 @@ def _report_cause(number: int, cause: OverloadCause, *, is_alone: bool) -> Itera
     name = Text(cause.cause, cause.severity)
     place: list[str | Text] = [*name_place(cause)]
     if not is_alone:
-        place += [" (", Text(cause.server, "name"), ")"]
-    yield Only(TEXT, [Prose([(f"{number} ", name, "  ", *place)]), Bullets([cause.message], _INDENT)])
+        place += [" at ", Text(cause.server, "name")]
+    remark = "".join(map(get_plain, place))
+    yield Only(TEXT, [Heading((f"{number} ", name), remark=remark), Bullets([cause.message], _INDENT)])
     yield Only(("markdown",), [Heading((f"{number}. ", name, ": ", *place)), Prose([cause.message])])
     yield Only(HTML, [Heading((f"{number}. ", name)), Prose([cause.message]), Prose([tuple(place)], "dim")])
     since: list[Inline] = [] if cause.since is None else [f"since: {cause.since}"]
     yield Bullets([*since, *cause.evidence], f"{_INDENT}- ")
     for action in cause.actions:
-        yield Bullets([(Text("next", "bold"), f": {action.text}")], _INDENT)
+        yield Bullets([(Text("next", "bold"), f": {action.text}")], _REMARK)
         if action.command is not None:
             program, _, arguments = action.command.partition(" ")
-            yield Command(program, arguments, 2 * len(_INDENT))
-    yield Bullets([(Text("would not help", "bold"), f": {text}") for text in cause.would_not_help], _INDENT)
+            yield Command(program, arguments, len(_REMARK) + len(_INDENT))
+    yield Bullets([(Text("would not help", "bold"), f": {text}") for text in cause.would_not_help], _REMARK)
     if cause.unsure is not None:
-        yield Bullets([(Text("not certain", "bold"), f": {cause.unsure}")], _INDENT)
+        yield Bullets([(Text("not certain", "bold"), f": {cause.unsure}")], _REMARK)
 
 
 def name_place(cause: OverloadCause) -> Iterator[str | Text]:

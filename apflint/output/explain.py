@@ -15,7 +15,7 @@ from apflint.evaluate.resources import get_resource, is_served_by_kubernetes, is
 from apflint.evaluate.seats import MINIMUM_SEATS, ListOptions, bound_seats, is_watch_list
 from apflint.load.source_text import LIVE_PREFIX
 from apflint.output.blocks import Column, Facts, Group, Prose, Raw, Table, Text
-from apflint.output.configuration_line import name_configuration
+from apflint.output.configuration_line import name_configuration, report_configuration
 from apflint.output.console import count_cells
 from apflint.output.json_text import SCHEMA
 from apflint.output.limits import level_json
@@ -202,9 +202,12 @@ def _precedence_json(schema: FlowSchema) -> dict[str, object]:
     return {"flowSchema": schema.name, "matchingPrecedence": schema.spec.matching_precedence}
 
 
-def report_explanation(explanation: Explanation, style: Style, now: str = "") -> Iterator[Block]:
+def report_explanation(
+    explanation: Explanation, style: Style, now: str = "", configuration: str = ""
+) -> Iterator[Block]:
     """Yield the explanation of one request. `now` describes the current state of the level and the flow on a running server.
 
+    `configuration` is the description of the configuration, or empty if it is known already.
     If `style.verbose` is true, include the queues of the flow, and built-in FlowSchemas that do not match.
     """
     facts = [fact for fact in _list_facts(explanation, style) if fact[1]]
@@ -213,6 +216,7 @@ def report_explanation(explanation: Explanation, style: Style, now: str = "") ->
     answer: list[Block] = [
         Raw(f"{_answer(explanation, style)}\n"),
         Prose([fallback] if fallback else []),
+        *([report_configuration(configuration)] if configuration else []),
         Facts(facts, _LABEL_CELLS),
     ]
     if unclassified := _describe_unclassified(explanation):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.output.blocks import Column, Prose, Table, Text, get_plain
+from apflint.output.blocks import Column, Group, Prose, Table, Text, get_plain
+from apflint.output.configuration_line import report_configuration
 from apflint.output.console import count_cells
 from apflint.output.json_text import SCHEMA
 from apflint.output.outcome_sentences import describe_starvation
@@ -72,10 +73,11 @@ def level_json(level: LevelLimits) -> dict[str, object]:
     }
 
 
-def report_limits(limits: Limits, style: Style) -> Iterator[Block]:
+def report_limits(limits: Limits, style: Style, configuration: str = "") -> Iterator[Block]:
     """Yield a table with the seats of each level, then problems and, if verbose, tables of queues and FlowSchemas."""
     release = f"Kubernetes {limits.release.name}"
-    yield Prose([f"{release}, server concurrency limit {limits.server_concurrency} (seats of one API server)"])
+    title = f"{release}, server concurrency limit {limits.server_concurrency:,} (seats of one API server)"
+    yield Group([Prose([title], "bold"), *([report_configuration(configuration)] if configuration else [])])
     yield _tabulate_seats(limits, style)
     if style.verbose:
         yield _tabulate_queues(limits)
@@ -83,7 +85,7 @@ def report_limits(limits: Limits, style: Style) -> Iterator[Block]:
         yield Table((_LEVEL, Column("FlowSchemas", "name")), rows)
     yield Prose(list(_problems(limits)))
     if not style.verbose:
-        yield Prose(["Queues, the seats of one request, and FlowSchemas: --verbose"])
+        yield Prose(["Queues, the seats of one request, and FlowSchemas: --verbose"], "dim")
 
 
 def _tabulate_queues(limits: Limits) -> Table:
@@ -101,13 +103,13 @@ def _row(level: LevelLimits, *fields: str) -> list[str | Text]:
     values = level_json(level)
     return [
         Text(level.name, "bold"),
-        *("-" if values[key] is None else str(values[key]) for key in fields),
+        *("-" if values[key] is None else f"{values[key]:,}" for key in fields),
     ]
 
 
 def _tabulate_seats(limits: Limits, style: Style) -> Table:
     titles = ["Shares", "Nominal"]
-    seats = f"{limits.server_concurrency} x SHARES / {sum(level.shares for level in limits.levels)}, rounded up"
+    seats = f"{limits.server_concurrency:,} x SHARES / {sum(level.shares for level in limits.levels)}, rounded up"
     notes = [
         f"NOMINAL: the seats of the level, {seats} (its ACV). Levels neither lend nor borrow before Kubernetes 1.26."
     ]

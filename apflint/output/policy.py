@@ -68,7 +68,7 @@ def _render_file(file: FileResult, style: Style) -> str:
     counts += [style.paint(f"{file.failed} failed", "error")] if file.failed else []
     scope = f"Kubernetes {file.kubernetes}" if file.cluster is None else f"{file.cluster}, Kubernetes {file.kubernetes}"
     text = f"{style.paint(sanitize_path(file.name), 'bold')}: {', '.join(counts)} ({scope})\n"
-    text += render_configuration(file.configuration) if file.configuration is not None else ""
+    text += render_configuration(file.configuration, style) if file.configuration is not None else ""
     for result in file.results:
         if not result.passed:
             text += _render_failure(file, result, style)

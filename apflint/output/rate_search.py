@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from apflint.named_tuple import NamedTuple
 from apflint.output.blocks import HTML, Column, Heading, Only, Prose, Table, Text
+from apflint.output.configuration_line import report_configuration
 from apflint.output.json_text import SCHEMA
 from apflint.simulate.load import SECOND
 from apflint.simulate.verdict_sentences import format_time
@@ -43,7 +44,7 @@ def report_rate(report: RateReport, load: str) -> Iterator[Block]:
     if report.assumptions:
         yield Prose(report.assumptions, "warning")
     yield Prose(list(_answer(report)), "bold")
-    yield Prose([f"Load: {load}", f"Configuration: {report.configuration}"])
+    yield report_configuration(f"Load: {load}", report.configuration)
     rows = [
         (
             Text(_format_rate(report, trial)),

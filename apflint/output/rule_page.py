@@ -9,7 +9,6 @@ from apflint import rule_catalogue
 from apflint.output.blocks import Column, Group, Heading, Prose, Table, Text
 from apflint.output.console import PROSE_WIDTH
 from apflint.output.sanitize import sanitize
-from apflint.output.text import capture, make_console
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
@@ -81,14 +80,9 @@ def render_rule(rule: Rule, style: Style) -> str:
     if style.width is None:
         references = "".join(f"- {reference}\n" for reference in rule.references)
         return f"{prose}\n## References\n\n{references}\n{rule.url}\n"
-    from rich.theme import Theme
+    from apflint.output.terminal_markdown import render_markdown  # imports rich, for terminals only
 
-    from apflint.output.terminal_markdown import MarkdownPage  # imported for terminals only
-
-    console = make_console(style, min(style.width, PROSE_WIDTH))
-    # rich's default theme shows code on black, even in light terminals.
-    console.push_theme(Theme({"markdown.code": "bold cyan"}))
-    page = capture(console, MarkdownPage(prose, code_theme="ansi_dark", hyperlinks=style.hyperlinks))
+    page = render_markdown(prose, style, min(style.width, PROSE_WIDTH))
     # rich would break URLs into lines, so that users cannot copy them.
     links = "".join(f"  {style.link(sanitize(text), text)}\n" for text in (*rule.references, rule.url))
     text = f"{page}\n{style.paint('References', 'bold')}\n\n{links}"

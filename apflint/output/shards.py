@@ -18,6 +18,7 @@ from apflint.evaluate.shuffle_sharding import (
     recommend_pairs,
 )
 from apflint.output.blocks import Column, Facts, Group, Prose, Table, Text
+from apflint.output.configuration_line import report_configuration
 from apflint.output.json_text import SCHEMA
 from apflint.wording import pluralize
 
@@ -49,8 +50,10 @@ def hand_json(flow_schema: str, distinguisher: str, queues: int, hand_size: int)
     }
 
 
-def report_hand(flow_schema: str, distinguisher: str, queues: int, hand_size: int) -> Iterator[Block]:
-    """Yield the hash of a flow and the queues of its hand."""
+def report_hand(
+    flow_schema: str, distinguisher: str, queues: int, hand_size: int, configuration: str | None = None
+) -> Iterator[Block]:
+    """Yield the hash of a flow and the queues of its hand. `configuration` describes the manifests, or is None."""
     value = flow_hash(flow_schema, distinguisher)
     hand = ", ".join(map(str, deal(value, queues, hand_size)))
     facts = (
@@ -58,7 +61,8 @@ def report_hand(flow_schema: str, distinguisher: str, queues: int, hand_size: in
         ("queues", f"{hand} ({hand_size} of {queues}, counted from 0)"),
     )
     title = f'FlowSchema "{flow_schema}", flow distinguisher "{distinguisher}"'
-    yield Group([Prose([title]), Facts(facts, _LABEL_CELLS)])
+    basis = [] if configuration is None else [report_configuration(configuration)]
+    yield Group([Prose([title], "bold"), *basis, Facts(facts, _LABEL_CELLS)])
 
 
 def rows_json(rows: Sequence[Sharding]) -> dict[str, object]:

@@ -18,6 +18,7 @@ from apflint.output.blocks import (
     Table,
     Text,
 )
+from apflint.output.configuration_line import report_configuration
 from apflint.output.json_text import SCHEMA
 from apflint.output.limits import level_json
 from apflint.output.sparkline import draw_sparkline
@@ -224,8 +225,8 @@ def report_simulation(
         yield Bullets([f"{sentence} (--fail-if {quote(condition)})" for condition, sentence in failures], tone="error")
     if comparison is not None:
         yield from _report_differences(comparison)
-    yield Prose(list(_describe_run(result)))
     yield Bullets(give_client_verdicts(result).sentences)
+    yield report_configuration(*_describe_run(result), result.configuration)
     if levels:
         yield Only(TEXT, _tabulate_all(levels) if is_verbose else [_summarize(levels)])
     yield Only(DOCUMENTS, [_tabulate_levels(levels), _tabulate_seats(levels)])
@@ -239,7 +240,7 @@ def report_simulation(
         notes.insert(0, f"No requests: {join_words(idle, 'and')}.")
     if levels and not is_verbose:
         notes.append("Seats over time, clients, and all percentiles: --verbose")
-    yield Only(TEXT, [Prose(notes)])
+    yield Only(TEXT, [Prose(notes, "dim")])
 
 
 def _describe_run(result: SimulationResult) -> Iterator[str]:
@@ -256,7 +257,6 @@ def _describe_run(result: SimulationResult) -> Iterator[str]:
     )
     warmup = f", after a warm-up of {format_duration(load.warmup / 1000)} that does not count" if load.warmup else ""
     yield f"Load: {result.load_name}{warmup}"
-    yield f"Configuration: {result.configuration}"
 
 
 def _percentile_columns(noun: str) -> tuple[Column, ...]:

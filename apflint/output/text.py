@@ -1,11 +1,9 @@
-"""Renders reports as text. For a terminal, rich lays out the tables. A pipe does not need rich, whose import takes 20 ms."""
+"""Renders reports as text."""
 
 from __future__ import annotations
 
-import re
-from io import StringIO
-from itertools import chain
-from typing import TYPE_CHECKING, Literal
+from itertools import accumulate, chain
+from typing import TYPE_CHECKING
 
 from apflint.output.blocks import (
     Bullets,
@@ -16,7 +14,6 @@ from apflint.output.blocks import (
     Figure,
     Group,
     Heading,
-    Lines,
     Only,
     Prose,
     Raw,
@@ -24,37 +21,18 @@ from apflint.output.blocks import (
     Text,
     get_plain,
 )
-from apflint.output.console import count_cells, hang, render_prose, wrap
+from apflint.output.console import count_cells, wrap
 from apflint.output.sanitize import sanitize, sanitize_line
-from apflint.wording import join_words
+from apflint.output.text_table import render_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
-    from rich.console import Console, JustifyMethod, RenderableType
-    from rich.text import Text as RichText
-
-    from apflint.output.blocks import Block, Cell, Column, Inline, Tone
+    from apflint.output.blocks import Block, Inline, Tone
     from apflint.output.console import Style
 
-_PIPE_WIDTH = 10_000
-"""Width in cells if there is no terminal. It is greater than the width of any table, so that tables are not wrapped."""
-_WIDTHS, _MIN_WIDTHS = {"text": 24}, {"text": 12, "key": 12}
-"""Preferred widths, and minimum widths, in cells of columns that may be wrapped, by layout."""
 _GAP = 2
-_Layout = Literal["number", "key", "text"]
-_RICH_STYLES: dict[Tone, str] = {
-    "": "",
-    "name": "",
-    "bold": "bold",
-    "dim": "dim",
-    "error": "bold red",
-    "warning": "bold yellow",
-    "info": "bold cyan",
-    "good": "green",
-    "bad": "red",
-    "caution": "yellow",
-}
+"""Cells between labels and descriptions."""
 
 
 def render(blocks: Iterable[Block], style: Style) -> str:
@@ -75,9 +53,9 @@ def _render_all(blocks: Iterable[Block], style: Style) -> Iterator[str]:
 def _render_block(block: Block, style: Style) -> str:
     match block:
         case Prose():
-            return _join(line for sentence in block.sentences for line in _paragraph(sentence, block.tone, style))
+            return _join(line for sentence in block.sentences for line in _wrap(sentence, style, block.tone))
         case Table():
-            notes = _render_block(Prose(block.notes), style) if block.notes and block.rows else ""
+            notes = _render_block(Prose(block.notes, "dim"), style) if block.notes and block.rows else ""
             return render_table(block, style) + notes if block.rows else ""
         case Facts():
             return _join(_facts(block, style))
@@ -108,25 +86,56 @@ def _paint(text: str, tone: Tone, style: Style) -> str:
     return style.paint(text, tone) if tone not in ("", "name") else text
 
 
-def _paragraph(sentence: Inline, tone: Tone, style: Style) -> list[str]:
-    """Return the lines of a sentence. The tones of its parts are shown only if the sentence fits on one line."""
-    if isinstance(sentence, Text):
-        tone = sentence.tone or tone
-    lines = wrap(sanitize_line(get_plain(sentence)), style.prose_width)
-    if isinstance(sentence, tuple) and not isinstance(sentence, Text) and len(lines) == 1:
-        parts = (part if isinstance(part, Text) else Text(part) for part in sentence)
-        painted = "".join(_paint(sanitize(part.plain), part.tone or tone, style) for part in parts)
-        return [painted] if style.color else lines
-    return [_paint(line, tone, style) for line in lines]
+def _wrap(
+    text: Inline, style: Style, tone: Tone = "", first: int = 0, rest: int = 0, *, starts_line: bool = True
+) -> list[str]:
+    """Return the sanitized and painted lines of a text. Its parts keep their tones if it is broken into lines.
+
+    `first` and `rest` are the cells before the text on the first line and on the others, as for `wrap`.
+    """
+    parts = text if isinstance(text, tuple) and not isinstance(text, Text) else (text,)
+    plain = (sanitize_line if starts_line else sanitize)(get_plain(text))
+    lines = wrap(plain, style.prose_width, first, rest)
+    spans = [(sanitize(get_plain(part)), _find_tone(part) or tone) for part in parts]
+    if not style.color or "".join(span for span, _ in spans) != plain:
+        return [_paint(line, tone, style) for line in lines]
+    return list(_paint_lines(lines, plain, spans, style))
+
+
+def _find_tone(part: Inline) -> Tone:
+    """Return the tone of a part of a text. Names have the tone of the text around them."""
+    return part.tone if isinstance(part, Text) and part.tone != "name" else ""
+
+
+def _paint_lines(lines: Iterable[str], plain: str, spans: Iterable[tuple[str, Tone]], style: Style) -> Iterator[str]:
+    """Yield the lines of the string `plain`, with the tones of its spans. `wrap` has dropped the spaces between the lines."""
+    ends = list(accumulate((len(span) for span, _ in spans), initial=0))
+    tones = [tone for _, tone in spans]
+    start = 0
+    for line in lines:
+        end = start + len(line)
+        pieces = zip(ends, ends[1:], tones, strict=False)
+        yield "".join(
+            _paint(plain[max(start, low) : min(end, high)], tone, style)
+            for low, high, tone in pieces
+            if low < end and start < high
+        )
+        start = end + (plain[end : end + 1] == " ")
+
+
+def _hang(head: str, text: Inline, style: Style, indent: int, *, cells: int, starts_line: bool = True) -> list[str]:
+    """Return the lines of a text, as `hang` does. The text keeps its tones. `cells` is the width of `head`."""
+    first, *rest = _wrap(text, style, "", cells, indent, starts_line=starts_line)
+    return [f"{head}{first}".rstrip(" "), *(f"{' ' * indent}{line}" for line in rest)]
 
 
 def _bullet(item: Inline, bullets: Bullets, style: Style) -> list[str]:
     marker = bullets.marker
     if not marker:
-        return _paragraph(item, bullets.tone, style)
-    if marker.isspace():
-        return hang(marker, sanitize_line(get_plain(item)), style.prose_width, len(marker) + 2)
-    return hang(marker, get_plain(item), style.prose_width, len(marker))
+        return _wrap(item, style, bullets.tone)
+    head = style.paint(marker, "gutter") if marker.strip() == "=" else marker
+    indent = len(marker) + (_GAP if marker.isspace() and len(bullets.items) > 1 else 0)
+    return _hang(head, item, style, indent, cells=len(marker), starts_line=marker.isspace())
 
 
 def _facts(facts: Facts, style: Style) -> Iterator[str]:
@@ -137,174 +146,20 @@ def _facts(facts: Facts, style: Style) -> Iterator[str]:
     indent = facts.indent + cells
     for label, (_, text) in zip(labels, facts.pairs, strict=True):
         head = f"{' ' * facts.indent}{style.paint(label, 'dim')}{' ' * (cells - count_cells(label))}"
-        plain = get_plain(text)
-        yield from hang(head, plain if label.strip() else sanitize_line(plain), style.prose_width, indent, indent)
+        yield from _hang(head, text, style, indent, cells=indent, starts_line=not label.strip())
     if facts.more:
         yield f"{' ' * facts.indent}and {sanitize(facts.more)}"
 
 
 def _heading(heading: Heading, style: Style) -> Iterator[str]:
-    """Yield the lines of a heading. The remark follows after two spaces, or on a separate line if space is insufficient."""
-    *lines, last = wrap(sanitize_line(get_plain(heading.text)), style.prose_width, 0, 2)
-    remark = f"({sanitize(heading.remark)})" if heading.remark else ""
-    room = (style.prose_width or _PIPE_WIDTH) - 2 * bool(lines)
-    if remark and count_cells(last) + 2 + len(remark) > room and style.prose_width is not None:
-        lines, last = [*lines, last], ""
-    for number, line in enumerate(lines):
-        yield "  " * bool(number) + style.paint(line, "bold")
-    if remark:
-        last = (f"{style.paint(last, 'bold')}  " if last else "") + style.paint(remark, "dim")
-    else:
-        last = style.paint(last, "bold")
-    yield "  " * bool(lines) + last
-
-
-def make_console(style: Style, width: int | None = None) -> Console:
-    """Return a console for capturing output. It ignores environment variables."""
-    from rich.console import Console
-
-    return Console(
-        file=StringIO(),
-        width=width or style.width or _PIPE_WIDTH,
-        force_terminal=style.color or style.hyperlinks,
-        color_system="standard" if style.color else None,
-        no_color=not style.color,
-        force_jupyter=False,
-        legacy_windows=False,
-        highlight=False,
-        _environ={},
-    )
-
-
-def capture(console: Console, renderable: RenderableType) -> str:
-    """Return the lines that a console prints, without trailing spaces, and without the random IDs of links."""
-    with console.capture() as captured:
-        console.print(renderable)
-    text = re.sub(r"\x1b\]8;id=[^;]*;", "\x1b]8;;", captured.get())
-    return "".join(f"{line.rstrip(' ')}\n" for line in text.splitlines())
-
-
-def render_table(table: Table, style: Style) -> str:
-    """Render a table without its notes.
-
-    If the table is too wide, the function first wraps titles, then omits optional columns, then wraps names. A line below the
-    table lists the titles of omitted columns. (Columns without a title only repeat other columns, so they are not listed.) If the
-    table is still too wide, it is split into two tables. Both start with the first `Table.keys` columns.
-    """
-    cells = [[_to_text(cell, is_first=column == 0) for column, cell in enumerate(row)] for row in table.rows]
-    titles = [sanitize_line(column.title.upper()) for column in table.columns]
-    layouts: list[_Layout] = [_find_layout(column) for column in table.columns]
-    layouts[0] = "number" if all(row[0].plain.isdigit() for row in cells) else "key"
-    optional = [title for title, column in zip(titles, table.columns, strict=True) if column.is_optional]
-    return _render_cells(titles, layouts, cells, optional, table, style)
-
-
-def _find_layout(column: Column) -> _Layout:
-    """Return the layout of a column.
-
-    The layout `key` is for names in the first column. They are broken into lines only if all other changes do not save enough
-    width.
-    """
-    if column.kind == "number":
-        return "number"
-    return "text" if column.title else "key"
-
-
-def _render_cells(
-    titles: Sequence[str],
-    layouts: Sequence[_Layout],
-    rows: Sequence[Sequence[Text]],
-    optional: Sequence[str],
-    table: Table,
-    style: Style,
-) -> str:
-    """Render sanitized titles and cells of all columns of the table, or of some columns."""
-    if style.width is None and not style.color and not style.hyperlinks and rows:
-        lines = [*([titles] if table.has_header else ()), *([cell.plain for cell in row] for row in rows)]
-        if (table_for_pipe := _lay_out(lines, layouts)) is not None:
-            return table_for_pipe
-    from rich.cells import cell_len
-    from rich.table import Table as RichTable
-    from rich.text import Text as RichText
-
-    console = make_console(style)
-    for break_titles, without, widths in (
-        *((False, (), _WIDTHS), (True, (), _WIDTHS)),
-        *((True, optional, _WIDTHS), (True, optional, _MIN_WIDTHS)),
-    ):
-        drawn = RichTable(
-            box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="bold", show_header=table.has_header
-        )
-        needed = -_GAP
-        columns = [index for index, title in enumerate(titles) if title not in without]
-        for index in columns:
-            layout, title = layouts[index], titles[index]
-            heading = title.replace(" ", "\n") if break_titles and (index or layout == "number") else title
-            lengths = [cell_len(row[index].plain) for row in rows] + [
-                len(line) * table.has_header for line in heading.split("\n")
-            ]
-            width = min(max(lengths), widths.get(layout, _PIPE_WIDTH))
-            justify: JustifyMethod = "right" if layout == "number" else "left"
-            drawn.add_column(heading, justify=justify, min_width=width, no_wrap=layout not in widths, overflow="fold")
-            needed += width + _GAP
-        if needed <= console.width:
-            break
-    else:
-        if table.has_header and len(columns) > table.keys + 1:
-            middle = (len(columns) + table.keys + 1) // 2
-            halves = columns[:middle], columns[: table.keys] + columns[middle:]
-            tables = "\n".join(
-                _render_cells(*_select(half, titles, layouts, rows), (), table, style) for half in halves
-            )
-            return tables + _name_omitted(titles, columns, style)
-    for row in rows:
-        drawn.add_row(*(_to_rich(row[index], RichText) for index in columns))
-    console.width = max(console.width, needed)
-    return capture(console, drawn) + _name_omitted(titles, columns, style)
-
-
-def _select(
-    columns: Sequence[int], titles: Sequence[str], layouts: Sequence[_Layout], rows: Sequence[Sequence[Text]]
-) -> tuple[Sequence[str], Sequence[_Layout], Sequence[Sequence[Text]]]:
-    """Return the titles, layouts and rows of some columns."""
-    selected = [titles[column] for column in columns], [layouts[column] for column in columns]
-    return *selected, [[row[column] for column in columns] for row in rows]
-
-
-def _to_rich(cell: Text, rich_text: type[RichText]) -> RichText:
-    return rich_text(cell.plain, f"link {cell.link}" if cell.url and cell.link else _RICH_STYLES[cell.tone])
-
-
-def _name_omitted(titles: Sequence[str], columns: Sequence[int], style: Style) -> str:
-    """Return a line with the titles that are not in `columns`, or an empty string if there are none."""
-    omitted = [title for index, title in enumerate(titles) if title and index not in columns]
-    if not omitted:
-        return ""
-    return render_prose(style, f"Not shown in {style.width} columns: {join_words(omitted, 'and')}.")
-
-
-def _lay_out(lines: Sequence[Sequence[str]], layouts: Sequence[_Layout]) -> str | None:
-    """Return a table without styles and without line breaks in cells, in the same layout as rich prints it.
-
-    Return None if only rich can lay out the table, because it has wide characters or is too wide.
-    """
-    if not all(cell.isascii() and cell.isprintable() for line in lines for cell in line):
-        return None
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    if sum(widths) + _GAP * len(widths) > _PIPE_WIDTH:
-        return None
-    padded = (
-        "".join(
-            cell.rstrip().rjust(width) + " " * _GAP if layout == "number" else cell.ljust(width) + " " * _GAP
-            for cell, width, layout in zip(line, widths, layouts, strict=True)
-        )
-        for line in lines
-    )
-    return "".join(f"{line.rstrip(' ')}\n" for line in padded)
-
-
-def _to_text(cell: Cell, *, is_first: bool) -> Text:
-    """Return a sanitized cell."""
-    if not isinstance(cell, Text):
-        cell = Text("; ".join(map(get_plain, cell.lines)) if isinstance(cell, Lines) else get_plain(cell))
-    return cell._replace(plain=(sanitize_line if is_first else sanitize)(cell.plain))
+    """Yield the lines of a heading. The remark follows after two spaces, or on separate lines if space is insufficient."""
+    lines = _wrap(heading.text, style, "bold", 0, _GAP)
+    remark = f"({heading.remark})" if heading.remark else ""
+    used = count_cells(sanitize_line(get_plain(heading.text))) + _GAP
+    width = style.prose_width
+    if remark and len(lines) == 1 and (width is None or used + count_cells(sanitize(remark)) <= width):
+        lines = [f"{lines[0]}{' ' * _GAP}{style.paint(sanitize(remark), 'dim')}"]
+    elif remark:
+        lines += _wrap(remark, style, "dim", _GAP, _GAP)
+    yield lines[0]
+    yield from (f"{' ' * _GAP}{line}" for line in lines[1:])

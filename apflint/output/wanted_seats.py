@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from apflint import builtin
 from apflint.diff.objects import compare_levels
 from apflint.output.blocks import Bullets, Column, Command, Group, Prose, Table, Text
+from apflint.output.configuration_line import report_configuration
 from apflint.wording import pluralize, quote
 
 if TYPE_CHECKING:
@@ -55,15 +56,14 @@ def levels_json(changes: Sequence[LevelChange]) -> list[dict[str, object]]:
     return [{"name": change.name, "before": get(change.old), "after": get(change.new)} for change in changes]
 
 
-def report_wanted_seats(found: WantedSeats) -> Iterator[Block]:
+def report_wanted_seats(found: WantedSeats, configuration: str) -> Iterator[Block]:
     """Yield the shares that each level needs, the seats of all levels before and after the change, and the changes to make."""
     limits = found.before
     share_sums = [sum(level.shares for level in side.levels) for side in (limits, found.after)]
     after = {level.name: level for level in found.after.levels}
     answers = [_describe_change(change, after[change.level.name]) for change in found.changes]
-    yield Prose(
-        [Text(f"Kubernetes {limits.release.name}, {limits.server_concurrency} seats in one API server"), *answers]
-    )
+    scope = f"Kubernetes {limits.release.name}, {limits.server_concurrency:,} seats in one API server"
+    yield Group([Prose(answers, "bold"), report_configuration(scope, configuration)])
     changed = [change for change in found.changes if change.after != change.before]
     if not changed:
         return
@@ -81,7 +81,7 @@ def tabulate_seats(changes: Sequence[LevelChange], notes: Sequence[str] = ()) ->
     for change in changes:
         if change.is_changed:
             cells = [_step(change, attribute) for attribute in _FIGURES.values()]
-            gain = Text(f"{change.gain:+d}" if change.gain else "0", "good" if change.gain > 0 else "bad")
+            gain = Text(f"{change.gain:+,}" if change.gain else "0", "good" if change.gain > 0 else "bad")
             rows.append((Text(change.name, "bold"), gain, *cells))
     columns = (Column("Priority level", "name"), Column("Change"), *map(Column, _FIGURES))
     meaning = "MIN: the seats that it never lends. ATTAINABLE: the seats that it can reach while all others are idle."
@@ -93,7 +93,7 @@ def _step(change: LevelChange, attribute: str) -> str:
 
     def get(level: LevelLimits | None) -> str:
         is_unlimited = level is None or (level.is_exempt and attribute == "attainable")
-        return "-" if is_unlimited else str(getattr(level, attribute))
+        return "-" if is_unlimited else f"{getattr(level, attribute):,}"
 
     before, after = get(change.old), get(change.new)
     return before if before == after else f"{before} -> {after}"

@@ -130,17 +130,21 @@ def compare(
 
 
 def replay_sides(
-    files: Sequence[AuditLogFile], sides: Sequence[Effective], options: ReplayOptions
+    files: Sequence[AuditLogFile],
+    sides: Sequence[Effective],
+    options: ReplayOptions,
+    report: Callable[[int], object] = lambda _: None,
 ) -> Generator[Replay]:
     """Read the files once, and yield their requests classified under each configuration.
 
+    `report` is called with the number of bytes read since the previous call.
     A replay is valid only until the generator yields the next replay or is closed. Filters use the FlowSchemas and
     priority levels of the first configuration. Raises UserError as `replay` does.
     """
     first, *others = sides
     check_names(options.filter.conditions, first.configuration)
     classifiers = [TupleClassifier(known, options.counts) for known in sides]
-    log = read_log(files, options, join_namespaces(classifiers))
+    log = read_log(files, options, join_namespaces(classifiers), report)
     with closing(log.database):
         found = select_requests(measure_log(log, options), assign_tuples(log, classifiers[:1]), [first], options)
         yield found

@@ -91,6 +91,12 @@ class AuditLogFile(NamedTuple):
         return self.inode is None and not is_url(self.path)
 
 
+def find_content_size(files: Iterable[AuditLogFile]) -> int:
+    """Return the size of the content of files in bytes, or 0 if it is unknown because a file is compressed or a stream."""
+    sizes = [0 if file.path.endswith((".gz", ".zst")) else file.size for file in files]
+    return sum(sizes) if all(sizes) else 0
+
+
 class Block(NamedTuple):
     """Complete lines of a file, or a problem."""
 

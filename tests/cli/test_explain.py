@@ -571,7 +571,7 @@ def test_versions_of_audit_events(version: str, capsys: pytest.CaptureFixture[st
 def test_uids_of_response_headers_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["explain", "--flow-schema-uid", "schema-uid", "--priority-level-uid", "level-uid"]) == 0
     names = "FlowSchema: pods-only\npriority level: tenants\n"
-    assert capsys.readouterr().out == f"Configuration: {CONFIGURATION}\n{names}"
+    assert capsys.readouterr().out == f"{names}Configuration: {CONFIGURATION}\n"
     assert run(["explain", "--flow-schema-uid", "schema-uid", "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out) == {
         "schema": 1,

@@ -40,9 +40,9 @@ def test_reading_and_analyzing_are_shown_after_the_delay_on_a_terminal(monkeypat
     with progress.show_progress("Reading") as shown:
         for file in shown.track(range(5)):
             if file == 2:
-                wait_for(stream, "Reading file 3 of 5 (0 s) ...")
+                wait_for(stream, "Reading file 3 of 5, 40% (0 s) ...")
         wait_for(stream, "Analyzing")
-    assert "\r\x1b[KReading file 3 of 5 (0 s) ..." in stream.getvalue()
+    assert "\r\x1b[KReading file 3 of 5, 40% (0 s) ..." in stream.getvalue()
     assert "\r\x1b[KAnalyzing (" in stream.getvalue()
     assert stream.getvalue().endswith("\r\x1b[K")
 
@@ -55,6 +55,49 @@ def test_nothing_is_shown_before_the_delay_and_without_a_terminal(
     monkeypatch.setattr(progress, "DELAY_SECONDS", delay)
     with progress.show_progress("Analyzing") as shown:
         assert list(shown.track("abc")) == ["a", "b", "c"]
+        time.sleep(0.1)
+    assert stream.getvalue() == ""
+
+
+def test_remaining_time_is_estimated_from_the_start_of_the_activity(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr("apflint.cli.progress.time.monotonic", lambda: now)
+    shown = progress.Progress("Reading")
+    now = 100.0
+    show = shown.count_bytes(400_000_000)
+    show(1_000_000)
+    assert shown.describe() == "Read 1 of 400 MB, 0%"
+    now = 110.0
+    show(99_000_000)
+    assert shown.describe() == "Read 100 of 400 MB, 25%, about 30 s left"
+    show(400_000_000)
+    assert shown.describe() == "Read 500 MB"  # a compressed file
+    shown.advance("Simulated 0:10 of 1:00", 10, 60)
+    assert shown.describe() == "Simulated 0:10 of 1:00, 17%"
+    now = 170.0
+    shown.advance("Simulated 0:30 of 1:00", 30, 60)
+    assert shown.describe() == "Simulated 0:30 of 1:00, 50%, about 1m 0s left"
+    shown.label = "Computing the report"
+    assert shown.describe() == "Computing the report"
+
+
+def test_line_is_as_wide_as_the_terminal_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The terminal would wrap a longer line, which `\\r` cannot erase."""
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr(progress, "DELAY_SECONDS", 0.01)
+    monkeypatch.setenv("COLUMNS", "50")
+    with progress.show_progress("x" * 100):
+        wait_for(stream, "xxx")
+    assert {len(line) for line in stream.getvalue().split("\r\x1b[K")} == {0, 49}
+
+
+def test_terminal_that_cannot_erase_a_line_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr(progress, "DELAY_SECONDS", 0.01)
+    monkeypatch.setenv("TERM", "dumb")
+    with progress.show_progress("Analyzing"):
         time.sleep(0.1)
     assert stream.getvalue() == ""
 

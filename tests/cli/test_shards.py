@@ -27,11 +27,11 @@ def test_hand_of_a_built_in_flow_schema(name: str, pair: tuple[int, int], capsys
     command = ["shards", "--flow-schema", name, "--distinguisher", "alice"]
     assert run(command) == 0
     short = capsys.readouterr()
-    line, _, hand = short.out.partition("\n")
-    assert line == "Configuration: built-in objects of 1.37; no objects in the current directory"
+    title, line, *hand = short.out.splitlines(keepends=True)
+    assert line == "Configuration: built-in objects of 1.37; no objects in the current directory\n"
     hand_size, queues = pair
     assert run([*command, "--hand-size", str(hand_size), "--queues", str(queues)]) == 0
-    assert capsys.readouterr() == (hand, "")
+    assert capsys.readouterr() == ("".join((title, *hand)), "")
     assert short.err == ""
 
 

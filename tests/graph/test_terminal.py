@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
 
-def test_text(snapshot: SnapshotAssertion) -> None:
-    assert render(report_picture(MIXED), Style(width=80)) == snapshot
+@pytest.mark.parametrize("width", [80, 120])
+def test_text(width: int, snapshot: SnapshotAssertion) -> None:
+    assert render(report_picture(MIXED), Style(width=width)) == snapshot
 
 
 def test_flow_schemas_are_in_matching_order() -> None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
-from unittest.mock import patch
+from collections import Counter
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apflint.output import text as renderer
-from apflint.output.blocks import Column, Table, Text
+from apflint.output import text_table as renderer
+from apflint.output.blocks import Bullets, Column, Heading, Table, Text
 from apflint.output.console import Style, count_cells
+from apflint.output.sanitize import sanitize, sanitize_line
+from apflint.output.text import render
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,21 +52,28 @@ def test_table_for_a_pipe() -> None:
     )
 
 
-def test_narrow_tables_have_broken_titles_and_no_optional_columns() -> None:
-    assert render_table(TITLES, ROWS, Style(width=54), optional=("",)) == (
-        "                                            LENGTH\n"
-        "PRIORITY LEVEL                      SHARES   LIMIT\n"
-        "workload-high                   ##      40      50\n"
-        f"{'x' * 30}  #        1       -\n"
+def test_narrow_tables_have_broken_titles_and_optional_columns_below() -> None:
+    assert render_table(TITLES, ROWS, Style(width=48), optional=("",)) == (
+        "                                        LENGTH\n"
+        "PRIORITY LEVEL                  SHARES   LIMIT\n"
+        "workload-high                       40      50\n"
+        f"{'x' * 30}       1       -\n"
+        "\n"
+        "PRIORITY LEVEL\n"
+        "workload-high                   ##\n"
+        f"{'x' * 30}  #\n"
     )
 
 
-def test_omitted_columns_are_named() -> None:
+def test_optional_columns_stay_if_there_is_room() -> None:
     titles, rows = ("NAME", "REQUESTS", "SHARE"), [("a" * 20, "1", "2")]
-    assert "Not shown" not in render_table(titles, rows, Style(width=40), optional=("SHARE",))
-    narrow = render_table(titles, rows, Style(width=32), optional=("SHARE",))
-    assert narrow.splitlines()[-1] == "Not shown in 32 columns: SHARE."
-    assert "SHARE" not in narrow.splitlines()[0]
+    wide = render_table(titles, rows, Style(width=40), optional=("REQUESTS",))
+    assert wide.splitlines()[0] == "NAME                  REQUESTS  SHARE"
+    narrow = render_table(titles, rows, Style(width=32), optional=("REQUESTS",))
+    assert [line for line in narrow.splitlines() if "NAME" in line] == [
+        "NAME                  SHARE",
+        "NAME                  REQUESTS",
+    ]
 
 
 def test_text_is_wrapped_in_both_halves() -> None:
@@ -82,7 +91,47 @@ def test_names_are_broken_if_there_is_no_room() -> None:
         "workload-high         40      50\n"
         "xxxxxxxxxxxxxxxx       1       -\n"
         "xxxxxxxxxxxxxx\n"
+        "\n"
+        "PRIORITY LEVEL\n"
+        "workload-high                 ##\n"
+        "xxxxxxxxxxxxxxxxxxxxxxxxxxxx  #\n"
+        "xx\n"
     )
+
+
+def test_names_are_broken_between_their_parts() -> None:
+    names = ["system:serviceaccount:kube-system:coredns", "leases.coordination.k8s.io", "a" * 50]
+    drawn = render_table(("USER", "N"), [[name, "1"] for name in names], Style(width=33))
+    assert drawn.splitlines()[1:] == [
+        "system:serviceaccount:kube-     1",
+        "system:coredns",
+        "leases.coordination.k8s.io      1",
+        f"{'a' * 30}  1",
+        "a" * 20,
+    ]
+
+
+def test_long_word_of_the_last_column_stays_whole() -> None:
+    path = "(some/long/path/of/a/file.yaml:14)"
+    rows = [["1", "name", f"two words {path}"]]
+    drawn = render_table(("", "", "WORDS"), rows, Style(width=40), wrapped=("WORDS",), has_header=False)
+    assert drawn == f"1  name  two words\n{path:>40}\n"
+
+
+def test_parts_of_a_text_keep_their_tones_if_it_is_wrapped() -> None:
+    heading = Heading(
+        (Text("a-long-name", "name"), " -> ", Text("wrong", "error"), " and more words"), remark="why not"
+    )
+    drawn = render([heading], Style(width=40, color=True))
+    bold, dim = "\x1b[1m", "\x1b[2m"
+    assert drawn.splitlines()[0].startswith(
+        f"{bold}a-long-name\x1b[0m{bold} -> \x1b[0m\x1b[1;31mwrong\x1b[0m{bold} and more"
+    )
+    assert drawn.splitlines()[1] == f"  {dim}(why not)\x1b[0m"
+    item = (Text("next", "bold"), f": {'word ' * 10}", Text("end", "good"))
+    lines = render([Bullets([item], "  = ")], Style(width=40, color=True)).splitlines()
+    assert lines[0].startswith(f"\x1b[34m  = \x1b[0m{bold}next\x1b[0m: word")
+    assert lines[-1].endswith("\x1b[32mend\x1b[0m")
 
 
 def test_tables_that_do_not_fit_are_split_below_their_key() -> None:
@@ -130,31 +179,50 @@ CELLS = st.text("ab1 -:#[]\x1bé界\u0301", max_size=30)
 
 
 @given(
-    st.integers(1, 5).flatmap(
+    st.integers(1, 6).flatmap(
         lambda columns: st.tuples(
             st.lists(CELLS, min_size=columns, max_size=columns),
-            st.lists(st.lists(CELLS, min_size=columns, max_size=columns), max_size=4),
+            st.lists(st.lists(CELLS, min_size=columns, max_size=columns), min_size=1, max_size=4),
+            st.lists(st.sampled_from(("number", "name", "text", "bar")), min_size=columns, max_size=columns),
+            st.lists(st.booleans(), min_size=columns, max_size=columns),
         )
     ),
-    st.booleans(),
-    st.booleans(),
+    st.integers(40, 120) | st.none(),
+    st.integers(1, 2),
 )
-def test_tables_for_a_pipe_are_those_of_rich(
-    content: tuple[list[str], list[list[str]]], has_header: bool, is_wrapped: bool
+def test_nothing_is_lost_at_any_width(
+    content: tuple[list[str], list[list[str]], list[Literal["number", "name", "text", "bar"]], list[bool]],
+    width: int | None,
+    keys: int,
 ) -> None:
-    titles, rows = content
+    """Each cell is drawn once, or once in each table if it is in one of the first columns. Names and words may be broken."""
+    titles, rows, kinds, optional = content
+    columns = [Column(*column) for column in zip(titles, kinds, optional, strict=True)]
+    plain = renderer.render_table(Table(columns, rows, keys=keys), Style(width=width))
+    colored = renderer.render_table(Table(columns, rows, keys=keys), Style(width=width, color=True))
+    assert re.sub("\x1b\\[[0-9;]*m", "", colored) == plain
+    assert all(line == line.rstrip(" ") and line.isprintable() for line in plain.splitlines())
+    cells = [[title.upper(), *column] for title, *column in zip(titles, *rows, strict=True)]
+    characters = [
+        Counter(
+            "".join((sanitize if index and row else sanitize_line)(cell) for row, cell in enumerate(column)).replace(
+                " ", ""
+            )
+        )
+        for index, column in enumerate(cells)
+    ]
+    drawn = Counter(plain.replace(" ", "").replace("\n", ""))
+    first, others = (sum(part, Counter[str]()) for part in (characters[:keys], characters[keys:]))
+    tables = [Counter({char: number * count for char, number in first.items()}) for count in range(1, 6)]
+    assert drawn in [table + others for table in tables]
 
-    def render() -> str:
-        return render_table(titles, rows, Style(), wrapped=titles[1:] if is_wrapped else (), has_header=has_header)
 
-    shown = render()
-    with patch.object(renderer, "_lay_out", lambda *_: None):
-        assert shown == render()
-
-
-def test_tables_for_a_pipe_that_are_too_wide_are_those_of_rich() -> None:
-    rows = [["a", "b" * 9_990], ["a", "c" * 9_999]]
-    narrow, wide = (render_table(("A", ""), rows[:count], Style()) for count in (1, 2))
-    with patch.object(renderer, "_lay_out", lambda *_: None):
-        assert narrow == render_table(("A", ""), rows[:1], Style())
-        assert wide == render_table(("A", ""), rows, Style())
+@given(
+    st.lists(st.tuples(CELLS, st.integers(0, 10**9), st.text("ab ", max_size=90)), min_size=1, max_size=4),
+    st.integers(40, 120),
+)
+def test_tables_with_short_words_fit(rows: list[tuple[str, int, str]], width: int) -> None:
+    rows = [(name, number, re.sub("(\\w{12})", r"\1 ", words)) for name, number, words in rows]
+    columns = (Column("Name", "name"), *map(Column, "ABC"), Column("Words", "text"), Column("More", is_optional=True))
+    table = Table(columns, [(name, *[str(number)] * 3, words, "1") for name, number, words in rows])
+    assert all(count_cells(line) <= width for line in renderer.render_table(table, Style(width=width)).splitlines())

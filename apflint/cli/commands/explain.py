@@ -196,12 +196,12 @@ def explain(
     observed = read_observed_servers(observed_files, selected.kubectl) if request is not None else None
     configuration = read(use_seats_of_server(selected, observed))
     if uids != (None, None):
-        return _print_names(configuration, *uids, is_json=is_json)
+        return _print_names(configuration, *uids, style(color), is_json=is_json)
     explainer, how = Explainer(configuration.effective), style(color)._replace(verbose=verbose)
     if request is not None:
         return _print_answer(explainer.explain(request), configuration.description, observed, how, is_json=is_json)
     if event is not None and not is_json:
-        line = render_configuration(configuration.description)
+        line = render_configuration(configuration.description, how)
         answers = _explain_events(explainer, event, how)
         return _print_answers(event, _with_first_line(line, answers), is_log=True)
     if (file := event or requests) is not None:
@@ -221,7 +221,7 @@ def explain(
         return _print_answers(file, answers, is_log=event is not None)
     from apflint.cli.interactive_explain import Draft, converse
 
-    sys.stdout.write(render_configuration(configuration.description))
+    sys.stdout.write(render_configuration(configuration.description, how))
     return converse(explainer, Draft(user or "", ", ".join(groups or ()), namespace=namespace or ""), how)
 
 
@@ -233,7 +233,7 @@ def _print_answer(
     if is_json:
         more = {} if observations is None else {"observed": observations}
         return show(Answer(to_json({**name_configuration(explanation_json(explanation), description), **more}, 2)))
-    return show(Answer(render_configuration(description) + render_text(report_explanation(explanation, how, now), how)))
+    return show(Answer(render_text(report_explanation(explanation, how, now, description), how)))
 
 
 def _explain_in_clusters(request: Request, selected: InputRequest, how: Style, *, is_json: bool) -> int:
@@ -285,7 +285,12 @@ def _note_path(request: Request, words: tuple[str, ...]) -> Request:
 
 
 def _print_names(
-    configuration: EffectiveConfiguration, flow_schema_uid: str | None, priority_level_uid: str | None, *, is_json: bool
+    configuration: EffectiveConfiguration,
+    flow_schema_uid: str | None,
+    priority_level_uid: str | None,
+    how: Style,
+    *,
+    is_json: bool,
 ) -> int:
     known = configuration.effective
     schema = flow_schema_uid and find_name_by_uid(known, "FlowSchema", flow_schema_uid)
@@ -295,7 +300,7 @@ def _print_names(
         return show(Answer(to_json(name_configuration(names, configuration.description), 2)))
     names = {"FlowSchema": schema, "priority level": level}
     shown = "".join(f"{kind}: {name}\n" for kind, name in names.items() if name is not None)
-    return show(Answer(render_configuration(configuration.description) + shown))
+    return show(Answer(shown + render_configuration(configuration.description, how)))
 
 
 def _with_first_line(

@@ -9,7 +9,7 @@ from apflint.cli import options
 from apflint.cli.command_definitions import command, examples
 from apflint.cli.options import OUTPUT, option
 from apflint.cli.terminal import style
-from apflint.output.configuration_line import name_configuration, render_configuration
+from apflint.output.configuration_line import name_configuration
 from apflint.output.json_text import to_json
 from apflint.output.limits import limits_json, report_limits
 from apflint.output.text import render
@@ -61,7 +61,7 @@ def limits(
         if output_format == "json":
             return Answer(to_json(name_configuration(limits_json(limits), description), 2))
         how = style(color, verbose=verbose)
-        return Answer(render_configuration(description) + render(report_limits(limits, how), how))
+        return Answer(render(report_limits(limits, how, description), how))
 
     return analyze(sources.select(paths), find_answer)
 
@@ -75,4 +75,4 @@ def _find_shares(want: list[str], output_format: str, how: Style, configuration:
     if output_format == "json":
         value = {**limits_json(found.before), **wanted_seats_json(found)}
         return Answer(to_json(name_configuration(value, description), 2))
-    return Answer(render_configuration(description) + render(report_wanted_seats(found), how))
+    return Answer(render(report_wanted_seats(found, description), how))

@@ -12,7 +12,7 @@ from apflint.cli.options import option
 from apflint.cli.terminal import style
 from apflint.evaluate.shuffle_sharding import DOCUMENTED_ELEPHANTS, compute_documented_table, compute_sharding
 from apflint.output import shards as output
-from apflint.output.configuration_line import name_configuration, render_configuration
+from apflint.output.configuration_line import name_configuration
 from apflint.output.json_text import to_json
 from apflint.output.text import render
 from apflint.run import read
@@ -120,8 +120,7 @@ def shards(
         if is_json:
             text = to_json(name_configuration(output.hand_json(*flow), description), 2)
         else:
-            line = "" if description is None else render_configuration(description)
-            text = line + render(output.report_hand(*flow), how)
+            text = render(output.report_hand(*flow, description), how)
     elif recommend is not None:
         if elephants is not None and len(counts) != 1:
             raise UserError("--recommend requires a single number of --elephants")

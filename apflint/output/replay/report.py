@@ -59,14 +59,14 @@ _TRAFFIC = (
     *(Column("Time p50", is_optional=True), Column("Time p99"), Column("Time max")),
 )
 _SEATS = (_LEVEL, *map(Column, ("Seat-seconds", "Peak", "Nominal", "Attainable")))
-_USERS, _SCHEMAS = Column("Top users", "name"), Column("FlowSchemas", "name")
+_USERS, _SCHEMAS = Column("Top users", "name"), Column("FlowSchemas", "name", is_optional=True)
 _SPARKLINE_CELLS = 20
 _PIPE_LIST_CELLS = 200
 """Width of a list in cells if there is no terminal."""
 _PIPE_CELLS = 100
 """Maximum width of a value of `--by` in cells if there is no terminal."""
 _MIN_LIST_CELLS = 20
-"""Minimum width of a list. If the terminal is too narrow for two lists, FlowSchemas are omitted."""
+"""Minimum width of a list. If the terminal is too narrow for two lists, FlowSchemas are in a second table."""
 _MORE_CELLS = 6
 _GAP = 2
 _MAX_ROWS = 24
@@ -75,14 +75,17 @@ _MAX_ROWS = 24
 
 def report_replay(report: ReplayReport, style: Style) -> Iterator[Block]:
     """Yield the report. In text, lists of users and FlowSchemas fit into the width of the terminal."""
-    coverage = Bullets(list(describe_coverage(report)), marker="")
+    sentences = list(describe_coverage(report))
+    partial = int(report.coverage.interrupted)  # a part of the log may have another verdict, so this sentence is first
     yield Only(DOCUMENTS, [Heading(TITLE, 1)])
     yield Prose(list(describe_contradictions(report)), "error")
+    yield Only(TEXT, [Prose(sentences[:partial], "error")])
     if report.levels:
-        yield Only(DOCUMENTS, [_summarize(report)])
-    yield coverage
+        yield _summarize(report)
+    yield Only(TEXT, [Bullets(sentences[partial:], marker="")])
+    yield Only(DOCUMENTS, [Bullets(sentences, marker="")])
     if report.levels:
-        yield Only(TEXT, [_summarize(report), _tabulate_traffic_over_time(report), _tabulate_seats_in(style, report)])
+        yield Only(TEXT, [_tabulate_traffic_over_time(report), _tabulate_seats_in(style, report)])
         yield Only(DOCUMENTS, [_tabulate_traffic(report), _tabulate_seats(report)])
     yield _tabulate_servers(report)
     if report.breakdown is not None:
@@ -145,7 +148,7 @@ def _tabulate_traffic_over_time(report: ReplayReport) -> Table:
         )
         for level in report.levels
     ]
-    return Table((*_TRAFFIC[:-1], Column("", "bar", is_optional=True)), rows)
+    return Table((*_TRAFFIC[:-1], Column("Over time", "bar", is_optional=True)), rows)
 
 
 def _tabulate_seats(report: ReplayReport) -> Table:
@@ -180,21 +183,25 @@ def _tabulate_seats_in(style: Style, report: ReplayReport) -> Table:
     lines: list[list[str | Text]] = [[column.title for column in _SEATS], *rows]
     used = sum(max(len(get_plain(cell)) for cell in cells) + _GAP for cells in zip(*lines, strict=True))
     columns = list(_SEATS)
-    for column, cells in _divide(lists, None if style.width is None else style.width - used).items():
+    names = max(count_cells(level.name) for level in report.levels)
+    alone = (style.width or 0) - names - _GAP
+    for column, cells in _divide(lists, None if style.width is None else style.width - used, alone).items():
         columns.append(column)
         for row, items, level in zip(rows, lists[column], report.levels, strict=True):
             row.append(_fit(items, level.user_count if column is _USERS else len(items), cells))
-    hint = "To show the FlowSchemas, use a wider terminal or --by flowSchema."
-    return Table(columns, rows, notes=[Text(hint, "dim")] if _SCHEMAS not in columns else [])
+    return Table(columns, rows)
 
 
-def _divide(lists: dict[Column, list[list[tuple[str, str]]]], width: int | None) -> dict[Column, int]:
-    """Return the width of each list in cells. If a list needs less than half of the width, the other list gets the rest."""
+def _divide(lists: dict[Column, list[list[tuple[str, str]]]], width: int | None, alone: int) -> dict[Column, int]:
+    """Return the width of each list in cells. If a list needs less than half of the width, the other list gets the rest.
+
+    If `width` is insufficient for both, the second list has the width `alone`, in a second table.
+    """
     if width is None:
         return dict.fromkeys(lists, _PIPE_LIST_CELLS)
     first, second = lists
     if width < 2 * _MIN_LIST_CELLS + _GAP:
-        return {first: max(width, _MIN_LIST_CELLS)}
+        return {first: max(width, _MIN_LIST_CELLS), second: alone}
     needed = {
         column: max(sum(count_cells(f"{name} {value}, ") for name, value in items) for items in items_of_levels)
         for column, items_of_levels in lists.items()

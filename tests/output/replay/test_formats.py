@@ -158,8 +158,9 @@ def test_names_in_a_page_of_a_comparison_are_never_markup(tmp_path: Path, capsys
     assert "##[" not in printed
 
 
-@pytest.mark.parametrize(("width", "lines"), [(80, 45), (120, 40), (200, 38)])
+@pytest.mark.parametrize(("width", "lines"), [(80, 61), (120, 40), (200, 38)])
 def test_default_report_fits_on_a_screen(width: int, lines: int) -> None:
+    """In 80 columns, a further tables have the columns that do not fit."""
     printed = text.render(report_replay(compute(LIVE / "audit.log.gz"), Style(width)), Style(width)).splitlines()
     assert len(printed) <= lines
     assert max(map(count_cells, printed)) <= width
@@ -186,9 +187,7 @@ def test_many_users_and_flow_schemas_do_not_wrap(tmp_path: Path) -> None:
     report = compute(log, top=40)
     for width in (80, 120):
         (row,) = (
-            line
-            for line in text.render(report_replay(report, Style(width)), Style(width)).splitlines()
-            if line.endswith("service-accounts") or "+5" in line
+            line for line in text.render(report_replay(report, Style(width)), Style(width)).splitlines() if "+5" in line
         )
         assert row.startswith("workload-low ")
         assert count_cells(row) <= width
