@@ -76,7 +76,7 @@ class ProposalPlace(NamedTuple):
         if self.directory is not None:
             texts |= {policy_test: found.policy_test, alerts: self._write_alerts(found)}
         diff = "" if found.edits_objects else self._write_diff(manifests)
-        return ProposalFiles(manifests, policy_test, alerts, _write_new(texts), diff, shlex.join(self._words))
+        return ProposalFiles(manifests, policy_test, alerts, _write_new(texts), diff, shlex.join((*self._words, *self._list_assumptions())))
 
     def _write_alerts(self, found: ProvenProposal | LogProposal) -> str:
         """Return the alerts for the configuration with the proposal as YAML."""
@@ -96,14 +96,21 @@ class ProposalPlace(NamedTuple):
         file = _relate(self.name_manifests(name), self.directory or ".")
         return tuple(word for word in words if word != file) if edits_objects else words
 
+    def _list_assumptions(self) -> list[str]:
+        """Return options for the release and the seats, so that a printed command line has the answer that was verified here.
+
+        A running cluster has its own release.
+        """
+        effective = self.configuration.effective
+        release = [] if LIVE in self._words else [f"--kubernetes={effective.release.name}"]
+        if self.request.server_concurrency is None:
+            return release
+        return [*release, f"--server-concurrency={effective.limits.server_concurrency}"]
+
     def _write_diff(self, file: str) -> str:
         """Return a command line that shows what the new objects change, or "" if there is no short command line."""
         effective = self.configuration.effective
-        arguments = (
-            []
-            if self.request.server_concurrency is None
-            else [f"--server-concurrency={effective.limits.server_concurrency}"]
-        )
+        arguments = self._list_assumptions()
         if LIVE in self._words:
             return shlex.join(("apflint", "diff", LIVE, file, *arguments))
         if self.configuration.cluster or self._contains(file):
