@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import yaml
+from support.pages import read_blocks
 from support.shell import LEVEL, ROOT, SCHEMA, WITHOUT_EFFECT, environment, prepare
 
 if TYPE_CHECKING:
@@ -288,3 +289,13 @@ def test_hooks_stop_a_commit(repository: Repository) -> None:
     done = committed()
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("Passed") == 3
+
+
+def test_local_hook_of_the_page(repository: Repository) -> None:
+    """The definition works that the page shows for an installed apflint."""
+    (block,) = [block for block in read_blocks("guides/pre-commit", "yaml") if "repo: local" in block.text]
+    repository.write(".pre-commit-config.yaml", block.text)
+    repository.write("good.yaml", LEVEL)
+    assert passed(repository.run())
+    repository.write("bad.yaml", BAD)
+    assert not passed(repository.run())
