@@ -76,7 +76,14 @@ class ProposalPlace(NamedTuple):
         if self.directory is not None:
             texts |= {policy_test: found.policy_test, alerts: self._write_alerts(found)}
         diff = "" if found.edits_objects else self._write_diff(manifests)
-        return ProposalFiles(manifests, policy_test, alerts, _write_new(texts), diff, shlex.join((*self._words, *self._list_assumptions())))
+        return ProposalFiles(
+            manifests,
+            policy_test,
+            alerts,
+            _write_new(texts),
+            diff,
+            shlex.join((*self._words, *self._list_assumptions())),
+        )
 
     def _write_alerts(self, found: ProvenProposal | LogProposal) -> str:
         """Return the alerts for the configuration with the proposal as YAML."""

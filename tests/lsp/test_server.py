@@ -63,7 +63,7 @@ def test_a_session(folder: Path) -> None:
         editor.change(flow, 9, edit("ByUser", 9, 10, 16))
         assert editor.diagnostics_of(flow, 9) == []
 
-        assert "tried first" in editor.request_at("hover", flow, 7, 4)["contents"]["value"]
+        assert "lower values first" in editor.request_at("hover", flow, 7, 4)["contents"]["value"]
         hover = editor.request_at("hover", flow, 6, 10)
         assert "FlowSchemas: `batch`" in hover["contents"]["value"]
         assert hover["range"] == span(6, 10, 15)

@@ -144,14 +144,14 @@ def test_one_damaged_file_hides_no_other(engine: str, tmp_path: Path, capsys: py
 def test_file_that_vanishes(
     engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from apflint.cli.commands import replay
+    from apflint.cli import replay_answers
     from apflint.sources.audit_logs import find_audit_logs
 
     (tmp_path / "a.log").write_bytes(A)
     (tmp_path / "b.log").write_bytes(B)
     files = find_audit_logs([str(tmp_path)])
     (tmp_path / "b.log").unlink()
-    monkeypatch.setattr(replay, "find_audit_logs", lambda _, **_options: files)
+    monkeypatch.setattr(replay_answers, "find_audit_logs", lambda _, **_options: files)
     report = replay_json(capsys, tmp_path, "--engine", engine, code=2)
     assert report["classified"] == 2
     (place,) = report["damagedFiles"]

@@ -67,7 +67,7 @@ def test_python_engine_prints_what_it_read() -> None:
         assert process.wait(30) == 130
         lines = process.stdout.read().decode().splitlines()
         assert lines[0] == "PARTIAL RESULT: reading was interrupted."
-        assert "883 events" in lines[1]
+        assert any("883 events" in line for line in lines)
         assert process.stderr.read() == b"apflint: interrupted: the result is partial\n"
 
 
@@ -88,7 +88,7 @@ def test_reading_for_a_simulation_ends_without_an_answer(command: list[str]) -> 
         assert process.wait(30) == 130
         assert process.stdout.read() == b""
         lines = process.stderr.read().decode().splitlines()
-        assert re.fullmatch(r"apflint: interrupted before there was an? \w+ \(reading\)", lines[0])
+        assert re.fullmatch(r"apflint: interrupted before there was an? \w+ \((reading|read 1 MB)\)", lines[0])
         assert lines[1:] == ["apflint: interrupted"]
 
 
@@ -165,7 +165,7 @@ def test_duckdb_prints_the_files_that_it_read_or_a_beginning(
     lines = printed.out.splitlines()
     beginning = f" Only the beginning of {paths[0]} was read." if len(files) == 1 else ""
     assert lines[0] == f"PARTIAL RESULT: reading was interrupted.{beginning}"
-    found = re.search(r"([\d,]+) events", lines[1])
+    found = re.search(r"([\d,]+) events", printed.out)
     assert found
     copies = int(found[1].replace(",", "")) / 883
     assert copies == 1 if len(files) == 2 else 20 <= copies < 22

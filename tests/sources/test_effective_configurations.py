@@ -344,7 +344,7 @@ def test_file_without_objects_beside_others_is_noted(
 ) -> None:
     code, out, err = call(["limits", "manifests", "pod.yaml"], capsys, monkeypatch)
     assert code == 0
-    assert out.startswith(f"Configuration: manifests and pod.yaml (2 objects) and {BUILT_IN}\n")
+    assert out.splitlines()[1] == f"Configuration: manifests and pod.yaml (2 objects) and {BUILT_IN}"
     assert err == "apflint: pod.yaml: no FlowSchema and no PriorityLevelConfiguration in this file\n"
 
 

@@ -35,9 +35,9 @@ def test_field_with_type_default_and_description() -> None:
     text = f"{LEVEL}spec:\n  limited:\n    limitResponse:\n      queuing:\n        hand|Size: 12\n"
     assert shown(text) == (
         "**handSize**: integer, default 8\n\n"
-        "How many of the queues a flow may use: each of its requests joins the one with the least work. Not more than"
-        " queues. Absent or 0 means 8. The server refuses hands for which ceil(log2(queues) \\* handSize) is above 60: with"
-        " 64 queues at most 10.\n\n"
+        "The number of queues that each flow may use. A request joins the one with the least work. At most the number of"
+        " queues. Absent or 0 means 8. The server rejects values for which ceil(log2(queues) \\* handSize) is greater than"
+        " 60: with 64 queues, at most 10 is allowed.\n\n"
         f"`spec.limited.limitResponse.queuing.handSize` of PriorityLevelConfiguration v1, Kubernetes {NEWEST.name}"
     )
 
