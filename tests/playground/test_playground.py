@@ -212,7 +212,7 @@ def test_limits_are_those_of_the_command_line(open_page: Page, root: Path, tmp_p
         manifests=manifests,
     )
     assert read_output(open_page, "limits") == expected
-    assert "server concurrency limit 2000" in expected.output
+    assert "server concurrency limit 2,000" in expected.output
 
 
 @pytest.mark.parametrize("seats", ["0", "--kubernetes 1.29"])
