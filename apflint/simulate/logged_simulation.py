@@ -45,7 +45,7 @@ _MAX_TRIED_REQUESTS = 70_000
 
 So a large log takes little longer than one simulation. In a large log, the time of the first adjustment hardly matters.
 """
-_MAX_SEARCHED_REQUESTS = 100_000
+_MAX_SEARCHED_REQUESTS = 20_000
 """Maximum number of requests in a log for which the number of seats is searched, which takes up to ten simulations."""
 
 
