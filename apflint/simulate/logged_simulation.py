@@ -245,13 +245,18 @@ def test_log(replay: Replay, survey: LogSurvey, show: Callable[[Load, int], None
             return _test_part(replay, survey, stopped)
     tried.sort(key=lambda item: (item[0].distance, item[1]))
     best, assumed, result = tried[0]
-    if not is_interrupted and (seats := _find_server_concurrency(replay, survey, best, assumed, show)) is not None:
-        reason = (
-            f"The API server had fewer seats than the default, {SERVER_CONCURRENCY}: with {seats}, for example, the simulation reproduces"
-            " the log. Look up the flags --max-requests-inflight and --max-mutating-requests-inflight of kube-apiserver, and set"
-            " --server-concurrency to their sum."
-        )
-        best = best._replace(reasons=(reason, *best.reasons))
+    if not is_interrupted:
+        try:
+            seats = _find_server_concurrency(replay, survey, best, assumed, show)
+        except _StoppedError:
+            seats, is_interrupted = None, True
+        if seats is not None:
+            reason = (
+                f"The API server may have fewer seats than the default, {SERVER_CONCURRENCY}: with {seats}, for example, the simulation"
+                " reproduces the log. Look up the flags --max-requests-inflight and --max-mutating-requests-inflight of"
+                " kube-apiserver, and set --server-concurrency to their sum."
+            )
+            best = best._replace(reasons=(reason, *best.reasons))
     others = [item for item in tried if item[1] == assumed._replace(merges=not assumed.merges)]
     results = [result, *(item[2] for item in others)]
     return TestedLog(best, [assumed, *(item[1] for item in others)], results, survey, None, is_interrupted)
@@ -264,8 +269,9 @@ def _find_server_concurrency(
 
     The number is searched only if the simulation does not reproduce the log, and the number that it used is an assumption: the
     default, without object counts of the server. With fewer seats, the server rejects more requests, so that bisection finds a
-    number. Other numbers may fit, too: for recordings of servers with 14 and 18 seats, the search finds 14, 24 and 53. Ctrl-C ends
-    the search.
+    number. Other numbers may fit, too: for recordings of servers with 14 and 18 seats, the search finds 14, 24 and 53.
+
+    Raises _StoppedError after Ctrl-C.
     """
     known = replay.known
     default = known.assumptions.server_concurrency == SERVER_CONCURRENCY
@@ -277,10 +283,12 @@ def _find_server_concurrency(
     while high - low > 1:
         middle = max(low + 1, math.isqrt(low * high))
         effective = Effective(known.workspace, known.assumptions._replace(server_concurrency=middle))
-        result = run(replay._replace(known=effective), survey, assumed, NEUTRAL, show)
+        other = replay._replace(known=effective)
+        other_survey = survey_log(other, survey.seed)
+        result = run(other, other_survey, assumed, NEUTRAL, show)
         if result.is_partial:
-            return None
-        found = compare_with_log(survey, result, has_counts=False)
+            raise _StoppedError(assumed, result)
+        found = compare_with_log(other_survey, result, has_counts=False)
         if found.is_usable:
             return middle
         if found.simulated.rejected < found.logged.rejected:
