@@ -17,6 +17,7 @@ from apflint.effective_configuration import Assumptions, Effective
 from apflint.engine import load_inputs
 from apflint.releases import NEWEST, SERVER_CONCURRENCY
 from apflint.replay.running import ReplayOptions, replay_sides
+from apflint.simulate import logged_simulation
 from apflint.simulate.back_test import BackTest, LevelBackTest, LevelFigures
 from apflint.simulate.load import SECOND
 from apflint.simulate.log_survey import list_sent_requests, survey_log
@@ -358,3 +359,19 @@ def test_seats_of_the_server_are_found(name: str) -> None:
     assert found is not None
     assert test_with(int(found[1])).is_usable
     assert int(found[1]) == pytest.approx(list_recordings()[name]["seats"], rel=0.3)
+
+
+def test_interrupted_search_of_seats_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = logged_simulation.run
+
+    def stop_with_other_seats(replay: Replay, *arguments: Any) -> Any:
+        result = run(replay, *arguments)
+        is_other = replay.known.assumptions.server_concurrency != SERVER_CONCURRENCY
+        return result._replace(is_partial=True) if is_other else result
+
+    monkeypatch.setattr(logged_simulation, "run", stop_with_other_seats)
+    options = ReplayOptions(engine="python", by=("namespace",), calls=True)
+    sides = [read_side("small-level", SERVER_CONCURRENCY)]
+    found = simulate_log(replay_sides(find_audit_logs([str(LOGS / "small-level.log.gz")]), sides, options), NEUTRAL, 1)
+    assert found.is_interrupted
+    assert "for example, the simulation reproduces the log" not in found.back_test.reasons[0]
