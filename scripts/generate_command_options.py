@@ -14,20 +14,26 @@ from collections import Counter
 from functools import cache
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from generated_files import update_or_check
 
 from apflint.cli.app import COMMANDS, app
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 DOCS = Path(__file__).resolve().parent.parent / "docs" / "commands"
 HEADER = "| option | description |\n|---|---|\n"
 INDEX = "index"
 MIN_COMMANDS = 7
 """Number of commands from which on an option or an argument is common, if all of them describe it in the same words."""
+MIN_SHARED_OPTIONS = 5
+"""Number of options from which on a page links to another page that describes the same options of a panel."""
 COMMON_LINK = "[common options](index.md#common-options)"
 _TABLE = re.compile(rf"(?m)^{re.escape(HEADER)}(?:\|.*\n)*")
+_PLACEHOLDER = re.compile(r" [^`]+`")
 _CODE = re.compile(r"(`[^`]+`)|(?<!\S)\(?(--[a-z-]+|\*\.[a-z]+)")
 """Pattern for Markdown code, which is not changed, and for options and globs in plain text, which become code."""
 
@@ -53,20 +59,47 @@ def find_common_options() -> dict[str, str]:
 def render_table(command: str) -> str:
     """Return the table of a command's arguments and options, or "" if the command has none.
 
-    A row in bold precedes the options of each panel of the help. The last row names the common options.
+    A row in bold precedes the options of each panel of the help. If another page describes the same options, a row names
+    them. The last row names the common options.
     """
     rows, common = [], []
-    for panel, parameters in groupby(load_parameters(command), lambda item: getattr(item, "rich_help_panel", None)):
+    for panel, parameters in groupby(load_parameters(command), _get_panel):
         own = []
         for parameter in parameters:
             names, description = _render_names(parameter), _render_description(parameter)
             if find_common_options().get(names) == description:
                 common.append(names)
             else:
-                own.append(f"| {names} | {description} |")
-        rows += [f"| **{panel}** | |", *own] if panel and own else own
-    rows += [f"| {', '.join(common)} | {COMMON_LINK} |"] if common else []
-    return HEADER + "\n".join(rows) + "\n" if rows else ""
+                own.append((names, description))
+        page = _find_page_of_panel(command, panel, frozenset(own))
+        if page:
+            own = [(_join_names(names for names, _ in own), f"[as for `{page}`]({page}.md#options)")]
+        rows += [("**" + panel + "**", ""), *own] if panel and own else own
+    rows += [(_join_names(common), COMMON_LINK)] if common else []
+    return HEADER + "".join(f"| {names} | {text} |\n".replace("|  |", "| |") for names, text in rows) if rows else ""
+
+
+def _get_panel(parameter: Any) -> str | None:
+    panel: str | None = getattr(parameter, "rich_help_panel", None)
+    return panel
+
+
+def _find_page_of_panel(command: str, panel: str | None, rows: frozenset[tuple[str, str]]) -> str:
+    """Return the first command with the same options in a panel, or "" if `command` is this one or the panel is short."""
+    for other in COMMANDS if len(rows) >= MIN_SHARED_OPTIONS else ():
+        described = {
+            (_render_names(item), _render_description(item))
+            for item in load_parameters(other)
+            if _get_panel(item) == panel
+        }
+        if rows <= described:
+            return other if other != command else ""
+    return ""
+
+
+def _join_names(names: Iterable[str]) -> str:
+    """Return the names of options in one cell, without placeholders for values."""
+    return ", ".join(_PLACEHOLDER.sub("`", name) for name in names)
 
 
 def render_common_table() -> str:

@@ -24,11 +24,10 @@ def render_tables() -> str:
     parts = []
     for prefix, rules in groupby(rule_catalogue.read_rules(), key=lambda rule: rule.id[:4]):
         rows = [
-            f"| [{rule.id}](../../rules/{rule.id}.md) | `{rule.name}` | {rule.severity} | {rule.fix or ''} | {rule.since} |"
-            f" {rule.summary} |\n"
+            f"| [{rule.id}](../../rules/{rule.id}.md) | `{rule.name}` | {rule.severity} | {rule.fix or ''} | {rule.summary} |\n"
             for rule in rules
         ]
-        head = "| id | name | severity | fix | since | summary |\n|---|---|---|---|---|---|\n"
+        head = "| id | name | severity | fix | summary |\n|---|---|---|---|---|\n"
         parts.append(f"\n## {prefix}: {FAMILIES[prefix]}\n\n{head}{''.join(rows)}")
     return "".join(parts) + "\n"
 
