@@ -221,7 +221,7 @@ SCHEMA = _schema()
 
 def test_examples_are_suites(root: Path, validator: Draft202012Validator) -> None:
     texts = [block.text for block in read_blocks("guides/policy-tests", "yaml") if "\ntests:\n" in block.text]
-    assert len(texts) == 5
+    assert len(texts) == 4
     for text in (*texts, (root / "fixtures/policy/apf-test.yaml").read_text("utf-8")):
         assert suite(text).tests
         validator.validate(yaml.safe_load(text))
