@@ -67,7 +67,7 @@ class Suggestion(NamedTuple):
 
 
 class _ClusterDirectory(NamedTuple):
-    """A directory of a cluster with everything that its kustomizations reference."""
+    """A directory that belongs to a cluster, and the files and directories that its kustomizations reference."""
 
     directory: str
     paths: tuple[str, ...]
@@ -189,7 +189,7 @@ def _pair_directories(layout: RepositoryLayout) -> set[tuple[str, str]]:
 
 
 def _find_part(directory: str, layout: RepositoryLayout) -> _ClusterDirectory:
-    """Return a cluster directory: the files below it, and all files that its kustomizations reference directly or indirectly."""
+    """Return a directory with the files below it and all files that its kustomizations reference directly or indirectly."""
     inside = {path for path in layout.kustomizations if _is_below(path, directory)}
     seen, files = _follow(inside, layout)
     files |= {file for file in layout.objects if _is_below(file, directory)}

@@ -57,7 +57,10 @@ class Assumptions(NamedTuple):
 
 
 class DeadParts(NamedTuple):
-    """Unreachable FlowSchemas, rules, subjects, resource rules and non-resource rules."""
+    """FlowSchemas that no request reaches, and parts of FlowSchemas that no request reaches.
+
+    Parts are rules, subjects, resource rules and non-resource rules.
+    """
 
     parts: tuple[FlowSchemaPart, ...]
     not_analyzed: tuple[FlowSchema, ...]
@@ -230,7 +233,10 @@ class Effective:
 
     @cached_property
     def dead_parts(self) -> DeadParts:
-        """The unreachable parts of `own_flow_schemas`, except FlowSchemas that are not effective in `assumed`."""
+        """The unreachable FlowSchemas and parts of `own_flow_schemas`.
+
+        FlowSchemas that the server does not use, because they are not in `assumed`, are not analyzed.
+        """
         effective = {schema.document for schema in self.assumed.order}
         own = [schema for schema in self.own_flow_schemas if schema.document in effective]
         return DeadParts(*self.proofs.find_unreachable(own)) if own else DeadParts((), ())

@@ -59,12 +59,15 @@ def check(
     options: Options = Options(),  # noqa: B008  # immutable
     context: Iterable[tuple[str, str | bytes]] = (),
 ) -> Report:
-    """Check inputs as one configuration. An input is (name, text or bytes). Inputs in `context` are read, but get no findings."""
+    """Check inputs as one configuration, and return the report.
+
+    An input is (name, text or bytes). Inputs in `context` are read, but get no findings.
+    """
     return check_loaded(load_inputs(inputs, helm=options.helm), load_inputs(context), options)
 
 
 def check_loaded(loaded: Sequence[Loaded], context: Iterable[Loaded], options: Options) -> Report:
-    """Check loaded files as one configuration. Report no findings in the files of `context`."""
+    """Check loaded files as one configuration, and return the report. Report no findings in the files of `context`."""
 
     def find() -> Found:  # a function, so that the configuration is freed before positions need memory
         workspace = build_workspace(loaded, options.kubernetes, context)
@@ -108,7 +111,7 @@ class Found(NamedTuple):
 def find_problems(
     effective: Effective, options: Options, validate: Callable[[str], list[Problem]] | None = None
 ) -> Found:
-    """Return the problems that a report on the configuration contains, except problems with suppressions.
+    """Return the problems of the configuration, without the problems that concern suppressions.
 
     If the caller has already computed the problems of validation rules, `validate` returns the problems of a rule ID.
     """

@@ -53,7 +53,7 @@ def check_inputs(inputs: Inputs, get_options: Callable[[], Options]) -> Report:
 
 
 def describe_inputs(inputs: Inputs, report: Report) -> str:
-    """Describe the sources of the checked objects, as `EffectiveConfiguration.description` does for one configuration."""
+    """Return a text about where the checked objects come from, in the form of `EffectiveConfiguration.description`."""
     words = inputs.request.parsed
     objects = pluralize(report.objects, "object")
     if report.clusters:

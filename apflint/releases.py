@@ -117,9 +117,8 @@ class Release(NamedTuple):
     def has_exempt_field(self) -> bool:
         """Whether every served API version has the field `spec.exempt` in levels.
 
-        The shares in `spec.exempt` are called `nominalConcurrencyShares`, even in v1beta2. Source: KEP-1040, 1.28. Recorded:
-        the field is unknown in
-        1.26, and known in 1.28.
+        The shares in `spec.exempt` are called `nominalConcurrencyShares`, even in v1beta2. Source: KEP-1040, 1.28.
+        Recorded: the field is unknown in 1.26, and known in 1.28.
         """
         return self.minor >= EXEMPT_FIELD_MINOR
 

@@ -33,7 +33,7 @@ class Basis(NamedTuple):
     files: tuple[str, ...]
     """Names of the files that define the objects in the manifests, in reading order."""
     built_in: int
-    """Number of built-in objects in the configuration that the manifests do not define."""
+    """Number of built-in objects in the configuration that the manifests do not redefine."""
     imagined: frozenset[tuple[str, str]]
     """Kind and name of each mandatory object that is missing or unusable. The server uses a built-in substitute."""
 
@@ -53,7 +53,7 @@ class Explanation(NamedTuple):
     unclassified: Unclassified | None
     """Reason why API Priority and Fairness does not classify the request. None if the request is classified."""
     wait_seconds: float
-    """Maximum time of the request in a queue, in seconds."""
+    """Maximum number of seconds that the request waits in a queue."""
     basis: Basis
 
 

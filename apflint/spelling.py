@@ -46,7 +46,10 @@ class TooManyComparisonsError(Exception):
 
 @contextmanager
 def limit_comparisons() -> Iterator[None]:
-    """Limit the comparisons of words in a run to `MAX_COMPARISON_WORK`. Equal words are compared once."""
+    """Limit the cost of all comparisons of words in a run to `MAX_COMPARISON_WORK`.
+
+    Repeated comparisons of equal words cost nothing.
+    """
     token = _spent.set(_spent.get() or [0])
     try:
         yield

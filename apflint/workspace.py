@@ -52,7 +52,8 @@ class Workspace(NamedTuple):
     context: tuple[Manifest, ...] = ()
     """Manifests from `--context`. Analyses use them, but apflint reports no findings in them."""
     kept: tuple[KeptField, ...] = ()
-    """Fields of objects in a running cluster that are kept, because the applied manifests do not set them."""
+    """Fields that objects of a running cluster keep after `kubectl apply`, because the applied manifests do not set
+    them."""
     rejected: frozenset[ObjectKey] = frozenset()
     """Objects whose manifests the API server of a running cluster rejects. The workspace does not contain these manifests."""
 
@@ -70,7 +71,7 @@ class Workspace(NamedTuple):
     def with_manifest(self, manifest: Manifest, replaced: Document) -> Workspace:
         """Return a workspace in which `manifest` replaces the manifest of the document `replaced`.
 
-        If there is none, append `manifest`.
+        If the workspace has no manifest of `replaced`, append `manifest`.
         """
         manifests = tuple(manifest if own.document is replaced else own for own in self.manifests)
         if manifest not in manifests:

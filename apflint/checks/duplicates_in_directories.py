@@ -96,7 +96,7 @@ def _show(path: str) -> str:
 
 
 def _suggest(pair: tuple[str, str], directories: Collection[str] | None) -> str:
-    """Return help: the settings tables if only two directories are affected, else the command that prints the tables.
+    """Return help: TOML tables for the settings, or a command that prints the tables for more than two directories.
 
     `directories` contains the affected directories if there are more than the two of `pair`.
     """

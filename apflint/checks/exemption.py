@@ -36,7 +36,7 @@ _NO_LIMIT = "In an overload, the API server executes all of these requests immed
 
 
 def broad_exemption(effective: Effective) -> Iterator[Problem]:
-    """APF601: FlowSchemas that exempt requests of outsiders."""
+    """APF601: report FlowSchemas that exempt requests of outsiders."""
     for schema in effective.own_flow_schemas:
         if schema.spec.priority_level_configuration == EXEMPT:
             outsiders = find_outsiders(effective).get(schema.document, Outsiders((), ()))

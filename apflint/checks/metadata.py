@@ -57,7 +57,7 @@ def reject_name(
 
 
 def invalid_metadata(workspace: Workspace) -> Iterator[Problem]:
-    """APF103: names, labels, annotations, owners and finalizers that the API server rejects."""
+    """APF103: report names, labels, annotations, owners and finalizers that the API server rejects."""
     for item in workspace.objects():
         place, metadata = Place(item.document, ("metadata",)), item.metadata
         yield from _invalid_name(place, metadata)
@@ -157,7 +157,7 @@ def _invalid_finalizers(place: Place, names: Sequence[str]) -> Iterator[Problem]
 
 
 def namespace_on_cluster_scoped(workspace: Workspace) -> Iterator[Problem]:
-    """APF104: a namespace in a cluster-scoped object."""
+    """APF104: report a namespace in a cluster-scoped object."""
     path = ("metadata", "namespace")
     for item in workspace.objects():
         document = item.document
@@ -196,7 +196,9 @@ def is_exported(document: Document) -> bool:
 
 
 def server_populated_field(workspace: Workspace) -> Iterator[Problem]:
-    """APF105: fields that the API server sets. Yields one problem per object, but only one per list exported from a server.
+    """APF105: report fields that the API server sets.
+
+    The result has one problem for each object, but only one for a list exported from a server.
 
     Lists of unchanged built-in objects are not reported, because nobody maintains objects in such a list. Objects read
     from a running cluster are not reported, either. An exported list on standard input is not reported, but `apflint
@@ -265,7 +267,7 @@ def _remove_fields(paths: list[Path]) -> Fix:
 
 
 def duplicate_list_entry(workspace: Workspace) -> Iterator[Problem]:
-    """APF106: items that occur twice in a list that has `x-kubernetes-list-type: set` in the API."""
+    """APF106: report items that occur twice in a list that has `x-kubernetes-list-type: set` in the API."""
     finalizers = (
         (Place(item.document, ("metadata",)), "finalizers", item.metadata.finalizers) for item in workspace.objects()
     )

@@ -44,7 +44,7 @@ _KINDS = {
 
 
 def shadowed_flow_schema(effective: Effective) -> Iterator[Problem]:
-    """APF501: FlowSchemas that capture no request."""
+    """APF501: report FlowSchemas that capture no request."""
     parts, not_analyzed = effective.dead_parts
     yield from _problems(effective, [part for part in parts if part.rule is None])
     if not_analyzed:
@@ -58,7 +58,7 @@ def shadowed_flow_schema(effective: Effective) -> Iterator[Problem]:
 
 
 def shadowed_rule(effective: Effective) -> Iterator[Problem]:
-    """APF502: parts of FlowSchemas that no request reaches."""
+    """APF502: report parts of FlowSchemas that no request reaches."""
     yield from _problems(effective, [part for part in effective.dead_parts.parts if part.rule is not None])
 
 
@@ -90,7 +90,10 @@ def _problems(effective: Effective, parts: Sequence[FlowSchemaPart]) -> Iterator
 
 
 def _count_explainable(effective: Effective, parts: Sequence[FlowSchemaPart]) -> int:
-    """Return for how many unreachable parts the FlowSchemas that capture their requests can be found within the budget."""
+    """Return the number of unreachable parts that the budget allows to explain.
+
+    The explanation of a part names the FlowSchemas that capture its requests.
+    """
     if not parts:
         return 0
     formula_work = _FORMULA_WORK * len(effective.assumed.order)
@@ -99,7 +102,7 @@ def _count_explainable(effective: Effective, parts: Sequence[FlowSchemaPart]) ->
 
 
 def _shadowed_by_unknown(effective: Effective, part: FlowSchemaPart) -> Problem:
-    """Return a problem without the FlowSchemas that capture the requests of the part, because finding them exceeds the budget."""
+    """Return a problem that omits the FlowSchemas which capture the requests, because finding them exceeds the budget."""
     captors, advice = "FlowSchemas or rules", f"remove the unreachable {_kind(part)}"
     if part.rule is None:
         captors, advice = "FlowSchemas", "lower matchingPrecedence, or remove the FlowSchema"

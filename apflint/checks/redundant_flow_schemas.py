@@ -49,7 +49,7 @@ _ANY_PATH = NonResourcePolicyRule((ALL,), (ALL,))
 
 
 def captured_method(effective: Effective) -> Iterator[Problem]:
-    """APF514: non-resource rules for which an earlier built-in FlowSchema captures the requests with some HTTP methods."""
+    """APF514: report non-resource rules if an earlier built-in FlowSchema captures the requests with some HTTP methods."""
     effective_documents = {schema.document for schema in effective.assumed.order}
     for schema in effective.own_flow_schemas:
         for place, rule in rules_of(schema) if schema.document in effective_documents else ():
@@ -125,7 +125,7 @@ def _method_captors(effective: Effective) -> tuple[tuple[FlowSchema, tuple[str, 
 
 
 def redundant_flow_schema(effective: Effective) -> Iterator[Problem]:
-    """APF516: FlowSchemas without any effect. All FlowSchemas with a finding can be removed together."""
+    """APF516: report FlowSchemas without any effect. All FlowSchemas with a finding can be removed together."""
     removed: set[Document] = set()
     not_analyzed: list[FlowSchema] = []
     proofs = proof_parts = 0

@@ -58,7 +58,7 @@ class _Program(TyperGroup):
         return self.commands.get(cmd_name)
 
     def resolve_command(self, ctx: Context, args: list[str]) -> Any:
-        """Return the name, the command and its arguments. Raises UsageError for an unknown command, with a suggestion."""
+        """Return (name, command, arguments of the command). Raises UsageError for an unknown command, with a suggestion."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
             ctx.fail(f"unknown command {quote(args[0])}.{suggest(args[0], (*COMMANDS, '--version'))}")
         return super().resolve_command(ctx, args)
@@ -166,7 +166,7 @@ class _StrictCommand(TyperCommand):
     def invoke(self, ctx: Any) -> int:
         """Run the command, and return the exit code.
 
-        Exceptions are handled here, because typer would exit with 1 if the reader of a pipe has ended.
+        Exceptions are handled here, because typer would exit with 1 if the program that reads from a pipe has ended.
         """
         return run_and_report_errors(partial(super().invoke, ctx))
 

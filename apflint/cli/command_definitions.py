@@ -54,7 +54,7 @@ COMPLETION_VARIABLE = "_APFLINT_COMPLETE"
 """Environment variable that a shell sets to request completions. typer defines the name."""
 
 _COMMANDS: dict[str, CommandDefinition] = {}
-"""Commands whose modules are imported, by name."""
+"""Maps the names of commands to their definitions. Contains only commands whose modules are imported."""
 
 
 def examples(*lines: tuple[str, str]) -> str:

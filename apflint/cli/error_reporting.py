@@ -18,7 +18,7 @@ _MAX_MESSAGE_CHARACTERS = 10_000
 """Maximum length of a printed message. Messages that quote long input are truncated."""
 _PREFIX = "apflint: "
 _NOTE_INDENT = 2
-"""Cells before the lines of a message after the first."""
+"""Number of cells by which the lines of a message after the first line are indented."""
 _OUTPUT_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF)
 """If an OSError has one of these error numbers and no file name, standard output cannot be written."""
 
@@ -76,7 +76,10 @@ def print_error(message: str) -> ExitCode:
 
 
 def print_note(message: str) -> None:
-    """Print a sanitized message on standard error, after the prefix `apflint:`. It is one line, except in a narrow terminal."""
+    """Print a sanitized message on standard error, after the prefix `apflint:`.
+
+    The message is one line, except in a narrow terminal.
+    """
     sys.stderr.write(format_note(message))
 
 

@@ -41,7 +41,10 @@ def run(arguments: list[str]) -> int:
 
 
 def _hide_interrupts(unraisable: sys.UnraisableHookArgs) -> None:
-    """Report an exception that Python cannot raise, as Python does. But do not report Ctrl-C in a callback or a destructor."""
+    """Print an exception that Python cannot raise (see `sys.unraisablehook`).
+
+    Omit a Ctrl-C in a callback or a destructor.
+    """
     if not issubclass(unraisable.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(unraisable)
 
@@ -92,7 +95,9 @@ def _reopen_closed_streams() -> None:
 
 
 def _exit(exit_code: int) -> NoReturn:
-    """End the process without freeing its memory, because this would take 10% to 25% of the run time. mypy does the same.
+    """End the process without freeing its memory.
+
+    Freeing the memory would take 10% to 25% of the run time. mypy ends in the same way.
 
     If there are other threads or exit callbacks, end normally, to wait for the threads and run the callbacks.
     """

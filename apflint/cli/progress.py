@@ -44,7 +44,7 @@ class Progress:
     def advance(self, label: str, done: float, total: float) -> None:
         """Show the label, the percentage, and the estimated remaining time. `done` and `total` have the same unit.
 
-        The activity is another one if `total` differs from the previous call, or if `done` is less.
+        A new activity begins if `total` differs from the previous call, or if `done` is less than in the previous call.
         """
         if total != self._total or done < self._done:
             self._started = time.monotonic()
@@ -72,7 +72,7 @@ class Progress:
         self.label = "Analyzing"
 
     def describe(self) -> str:
-        """Return the label, and the percentage and the estimated remaining time if they are known."""
+        """Return the label. If the percentage and the estimated remaining time are known, append them."""
         if not 0 < self._done <= self._total:
             return self._label
         share, seconds = self._done / self._total, time.monotonic() - self._started

@@ -58,7 +58,7 @@ _EXCLUSIVE = {
     "--baseline": ("--compare", "--each", "--by", "--write-load", "--write-parquet"),
     "--verify": ("--compare", "--each", "--baseline"),
 }
-"""Options that cannot be combined with the option of the key."""
+"""Maps an option to the options that cannot be combined with it."""
 
 
 class LogOptions(NamedTuple):

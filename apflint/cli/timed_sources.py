@@ -35,12 +35,13 @@ _FIRST_EVENTS_BYTES = 1
 
 
 class TimedSources(NamedTuple):
-    """The source arguments of `-f`, by the time from which they are in force."""
+    """The source arguments of `-f`, grouped by the time from which they are in force."""
 
     first: tuple[str, ...]
     """Source arguments without a time."""
     later: dict[int, tuple[str, ...]]
-    """Source arguments by time in microseconds since 1970, in ascending order."""
+    """Maps times in microseconds since 1970, in ascending order, to the source arguments that are in force from this
+    time on."""
 
 
 class ConfigurationHistory(NamedTuple):
@@ -67,10 +68,10 @@ class ConfigurationHistory(NamedTuple):
 
 
 def split_words(words: Sequence[str], zone: tzinfo = UTC) -> TimedSources:
-    """Return source arguments by the time at which they begin to apply (`TIME=SOURCE`).
+    """Group source arguments by the time from which they are in force (`TIME=SOURCE`).
 
-    A file name that begins with a time and `=` must be written with `./` before it. Raises UserError if a time is invalid, or if
-    all source arguments have a time, because the first configuration is then unknown.
+    A file name that begins with a time and `=` must be written with `./` before it. Raises UserError if a time is
+    invalid, or if all source arguments have a time, because the first configuration is then unknown.
     """
     first: list[str] = []
     later: dict[int, list[str]] = {}

@@ -41,9 +41,10 @@ CAUSED_BY_CLIENT = frozenset(
         *("noisy-but-fair", "single-flow", "watch-init-storm"),
     )
 )
-"""Causes whose user is the client that makes its own requests or those of others wait.
+"""Causes that name the user who makes requests wait: requests of this user, or requests of others.
 
-The user of any other cause is only an example of the affected users, such as those of a slow webhook."""
+Any other cause names a user only as an example of the affected users, such as those of a slow webhook.
+"""
 WHOLE_SERVER = frozenset(("etcd-slow", "restart"))
 """Causes that slow the requests of all levels, not only of overloaded levels."""
 _OUTSIDE = frozenset(("slow-service", "restart", "imbalance"))
@@ -93,7 +94,7 @@ class ClientCause(NamedTuple):
 
     @property
     def is_client(self) -> bool:
-        """Whether the cause is a client, even if the evidence does not show which one."""
+        """Whether the cause is a client, even if the evidence does not show which client."""
         return self.name in CAUSED_BY_CLIENT
 
     @property
@@ -141,7 +142,7 @@ class ClientDiagnosis(NamedTuple):
 
     @property
     def placement(self) -> Placement | None:
-        """The first placement, or None if unknown."""
+        """The first placement, or None if there is none."""
         return next(iter(self.placements), None)
 
     @property
@@ -213,7 +214,7 @@ def diagnose_client(client: ConcernedClient, evidence: ClientEvidence, words: Co
 
 
 def find_similar_users(user: str, users: frozenset[str]) -> tuple[str, ...]:
-    """Return the users that `user` may refer to: names of which it is a part, or the name of which it is a misspelling.
+    """Return the users that `user` may refer to: names that contain `user`, or a name that `user` misspells.
 
     The result is empty for a known user. If `user` is the complete name of a service account, only a misspelling
     counts, because such names resemble each other.
@@ -340,7 +341,10 @@ def _from_log(cause: LogCause, log: ClientLog, assumed_seats: int | None) -> Cli
 def _choose_cause(
     client: ConcernedClient, placement: Placement | None, causes: list[ClientCause]
 ) -> ClientCause | None:
-    """Return the cause that names the client or concerns its requests or, if there is none, the worst one."""
+    """Return the cause that names the client or concerns its requests.
+
+    If there is no such cause, return the worst cause.
+    """
     named = (cause for cause in causes if client.user in cause.clients)
     concerning = (cause for cause in causes if placement is not None and cause.concerns(placement))
     return next(named, None) or next(concerning, None) or next(iter(causes), None)
@@ -409,7 +413,10 @@ def _list_actions(
 
 
 def _write_proposal(client: ConcernedClient, role: Role, cause: ClientCause, words: CommandWords) -> str | None:
-    """Return the command that proposes a change of objects, or None without a log, or if no change of objects can help."""
+    """Return a command that proposes a change of objects.
+
+    Return None without a log, and if no change of objects can help.
+    """
     if not words.logs or cause.name not in CONFIGURATION_CAUSES:
         return None
     metrics = [f"--metrics {name}" for name in words.server_files]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from apflint.workspace import Workspace
 
     Managers = Mapping[tuple[str, str], tuple["FieldManager", ...]]
-    """The managers of the fields of each object, by kind and name."""
+    """Maps (kind, name) of an object to the managers of its fields."""
 
 _CLIENT_SIDE_APPLY = "kubectl-client-side-apply"
 """Manager that kubectl names for client-side apply (`FieldManagerClientSideApply` in its pkg/cmd/apply/apply.go)."""

@@ -100,7 +100,7 @@ class ConfigurationDifference(NamedTuple):
     groups: tuple[ChangeGroup, ...]
     """Sorted by type (most severe first), then by rarity (rare last), lost nominal seats (most first), and names of levels."""
     levels: tuple[LevelChange, ...]
-    """Every priority level of both configurations, by name."""
+    """Every priority level of both configurations, sorted by name."""
     objects: tuple[ObjectChange, ...]
     """Objects that differ, even if the difference has no effect."""
     complete: bool
@@ -215,7 +215,7 @@ def _split_flow_schema(schema: FlowSchema) -> tuple[FlowSchema, ...]:
 def _find_kept_requests(
     old: Configuration, new: Configuration, levels: Mapping[str, LevelChange], world: World
 ) -> Iterator[Witness]:
-    """Yield one request that keeps its FlowSchema, for each FlowSchema whose flows change, or whose level has changed limits."""
+    """Yield a request for each FlowSchema that keeps its requests, but changes their flows or the limits of its level."""
     new_schemas = {_identity(schema): schema for schema in new.order}
     analysis, comparison = Analysis(old, world), ConfigurationComparison(new, old, world)
     for schema in old.order:

@@ -23,12 +23,13 @@ if TYPE_CHECKING:
 FEW_REJECTIONS = 0.001
 """Maximum proportion of rejected requests of a level that is reported with severity info."""
 LONG_WAIT_SECONDS = 10.0
-"""Minimum wait in seconds that counts as long. It is also a bucket bound of the wait histogram.
+"""Minimum wait in seconds that counts as long. The value is also a bucket bound of the wait histogram.
 
 A request waits for at most a quarter of its timeout: 15 s with the default timeout of 60 s.
 """
 LEASE_WAIT_SECONDS = 1.0
-"""Minimum wait in seconds that counts as long at the levels for leases. It is also a bucket bound of the wait histogram.
+"""Minimum wait in seconds that counts as long at the levels for leases. The value is also a bucket bound of the wait
+histogram.
 
 A component renews its lease every 2 s. Without success, it gives up the lease after 10 s (default of
 `--leader-elect-renew-deadline`).
@@ -36,9 +37,9 @@ A component renews its lease every 2 s. Without success, it gives up the lease a
 MAX_LONG_WAITS = 0.01
 """Maximum proportion of requests with a long wait that APF802 does not report."""
 MIN_SHORT_SECONDS = 20.0
-"""Minimum time in seconds in which the demand of a level exceeds its seats for reporting the level.
+"""Minimum time in seconds for which the demand of a reported level exceeds its seats.
 
-It is the time of two adjustments of the limits. Shorter times are bursts.
+Two adjustments of the limits take this time. Shorter times are bursts.
 """
 _REASONS = {
     "queue-full": "queue-full: no seat was free, and the queue of the flow with the least estimated work was full.",

@@ -32,7 +32,7 @@ LEASE_LEVELS = frozenset({LEADER_ELECTION, "node-high"})
 
 
 def find_home(evidence: Evidence, request: RequestRow) -> tuple[str, str] | None:
-    """Return the level and the FlowSchema that should have matched a request, or None if the request has this FlowSchema.
+    """Return (level, FlowSchema) that a request should have, or None if the request has this FlowSchema.
 
     Without manifests, the request is classified with the built-in objects.
     """

@@ -75,7 +75,7 @@ def _different_limits(evidence: Evidence, limits: Limits) -> Iterator[tuple[Leve
 
 
 def _explain_limits(total: int | None, totals: tuple[int, int] | None) -> tuple[str, str]:
-    """Return an explanation why limits differ, and advice.
+    """Return (explanation why limits differ, advice).
 
     `total` is the server concurrency limit of the server. `totals` is the range of server concurrency limits that would
     result in the observed nominal limits.

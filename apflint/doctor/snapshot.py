@@ -35,7 +35,7 @@ _LEVEL_LABELS = ("priority_level", "priorityLevel")
 """Name of the label that contains the priority level. Releases 1.18 and 1.19 use the second name."""
 _SCHEMA_LABELS = ("flow_schema", "flowSchema")
 _MIN_DIFFERENCE, _MAX_PROPORTION = 100, 0.2
-"""Maximum difference between a counter in a dump and in the metrics, as a number of requests or as a proportion.
+"""Maximum difference between a counter in a dump and in the metrics: the greater of a number and a proportion.
 
 The values differ slightly, because dump and metrics were fetched one after the other.
 """

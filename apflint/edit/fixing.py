@@ -53,7 +53,7 @@ class FixResult(NamedTuple):
     """The inputs after fixes, the fixed and the refused findings, and the new report."""
 
     inputs: Mapping[str, bytes]
-    """All inputs by name, edited or not."""
+    """Maps the name of each input to its content, edited or not."""
     fixed: tuple[Finding, ...]
     """The fixed findings, in the order of the fixes.
 
@@ -121,7 +121,10 @@ class _FixRun:
         return wanted
 
     def attempt(self, batch: list[Finding]) -> list[Conflict]:
-        """Try the fixes of a batch, and the fixes that they make necessary. Return the conflicts, or [] if the batch is accepted."""
+        """Try the fixes of a batch, and further fixes that the batch makes necessary.
+
+        Return the conflicts, or [] if the batch is accepted.
+        """
         comparison = _Comparison(self._state.report.findings, batch)
         state, todo = self._state, batch
         fixed: list[Finding] = []
@@ -186,9 +189,10 @@ class _Comparison:
         self._allowed = _count(before) - _count(batch)
         self._batch = batch
         self._fixes: defaultdict[Hashable, list[int]] = defaultdict(list)
-        """Indices of fixes in the batch: by scope, by object (kind and name), and by edited field (file, object, field)."""
+        """Maps a scope, an object (kind and name) or an edited field (file, object, field) to the indices of fixes in
+        the batch."""
         self._masked: defaultdict[Scope, set[str]] = defaultdict(set)
-        """Validation rules whose findings were masked, by the object or file with the error that masked them."""
+        """Maps the object or file with a masking error to the validation rules whose findings the error masked."""
         for index, finding in enumerate(batch):
             fields = list(_edited_fields(finding))
             keys: list[Hashable] = [*_scopes(finding), *((finding.file, finding.object, field) for field in fields)]
@@ -243,9 +247,9 @@ class _Comparison:
         ]
 
     def _find_suspects(self, finding: Finding) -> tuple[tuple[int, ...], Scope]:
-        """Return the indices of the fixes that may have caused `finding`, and the part of the inputs on which it depends.
+        """Return (indices of the fixes that may have caused `finding`, scope).
 
-        This part is the object of the finding, or all inputs.
+        The scope is the part of the inputs on which the finding depends: the object of the finding, or all inputs.
         """
         _, of_file, of_object = _scopes(finding)
         if finding.rule in _VALIDATION:  # a validation finding depends on one object only
@@ -297,10 +301,12 @@ def _and_above(field: str) -> Iterator[str]:
 
 
 def _count(findings: Iterable[Finding]) -> Counter[tuple[str, str]]:
-    """Return the number of findings by rule and file. Findings that the report counts but does not list are included.
+    """Return the number of findings for each pair of rule and file.
 
-    A finding of several clusters counts once for each cluster, so that a fix that adds the finding to another cluster is
-    refused.
+    Findings that the report counts but does not list are included.
+
+    A finding of several clusters counts once for each cluster, so that a fix that adds the finding to another cluster
+    is refused.
     """
     counts: Counter[tuple[str, str]] = Counter()
     for finding in findings:

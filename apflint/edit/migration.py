@@ -124,7 +124,9 @@ def _find_obstacle(document: Document, target: MigrationTarget) -> Remark | None
 
 
 def _find_versions(document: Document, target: MigrationTarget) -> dict[Path, str]:
-    """Return the apiVersions to replace for an object, by path from the root of the YAML document.
+    """Return a mapping from paths to the apiVersions to replace for an object.
+
+    Paths start at the root of the YAML document.
 
     The apiVersion of a list is included, because items without an apiVersion inherit the apiVersion of the list.
     """

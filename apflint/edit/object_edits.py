@@ -62,7 +62,7 @@ def prove(
 ) -> None:
     """Prove that `text` contains the objects of `source`, changed by the intended operations and by nothing else.
 
-    `intended` contains operations by the start offset of their YAML document, with paths from the root of the document. With
+    `intended` maps the start offset of a YAML document to operations, with paths from the root of the document. With
     `allows_new_objects`, `text` may contain further objects. Raises CannotEditError if the proof fails.
     """
     before, after = load_text(source), load_text(Source(source.name, text))
@@ -114,9 +114,9 @@ def changed_value(value: dict[str, object], operations: Iterable[Operation]) -> 
 
 
 def _values(documents: Iterable[Document]) -> dict[int, dict[str, object]]:
-    """Return the value of each YAML document with APF objects, by start offset.
+    """Return a mapping from start offsets to the values of all YAML documents with APF objects.
 
-    The value is an APF object, or a list that may also contain objects of other APIs.
+    A value is an APF object, or a list that may also contain objects of other APIs.
     """
     values: dict[int, dict[str, object]] = {}
     for document in documents:

@@ -43,13 +43,12 @@ def parse_service_account(user: str) -> tuple[str, str] | None:
 
 
 def complete_groups(user: str, groups: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return all groups of `user` after authentication, and sentences that explain added or missing groups.
+    """Return (groups of `user` after authentication, sentences that explain added or missing groups).
 
-    Every user gets `system:authenticated`, except users in `system:unauthenticated`, such as `system:anonymous`. Service
-    accounts get two more groups. Two users get a group only if `groups` is empty: a node gets `system:nodes`, because the
-    certificate of every kubelet names this group. The user of the API server itself gets `system:masters`. Sources:
-    `AuthorizeClientBearerToken` in
-    staging/src/k8s.io/apiserver/pkg/server/config.go, and
+    Every user gets `system:authenticated`, except users in `system:unauthenticated`, such as `system:anonymous`.
+    Service accounts get two more groups. Two users get a group only if `groups` is empty: a node gets `system:nodes`,
+    because the certificate of every kubelet names this group. The user of the API server itself gets `system:masters`.
+    Sources: `AuthorizeClientBearerToken` in staging/src/k8s.io/apiserver/pkg/server/config.go, and
     staging/src/k8s.io/apiserver/pkg/authentication/{group,request/anonymous,serviceaccount}; observed on 1.36.2.
     """
     expected = []

@@ -3,8 +3,7 @@
 In releases up to 1.25, each limited level has a fixed part of the server's concurrency limit: the assured concurrency value
 (ACV). From 1.26 on, this part is called the nominal limit, and levels lend and borrow seats. Every 10 seconds, the server sets
 the current limit of each level to a value from `min` to `max` of the level. From 1.28 on, exempt levels have limits, too.
-Sources: KEP-1040
-"Dispatching" and "Seat Borrowing", `util/flowcontrol/apf_controller.go` (finishQueueSetReconfigsLocked,
+Sources: KEP-1040 "Dispatching" and "Seat Borrowing", `util/flowcontrol/apf_controller.go` (finishQueueSetReconfigsLocked,
 updateBorrowingLocked) and `conc_alloc.go`; compared with recordings of kube-apiserver 1.36.2.
 """
 
@@ -48,7 +47,8 @@ class LevelLimits(NamedTuple):
     min: int
     """Lower bound of the current limit: the seats that the level never lends."""
     max: int
-    """Upper bound of the current limit, as in the server's metrics. The level may not reach it: see `attainable`.
+    """Upper bound of the current limit, as in the server's metrics. The level may not reach this bound: see
+    `attainable`.
 
     Limits do not apply to requests of an exempt level. Until 1.25, `min` and `max` of a limited level are the ACV.
     """
@@ -227,11 +227,11 @@ def _add_borrowing(limits: Limits) -> tuple[LevelLimits, ...]:
 
 
 def current_limits(limits: Limits, demand: Mapping[str, float]) -> dict[str, int]:
-    """Return the current limits by level name.
+    """Return a mapping from the names of levels to their current limits.
 
-    `demand` maps the name of a level to its seat demand, which is assumed to be constant. Levels that are not in `demand` have
-    no demand. Before 1.26, there is no borrowing, so the result contains the nominal limits. Before 1.28, the result omits
-    exempt levels.
+    `demand` maps the name of a level to its seat demand, which is assumed to be constant. Levels that are not in
+    `demand` have no demand. Before 1.26, there is no borrowing, so the result contains the nominal limits. Before 1.28,
+    the result omits exempt levels.
 
     Follows `updateBorrowingLocked`, with the demand as both high watermark and smoothed demand.
     """

@@ -60,7 +60,7 @@ _CONDITIONS: Mapping[bool, tuple[Condition, ...]] = {
     True: ("verb", "resource", "group", "namespace"),
     False: ("verb", "path"),
 }
-"""Conditions of an entry, by type of request: True for resource requests, False for non-resource requests."""
+"""Maps True (resource requests) and False (non-resource requests) to the conditions that an entry has for such requests."""
 _HTTP_VERBS = ("get", "head", "post", "put", "patch", "delete", "options", "trace", "connect")
 
 
@@ -84,8 +84,9 @@ class Mismatch(NamedTuple):
     subjects: tuple[Subject, ...] = ()
     hint: Hint | None = None
     missing: Literal["", "resourceRules", "nonResourceRules", "clusterScope"] = ""
-    """The field that is missing. `resourceRules` or `nonResourceRules`: the rule has no entries for requests of this type.
-    `clusterScope`: the entry does not set it, but the request has no namespace. Empty if no field is missing."""
+    """The field that is missing. `resourceRules` or `nonResourceRules`: the rule has no entries for requests of this
+    type. `clusterScope`: the entry does not set this field, but the request has no namespace. Empty if no field is
+    missing."""
     scope: Literal["", "cluster-scoped", "no namespace", "all namespaces"] = ""
     """If `clusterScope` is missing: why the request has no namespace. `actual` is then the resource."""
 

@@ -1,7 +1,6 @@
 """Possible outcomes of a request at its priority level (dispatched, queued, rejected), with their conditions and waits.
 
-A request waits in a queue for at most a quarter of its deadline. The query parameter `timeout` shortens the deadline. Sources:
-KEP-1040,
+A request waits in a queue for at most a quarter of its deadline. The query parameter `timeout` shortens the deadline. Sources: KEP-1040,
 `util/flowcontrol/apf_controller.go` (startRequest), `fairqueuing/queueset/queueset.go`,
 `server/filters/priority-and-fairness.go` (getRequestWaitContext), `endpoints/filters/request_deadline.go`
 (WithRequestDeadline, parseTimeout), Go's `time.ParseDuration`, and recordings of kube-apiserver 1.36.2: requests wait up to 15

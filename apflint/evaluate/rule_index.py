@@ -55,8 +55,8 @@ class IndexedSubject(NamedTuple):
 class ValueIndex(Generic[_T]):
     """An index of items, such as rules, by the values that the items cover in one field, such as the verb.
 
-    For each value, a bucket contains the items that cover this value. Fewer items in a bucket mean fewer candidates, so the
-    class compares the largest bucket of each field, and uses the field for which it is the smallest.
+    For each value, a bucket contains the items that cover this value. Fewer items in a bucket mean fewer candidates, so
+    the class compares the largest bucket of each field, and uses the field whose largest bucket is the smallest.
     """
 
     def __init__(self, rows: Sequence[tuple[_T, Sequence[Values]]]) -> None:
@@ -101,7 +101,8 @@ class RuleIndex:
 
     def __init__(self, order: Sequence[FlowSchema]) -> None:
         self._subjects: dict[str, dict[str, list[IndexedSubject]]] = {"User": {}, "Group": {}, "Namespace": {}}
-        """Subjects in matching order, by kind and name of the users that they match (see `matching_users`)."""
+        """Maps the kind and the name of users (see `matching_users`) to the subjects that match these users, in
+        matching order."""
         self._indexes: dict[Hashable, ValueIndex[Any]] = {}
         self._url_sets: dict[Sequence[str], UrlSet] = {}
         for position, schema in enumerate(order):

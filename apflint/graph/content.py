@@ -90,7 +90,7 @@ class SchemaNode(NamedTuple):
 
     @property
     def facts(self) -> dict[str, str]:
-        """Return the facts about the FlowSchema, by title."""
+        """Return a mapping from titles to facts about the FlowSchema."""
         return {
             "FlowSchema": self.name,
             "Origin": ORIGINS[self.origin],
@@ -147,7 +147,7 @@ class LevelNode(NamedTuple):
 
     @property
     def facts(self) -> dict[str, str]:
-        """Return the facts about the priority level, by title."""
+        """Return a mapping from titles to facts about the priority level."""
         return {
             "Priority level": self.name,
             "Origin": ORIGINS[self.origin],
@@ -171,7 +171,7 @@ class Picture(NamedTuple):
     schemas: tuple[SchemaNode, ...]
     levels: tuple[LevelNode, ...]
     configuration: str = ""
-    """Description of the sources of the configuration."""
+    """Text that describes where the configuration comes from."""
 
     @property
     def title(self) -> str:
@@ -308,7 +308,7 @@ class _PictureBuilder:
 
 
 def _order_schemas(configuration: Configuration) -> list[FlowSchema]:
-    """Return the effective and the dangling FlowSchemas, in matching order."""
+    """Return the FlowSchemas that the server uses and the dangling FlowSchemas, in matching order."""
 
     def key(schema: FlowSchema) -> tuple[int, int, str]:
         if builtin.is_built_in(schema.document) and ("FlowSchema", schema.name) in configuration.imagined:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 GROUP = "flowcontrol.apiserver.k8s.io"
 KINDS = ("FlowSchema", "PriorityLevelConfiguration")
 LISTS = {"FlowSchemaList": "FlowSchema", "PriorityLevelConfigurationList": "PriorityLevelConfiguration"}
-"""Kind of the items by kind of the list."""
+"""Maps the kind of a list to the kind of its items."""
 
 _FIELDS = frozenset(("apiVersion", "kind", "metadata", "spec"))
 _METADATA_FIELDS = frozenset(("name", "labels", "annotations"))

@@ -2,8 +2,7 @@
 
 kube-apiserver and kubectl read YAML with go-yaml v2 (`sigs.k8s.io/yaml/goyaml.v2`, `resolve.go`). go-yaml follows YAML 1.1,
 with two differences: the letters y and n are booleans, and sexagesimal numbers and dates are strings. The result is converted
-to JSON,
-in which a float with an integral value is an integer.
+to JSON, in which a float with an integral value is an integer.
 """
 
 from __future__ import annotations

@@ -106,9 +106,9 @@ def resolve_alias(node: Node) -> Scalar | Mapping | Sequence:
 
 
 def entries_of(mapping: Mapping) -> dict[str | None, tuple[Scalar, Node]]:
-    """Return the effective entries of a mapping: key node and value node by JSON key.
+    """Return a mapping from JSON keys to (key node, value node) of the entries that count.
 
-    Of duplicate keys, the last key is effective. Keys of the mapping itself override keys from its merge keys `<<`.
+    Of duplicate keys, the last key counts. Keys of the mapping itself override keys from its merge keys `<<`.
     """
     if mapping.entries is None:
         mapping.entries = entries = {json_key(key.value): (key, value) for key, value in mapping.pairs}

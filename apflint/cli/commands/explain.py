@@ -306,7 +306,7 @@ def _print_names(
 def _with_first_line(
     line: str, answers: Iterator[tuple[str, list[RejectedLine]]]
 ) -> Iterator[tuple[str, list[RejectedLine]]]:
-    """Yield the answers. The text of the first answer begins with `line`."""
+    """Yield the answers, with `line` before the text of the first answer."""
     for text, errors in answers:
         yield (line + text if text else text), errors
         line = "" if text else line

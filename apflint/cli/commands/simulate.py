@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 QUESTION = "Question"
 PARTIAL_NOTE = "Interrupted: only a part of the log was simulated, and all figures are those of this part."
 OLDEST_MINOR = 31
-"""Oldest minor release whose adjustment of limits `apflint.simulate.borrowing` computes."""
+"""Oldest minor release that can be simulated: `apflint.simulate.borrowing` adjusts limits as this and later releases do."""
 _SET_HELP = "Change a field of a priority level: LEVEL.FIELD=VALUE, as in workload-low.queues=64; repeatable."
 _FAIL_IF_HELP = (
     "Exit with 1 if this is true of a client or priority level: 'NAME rejected', 'NAME waits > 1s' or"

@@ -52,7 +52,8 @@ class Client(NamedTuple):
 def user_of(row: RequestRow) -> str | None:
     """Return the user of a request.
 
-    If the dump lacks includeRequestDetails=1, return the distinguisher of its flow, or None if the flow has none.
+    If the dump was made without includeRequestDetails=1, return the distinguisher of the request's flow, or None if the
+    flow has no distinguisher.
     """
     return row.user if row.user is not None else row.distinguisher or None
 

@@ -55,7 +55,7 @@ SHORT_LIMIT_SECONDS = 5.0
 MIN_TIMEOUT_REASON = 0.8
 """Minimum proportion of time-outs among the rejected requests for the cause to be short timeouts."""
 MAX_TIMED_OUT = 0.5
-"""Maximum proportion of requests that time out. If it is exceeded, the level does not serve the other requests."""
+"""Maximum proportion of requests that time out. If more requests time out, the level does not serve the other requests."""
 
 _LIMIT_RATE = "fix the client: it must limit its rate, and wait for Retry-After"
 _UNKNOWN_REJECTIONS = "Without metrics, rejections are unknown. If no request is rejected, fair queuing protects the other clients: see the cause noisy-but-fair."
@@ -186,10 +186,10 @@ def find_client_timeouts(server: ServerLoad, overload: Overload) -> OverloadCaus
 
 
 def find_impatient(level: LevelLoad, rejected: Client) -> tuple[Client, ...]:
-    """Return the users whose requests seem to time out: none of their requests has waited as long as the requests of other users.
+    """Return the users whose requests seem to time out.
 
-    In addition, one of two conditions must be met. The requests of the user have verbs that were rejected, or it is
-    unlikely that all of them have just arrived.
+    No request of such a user has waited as long as the requests of other users. In addition, one of two conditions must be met. The requests of the user have verbs that were rejected, or all of
+    these requests are unlikely to have just arrived.
     """
     longest = longest_wait(level)
     if not longest:
@@ -250,8 +250,9 @@ def find_domination(level: LevelLoad) -> Domination | None:
 def short_wait_share(level: LevelLoad) -> float | None:
     """Return the proportion of requests that waited for less than a fifth of the mean wait, or None if unknown.
 
-    If the queue was empty at the start of the counted time, its first requests also waited for a short time. Their
-    number is about the number of requests that wait now.
+    If the queue was empty at the start of the counted time, its first requests also waited for a short time, although
+    the level is overloaded. These requests are not counted. Their number is assumed to be the number of requests that
+    wait now.
     """
     waits, mean = level.state.waits, level.wait.mean
     if waits is None or not waits.requests or mean is None:
@@ -326,7 +327,7 @@ def _flood_of_metrics(server: ServerLoad, overload: Overload) -> OverloadCause |
 def _serves_others(level: LevelLoad) -> bool:
     """Return whether queues overflow while other requests wait only for a short time.
 
-    The queues of other flows are not full then.
+    This difference shows that only the queues of some flows are full.
     """
     waits, mean = level.state.waits, level.wait.mean
     if waits is None or not waits.requests or mean is None:

@@ -24,7 +24,7 @@ MIN_REJECTED_SHARE, MIN_REJECTED = 0.01, 5
 MAX_DRAIN_SECONDS = 2.5
 """Maximum time in seconds for which the waiting requests of a burst would use all seats of the server.
 
-It is a quarter of the time between two adjustments. A larger burst lasts longer than the next adjustment.
+This time is a quarter of the time between two adjustments. A larger burst lasts longer than the next adjustment.
 """
 ADJUSTMENT_SECONDS = 10.0
 """Time between two adjustments of the limits (`borrowingAdjustmentPeriod` in apf_controller.go)."""
@@ -39,7 +39,7 @@ MAX_SAME_WIDTH = 0.7
 _MIN_BLOCKED = 0.05
 """Minimum probability of a rejection that counts as an overload, at a level without queues.
 
-It is computed from the seats in use in the last adjustment period.
+The probability is computed from the seats in use in the last adjustment period.
 """
 _MAX_SEATS = 2**31 - 1
 """Maximum number of seats that a metric of kube-apiserver can report: limits are 32-bit integers in its code."""
@@ -205,7 +205,7 @@ def blocking_probability(used: float, seats: int) -> float:
 
 
 def _erlang_b(offered: float, seats: int) -> float:
-    """Compute Erlang's loss formula.
+    """Return the probability that all `seats` are in use at an offered load in seats (Erlang's loss formula).
 
     The inverse of the result is a sum of terms. Only the first terms are significant, about the square root of `seats`.
     """

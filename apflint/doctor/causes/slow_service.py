@@ -188,7 +188,7 @@ def find_callbacks(level: LevelLoad) -> Callbacks | None:
 
 
 def _count_callbacks(executing: Sequence[RequestRow], waiting: Sequence[RequestRow]) -> int:
-    """Return the number of executing requests for which a request in `waiting` arrived right after their start."""
+    """Return the number of executing requests after whose start a request in `waiting` arrived immediately."""
     arrivals = sorted(row.arrived for row in waiting)
     starts = sorted(row.started for row in executing if row.started is not None)
     matched = position = 0

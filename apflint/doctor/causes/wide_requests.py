@@ -40,7 +40,7 @@ A single wide list increases only the high watermark, and the limits recover wit
 
 
 def find_watch_storm(server: ServerLoad, overload: Overload) -> OverloadCause | None:
-    """Return an overload cause if watches fill the level with their initial events, or None if they do not."""
+    """Return a cause if watches fill the level with their initial events, else None."""
     level = overload.load
     rows = [row for row in level.rows if row.verb == "watch"]
     seats = count_seats(level.rows)
