@@ -74,7 +74,8 @@ def check_clusters(
         (rule, problem._replace(clusters=tuple(sorted(problem.clusters, key=position.__getitem__))))
         for rule, problem in merge_problems(found)
     ]
-    # Name only releases that are used: if all objects belong to clusters, the project's own release is not used.
+    # The report names only releases that a check has used. If all objects belong to clusters, the project's own release
+    # is not used.
     used = {
         cluster.kubernetes
         for cluster in clusters

@@ -69,7 +69,7 @@ def check(
 def check_loaded(loaded: Sequence[Loaded], context: Iterable[Loaded], options: Options) -> Report:
     """Check loaded files as one configuration, and return the report. Report no findings in the files of `context`."""
 
-    def find() -> Found:  # a function, so that the configuration is freed before positions need memory
+    def find() -> Found:  # a function, so that Python frees the configuration before positions need memory
         workspace = build_workspace(loaded, options.kubernetes, context)
         return find_problems(Effective(workspace, options.assumptions), options)
 

@@ -85,7 +85,7 @@ def idle_distinguisher(effective: Effective) -> Iterator[Problem]:
         elif method == "ByNamespace" and len(namespaces) == 1 and ALL not in namespaces:
             (namespace,), several = namespaces, _has_several_users(schema)
             if namespace and not several:
-                continue  # with ByUser, a single client in a single namespace would also have only one flow
+                continue  # no finding: even with ByUser, a single client in a single namespace would have only one flow
             reason = (
                 f"all requests are in the namespace {quote(namespace)}"
                 if namespace

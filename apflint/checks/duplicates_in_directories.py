@@ -41,8 +41,9 @@ def split_duplicates(duplicates: Iterable[Sequence[Document]]) -> tuple[Duplicat
     near: Duplicates = []
     pairs: dict[tuple[str, str], Duplicates] = {}
     for documents in duplicates:
-        at: dict[str, Document] = {}  # definitions by directory
-        below: dict[str, Document] = {}  # by directory: a definition in the directory or in one of its subdirectories
+        at: dict[str, Document] = {}  # maps a directory to a definition in this directory
+        # Maps a directory to a definition in this directory or in one of its subdirectories.
+        below: dict[str, Document] = {}
         for document in documents:
             *parents, directory = ["", *list_parents(document.source.name)]
             if document.source.rendered:

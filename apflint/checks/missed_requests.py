@@ -142,7 +142,8 @@ def _misses_cluster_scope(schema: FlowSchema, unmentioned: Unmentioned) -> Itera
         names = tuple(name for name in part.resources if "/" not in name)
         missed = f"{join_words(verbs, 'and')} requests across all namespaces"
         if not verbs or not names:
-            # A request about a Namespace object has this namespace, except for a create.
+            # The namespace of a request about a Namespace object is the name of this object. Only a create has no
+            # namespace.
             names = tuple(
                 name
                 for name in part.resources

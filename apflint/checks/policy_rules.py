@@ -237,7 +237,7 @@ def _find_impossible_values(effective: Effective) -> Iterator[Problem]:
         for index, verb in enumerate(verbs if ALL not in verbs else ()):
             if verb not in _METHOD_VERBS:
                 at = place / "verbs"
-                is_read = has_get and verb in ("list", "watch")  # for a path, GET has the verb `get`
+                is_read = has_get and verb in ("list", "watch")  # a GET request for a path always has the verb `get`
                 yield Problem(
                     at / index,
                     f"verb {quote(verb)} matches no non-resource request",

@@ -176,7 +176,7 @@ def _mismatched_queuing(release: Release, place: Place, response: LimitResponse)
             fix=remove_field((*place.path, "queuing"), safe=True),
         )
     elif response.type == "Queue" and response.queuing is None:
-        # If the fix adds a field, it also adds the mapping `queuing`. The default number of queues is 64
+        # The fix writes `queues`, and thereby also adds the mapping `queuing`. 64 is the default of the server
         # (DefaultQueues).
         insertion = Insert((*place.path, "queuing", "queues"), 64)
         yield required(

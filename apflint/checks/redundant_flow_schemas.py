@@ -181,8 +181,8 @@ def _has_peers(effective: Effective, schema: FlowSchema) -> bool:
         return False
     if builtin.is_retired(effective.release, "FlowSchema", name):
         return False  # APF705 reports FlowSchemas that are no longer built in
-    # Flows belong to one FlowSchema. Without ByUser, requests that move to the other FlowSchema would share a flow with
-    # requests that it matches already, so the removal would have an effect.
+    # A flow belongs to one FlowSchema. Without ByUser, the moved requests would share a flow with the requests that the
+    # other FlowSchema already matches. So the removal would have an effect.
     if _separates_flows(effective, level) and schema.spec.distinguisher_method != "ByUser":
         return False
     return _count_treatments(effective)[_treatment(effective, schema)] > 1

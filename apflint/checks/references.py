@@ -63,7 +63,8 @@ def dangling_priority_level(effective: Effective) -> Iterator[Problem]:
     """APF401: report references to priority levels that do not exist."""
     levels, complete = effective.configuration.levels, effective.assumptions.complete
     written = {manifest.document.name for manifest in _manifests(effective, "PriorityLevelConfiguration")}
-    known = {*levels, *effective.configuration.unusable, *written}  # unusable levels exist, and other rules report them
+    # Unusable levels exist, and other rules report these levels.
+    known = {*levels, *effective.configuration.unusable, *written}
     dangling = [
         schema
         for schema in effective.flow_schemas

@@ -248,7 +248,8 @@ def _find_misspelled(name: str, known: tuple[str, ...]) -> str | None:
     """
     lower = name.lower()
     for word in () if name in known else known:
-        # An edit changes the length by at most one letter, and adds at most one letter. This excludes most words quickly.
+        # An edit changes the length by at most one, and adds at most one letter. This test excludes most words, and is
+        # faster than a comparison.
         maximum = _MAX_EDITS[word]
         is_near = abs(len(lower) - len(word)) <= maximum and len(_LETTERS[word].difference(lower)) <= maximum
         if is_near and _is_misspelling(lower, word):

@@ -178,7 +178,7 @@ def _find_candidates(effective: Effective) -> list[FlowSchema]:
 
     Only the precedence and the subjects are tested.
     """
-    # Objects of the context may give a protected FlowSchema another precedence.
+    # If there are context files, their objects may give a protected FlowSchema another precedence.
     is_moved = effective.workspace.context
     protected = _find_protected(effective) if is_moved else _load_protected(effective)
     last = max(map(matching_order, protected), default=(0, ""))

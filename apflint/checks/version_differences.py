@@ -88,7 +88,8 @@ def _describe_life(version: str) -> str:
 def deprecated_api_version(effective: Effective) -> Iterator[Problem]:
     """APF702: report API versions that are deprecated."""
     release = effective.release
-    untouched = _untouched_exports(effective)  # the API server chose their version, and nobody applies them again
+    # The API server chose the version of these objects, and nobody applies the objects again.
+    untouched = _untouched_exports(effective)
     for document in effective.workspace.documents():
         version = document.version
         if version in release.served and document not in untouched and (deprecation := release.deprecated(version)):

@@ -174,7 +174,8 @@ class _StrictCommand(TyperCommand):
         for parameter in self.params:
             value = ctx.params.get(parameter.name or "")
             is_empty = value == "" or (isinstance(value, list | tuple) and "" in value)
-            if is_empty and parameter.default != "":  # an empty default, as of --distinguisher, allows empty values
+            # An option whose default is empty, such as --distinguisher, accepts an empty value.
+            if is_empty and parameter.default != "":
                 name = parameter.opts[0] if parameter.param_type_name == "option" else "an argument"
                 ctx.fail(f"{name} is empty. Is a variable not set?")
 
@@ -256,7 +257,7 @@ def _run(arguments: list[str]) -> int:
         message = " ".join(str(error.format_message()).split())
         return print_error(f"{message}{'' if message.endswith(('.', '?')) else '.'} Try `{command} --help`.")
     if exit_code == ExitCode.INTERRUPTED and not isinstance(exit_code, ExitCode):
-        return report_interrupt()  # typer was interrupted before it called the command
+        return report_interrupt()  # typer was interrupted before typer called the command
     if not arguments:
         return ExitCode.ERROR  # `apflint` alone prints the help, but in a script, it is a mistake
     return exit_code if isinstance(exit_code, int) else ExitCode.OK

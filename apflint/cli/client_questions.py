@@ -186,7 +186,7 @@ def _observe(
     try:
         with show_progress("Reading the cluster"):
             found = read_live_servers(selected.kubectl, selected, watch)
-    except UserError as error:  # not fatal: the objects alone determine the level
+    except UserError as error:  # not fatal: the objects alone determine the level of a request
         return _ServerEvidence(notes=(str(error),))
     return _ServerEvidence(found.servers, notes=(*found.coverage, *found.notes))
 

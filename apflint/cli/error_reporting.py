@@ -36,7 +36,7 @@ def run_and_report_errors(command: Callable[[], int | None]) -> int:
         return print_error(str(error))
     except KeyboardInterrupt:
         return report_interrupt()
-    except BrokenPipeError:  # the reader of a pipe has ended, as in `| head`
+    except BrokenPipeError:  # the program that reads from a pipe has ended, as in `| head`
         _discard_output()
         return ExitCode.OK
     except OSError as error:
@@ -102,7 +102,7 @@ def _report_os_error(error: OSError) -> ExitCode:
     if error.errno in _OUTPUT_ERRORS:
         _discard_output()
         return print_error(f"cannot write to standard output: {reason}")
-    # Without a file name, this error comes from os.getcwd.
+    # If ENOENT has no file name, the error comes from os.getcwd.
     if error.errno == errno.ENOENT:
         return print_error("the current directory no longer exists")
     return print_error(reason)

@@ -168,7 +168,7 @@ def ask_for_request(
             show(mistake)
 
     user = ask_valid(Prompt("User", "such as alice", vocabulary.users, "Name a user."), draft.user)
-    # The groups of the draft are the default only if the user is the same, because they belong to this user.
+    # The groups of the draft belong to the user of the draft, so they are the default only for the same user.
     groups = draft.groups if user == draft.user or not draft.user else ""
     groups = ask_valid(Prompt("Groups", "with commas, or none", vocabulary.groups), groups)
     verb_prompt = Prompt("Verb", "such as list", VERBS, f"Name a verb: {', '.join(VERBS)}, or an HTTP method.")

@@ -113,7 +113,7 @@ def _show(progress: Progress, done: Event) -> None:
     end = ""
     while not done.wait(DELAY_SECONDS):
         line = f"{progress.describe()} ({time.monotonic() - started:.0f} s) ..."
-        # A line that the terminal wraps could not be erased.
+        # The line is cut to the width of the terminal, because a wrapped line could not be erased.
         sys.stderr.write(f"\r\x1b[K{line[: _find_width() - 1]}")
         sys.stderr.flush()
         end = "\r\x1b[K"

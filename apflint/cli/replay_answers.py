@@ -156,7 +156,8 @@ def _print_comparison(
     if LIVE in request.words:
         request = read_live(request)  # read once, so that both sides have the same objects
     configuration = read(request)
-    if compared == LIVE and request.recorded is None:  # the manifests do not contain the seats of the cluster
+    # The objects of a cluster do not show its seats: assume those of `configuration`.
+    if compared == LIVE and request.recorded is None:
         seats = configuration.effective.limits.server_concurrency
         request = read_live(request.assume(server_concurrency=seats))
     other = _read_other_side(compared, request)

@@ -46,7 +46,7 @@ def answer_with_report(report: Report, inputs: Inputs, output: Output, errors: t
     if output.report_files or output.format == "github":
         from apflint.cli.report_files import append_job_summary, write_report_files
 
-        # Write the files before printing, because printing fails if the reader of a pipe has ended.
+        # Write the files before printing, because printing fails if the program that reads from a pipe has ended.
         plain = Style(verbose=output.verbose, statistics=output.statistics)
         errors += write_report_files(report, output.report_files, plain)
         if "github" in (output.format, *(file.format for file in output.report_files)):

@@ -406,7 +406,8 @@ def _list_actions(
         return
     actions = cause.actions or (Action("find the smallest change of objects that would have prevented this"),)
     proposal = _write_proposal(client, role, cause, words)
-    if proposal is not None:  # `proposal` names the given files; the command of `doctor` has placeholders
+    # Prefer `proposal`, which names the files of the user; the command of `doctor` has placeholders.
+    if proposal is not None:
         change = next((action for action in actions if not action.is_by_client), None)
         actions = tuple(action._replace(command=proposal) if action is change else action for action in actions)
     yield from sorted(actions, key=lambda action: action.is_by_client != (role == "culprit"))

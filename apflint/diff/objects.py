@@ -116,8 +116,8 @@ def _stored_flow_schema(schema: FlowSchema, unused_because: str) -> tuple[object
         "priorityLevelConfiguration": f'"{spec.priority_level_configuration}"',
         "distinguisherMethod": spec.distinguisher_method or "none",
     }
-    # The server generates a different name for each object without a name, so such objects are the same only if they
-    # are equal.
+    # For an object without a name, the server generates a different name each time. So two objects without names count
+    # as the same object only if they are equal.
     key = ("FlowSchema", schema.name) if schema.name else (prefix, spec)
     return key, _Stored("FlowSchema", schema.name or f"{prefix}...", fields, unused_because, spec.rules)
 

@@ -201,7 +201,8 @@ def _split_flow_schema(schema: FlowSchema) -> tuple[FlowSchema, ...]:
             *(PolicyRulesWithSubjects(rule.subjects, (), (entry,)) for entry in rule.non_resource_rules),
         )
     ]
-    if len(rules) < 2 or schema.name == CATCH_ALL:  # the server knows `catch-all` by name
+    # `catch-all` is not split, because the server recognizes it by its name.
+    if len(rules) < 2 or schema.name == CATCH_ALL:
         return (schema,)
     name = schema.name or schema.metadata.generate_name
     return tuple(

@@ -125,7 +125,8 @@ def saturated_level(evidence: Evidence) -> Iterator[Diagnosis]:
         assert level.current is not None, "checked by _is_saturated"
         # The sums over all levels are computed once. Subtracting this level gives the sums over the other levels.
         idle, lendable = all_idle - _idle(level), all_lendable - _lendable(level)
-        if evidence.state.total is not None:  # the current limits may exceed the seats of the server
+        # At most the unused seats of the server are idle, because the sum of the current limits may exceed its seats.
+        if evidence.state.total is not None:
             used = sum(other.seats_in_use or 0 for other in evidence.state.levels if not other.is_deleted)
             idle = min(idle, evidence.state.total - used)
         if idle <= 0:
@@ -179,7 +180,7 @@ def demand_above_nominal(evidence: Evidence) -> Iterator[Diagnosis]:
         if nominal is None or average is None or smoothed is None or level.current is None:
             continue
         if min(average, smoothed) > nominal and all(earlier[level.name] > nominal for earlier in earlier_demand):
-            # For a current limit of 0, the server observes another ratio in the histogram of `seconds_short`.
+            # With a current limit of 0, the histogram of `seconds_short` counts another ratio, so its value is ignored.
             short = level.seconds_short if level.current else None
             is_short_burst = short is not None and short < MIN_SHORT_SECONDS
             duration = (

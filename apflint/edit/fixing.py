@@ -200,7 +200,8 @@ class _Comparison:
                 keys.append((finding.object.kind, finding.object.name))
             for key in dict.fromkeys(keys):
                 self._fixes[key].append(index)
-            # A renamed object has another name in later findings.
+            # If a fix renames the object, later findings have the new name. So use the scope of the file instead of the
+            # object.
             is_renamed = any(f"{field}.".startswith("metadata.") for field in fields)
             self._masked[_scopes(finding)[1 if is_renamed or finding.object is None else 2]] |= _masked_rules(finding)
         self._masks_analysis = any(map(_masks_others, batch))
@@ -233,7 +234,8 @@ class _Comparison:
     def find_conflicts(self, regressions: list[Finding]) -> list[Conflict]:
         """Return a conflict for each set of fixes that may have caused `regressions`. The sets are as small as possible."""
         for is_relevant in (
-            lambda finding: finding.rule in _VALIDATION,  # a rejected object changes other findings, too
+            # If the server rejects an object, other findings of the object change, too.
+            lambda finding: finding.rule in _VALIDATION,
             self.is_new,
         ):
             regressions = list(filter(is_relevant, regressions)) or regressions

@@ -129,5 +129,6 @@ def _remove_in_flow(text: str, parts: list[_MappingOrListPart]) -> Iterator[Edit
         comments = list_comments(text, [node for _, part in run for node in part.nodes], start, end)
         indent = " " * (start - line_start(text, start))
         lines = "".join(f"{comment}{line_end(text)}{indent}" for comment in comments)
-        needs_space = lines and text[start - 1 : start] not in (" ", "\t", "\n", "\r")  # ` #` starts a comment
+        # The `#` of a comment must follow a space.
+        needs_space = lines and text[start - 1 : start] not in (" ", "\t", "\n", "\r")
         yield Edit(start, end, f" {lines}" if needs_space else lines)

@@ -27,8 +27,8 @@ EXACT_GROUPS = "exactGroups"
 Proofs in the world `any` (see `apflint.proofs`) print requests with this key.
 """
 
-# `SplitUsername` in staging/src/k8s.io/apiserver/pkg/authentication/serviceaccount/util.go: the namespace is a DNS
-# label, and the name is a DNS subdomain up to the end.
+# Source: `SplitUsername` in staging/src/k8s.io/apiserver/pkg/authentication/serviceaccount/util.go. After the prefix,
+# the user name consists of the namespace (a DNS label), a colon, and the name (a DNS subdomain).
 _LABEL = "[a-z0-9](?:[a-z0-9-]*[a-z0-9])?"
 _SERVICE_ACCOUNT = re.compile(
     rf"{SERVICE_ACCOUNT_PREFIX}(?=.{{1,63}}:)({_LABEL}):(?=.{{1,253}}\Z)({_LABEL}(?:\.{_LABEL})*)", re.ASCII

@@ -174,7 +174,7 @@ def _find_mismatches(rule: PolicyRulesWithSubjects, path: Path, digest: RequestD
         # Clear attributes that no condition tests (object name, path of a resource request), for more hits in the cache.
         info = info._replace(name="", path="") if info.is_resource_request else info
         mismatches = _find_closest_entry(info, entries, (*path, field))
-    else:  # a rule without entries for this type of request matches none, so every condition fails
+    else:  # a rule without entries for this type of request matches no such request, so every condition fails
         conditions = _CONDITIONS[info.is_resource_request]
         mismatches = tuple(Mismatch(condition, (*path, field), missing=field) for condition in conditions)
     if matches_a_subject(user, rule.subjects):

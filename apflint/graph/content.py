@@ -312,7 +312,8 @@ def _order_schemas(configuration: Configuration) -> list[FlowSchema]:
 
     def key(schema: FlowSchema) -> tuple[int, int, str]:
         if builtin.is_built_in(schema.document) and ("FlowSchema", schema.name) in configuration.imagined:
-            end = {EXEMPT: 0, CATCH_ALL: 2}[schema.name]  # the server always tries these first and last
+            # The server always tries an imagined `exempt` first and an imagined `catch-all` last.
+            end = {EXEMPT: 0, CATCH_ALL: 2}[schema.name]
             return end, 0, ""
         return 1, *matching_order(schema)
 

@@ -70,7 +70,7 @@ class DrawingLayout(NamedTuple):
 
 def lay_out(picture: Picture) -> DrawingLayout:
     """Compute the positions. Each level is as near to the middle of its FlowSchemas as the other levels allow."""
-    count = len(picture.schemas)  # at least two mandatory FlowSchemas
+    count = len(picture.schemas)  # at least 2, because two FlowSchemas are mandatory
     has_arrows_left = any(node.state == "unreachable" and node.blockers for node in picture.schemas)
     left = MARGIN + (_BLOCKER_GUTTER if has_arrows_left else 0)
     right = left + SCHEMA_WIDTH + _COLUMN_GAP

@@ -44,7 +44,7 @@ def load(name: str, content: str | bytes) -> Loaded:
 
 def load_text(source: Source) -> Loaded:
     """Load the text of one input. Never raises an exception."""
-    from apflint.load.apf_objects import LoadProblem, ObjectFinder  # not needed without APF objects
+    from apflint.load.apf_objects import LoadProblem, ObjectFinder  # imported on demand: most files have no APF objects
     from apflint.load.templates import recognize_file
 
     text = source.text

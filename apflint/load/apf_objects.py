@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 # Cost of each document and of each problem, in addition to the cost of the content. MAX_FILE_CONTENT has the same unit.
 _DOCUMENT_COST = 100
 _PROBLEM_COST = 100
-_MAX_OTHER_KINDS = 200  # more kinds are counted together
+_MAX_OTHER_KINDS = 200  # all further kinds are counted together
 
 _NO_OBJECT = "no Kubernetes object"
 _DELETE_ANNOTATION = "release.openshift.io/delete"

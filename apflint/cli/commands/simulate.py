@@ -288,9 +288,8 @@ def _print_mistakes(parsed: ParsedLoad, error: InvalidLoadError | None, color: s
 
 def _read_other(name: str, request: InputRequest, known: Effective) -> EffectiveConfiguration:
     """Read the configuration of --compare. Raises UserError for an old release, and for objects that a server rejects."""
-    if (
-        name == LIVE and request.recorded is None
-    ):  # assume that the running cluster has the same seats as the other side
+    # The objects of a cluster do not show its seats: assume those of `known`.
+    if name == LIVE and request.recorded is None:
         request = read_live(request.assume(server_concurrency=known.limits.server_concurrency))
     other = read_other_side(name, request)
     _reject_unsuitable(other.effective)

@@ -276,7 +276,8 @@ def find_own_wait(server: ServerLoad, overload: Overload) -> OverloadCause | Non
     client = domination.client
     width = client.seats / len(client.rows)
     if level.width.mean is not None and level.width.mean <= MAX_SAME_WIDTH * width:
-        return None  # requests of other flows have fewer seats, and may wait behind these requests
+        # Not this cause: requests of other flows have fewer seats, and may wait behind the wide requests of this client.
+        return None
     return _fair_cause(server, overload, domination)
 
 

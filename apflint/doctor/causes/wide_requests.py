@@ -50,7 +50,8 @@ def find_watch_storm(server: ServerLoad, overload: Overload) -> OverloadCause | 
     is_wide = (level.waiting_seats or 0) >= MIN_WIDTH * (level.state.waiting or 1)
     share = MIN_WIDE_WATCH_SHARE if is_wide else MIN_SEAT_SHARE
     held = server.held_seats(watch_time * (level.width.mean or 1))
-    # Narrow watches must hold the seats now. Totals since the start of the server do not show this.
+    # Narrow watches are a cause only if they hold the seats now. Totals since the start of the server do not show the
+    # present use.
     is_busy = is_wide or (
         not server.is_since_start and held is not None and held >= MIN_WATCH_SEATS * (level.state.current or 1)
     )
