@@ -249,9 +249,9 @@ MAX_DIAGNOSTICS_PER_FILE = Bound(1_000, "a message states how many findings are 
 """Maximum number of findings that an editor receives for a file. Editors become slow with more findings."""
 MAX_FINDINGS_WITH_ACTIONS = Bound(50, "nothing: further findings have no quick fix in the menu")
 """Maximum number of findings in a selection for which the editor offers quick fixes. A longer menu would be useless."""
-MAX_COMPLETION_CHARACTERS = Bound(500_000, "nothing: there is no completion and no explanation")
+MAX_COMPLETION_CHARACTERS = Bound(500_000, "nothing: the editor shows no completions and no explanations")
 """Maximum number of characters in a document in which the language server completes and explains fields."""
-MAX_NEW_DOCUMENT_CHARACTERS = Bound(10_000, "nothing: there is no completion")
+MAX_NEW_DOCUMENT_CHARACTERS = Bound(10_000, "nothing: the editor shows no completions")
 """Maximum number of characters in a document in which the language server completes fields although the document contains no sign of an APF object."""
 MAX_MESSAGE_BYTES = Bound(64 * 1024 * 1024, "an error, and the language server ends")
 """Maximum number of bytes in a message to the language server. The largest valid messages contain one document."""

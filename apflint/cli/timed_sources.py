@@ -102,7 +102,7 @@ def read_history(
         later = tuple((time, read(request._replace(words=words))) for time, words in timed.later.items())
         return ConfigurationHistory(read(request._replace(words=timed.first)), later)
     if timed.later:
-        raise UserError("--history and -f TIME=SOURCE cannot be combined: each names the times of the changes")
+        raise UserError("--history and -f TIME=SOURCE cannot be combined: both determine the times of the changes")
     words = timed.first
     revisions = [word for word in words if word.startswith(GIT_PREFIX)]
     if len(revisions) != 1:

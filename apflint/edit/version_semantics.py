@@ -182,7 +182,7 @@ def _describe_annotation(old: str, new: str) -> str:
     if new == "v1beta3":
         return f"{annotation}: it has no effect in {old}, and in {new} it would make 0 or absent shares 0"
     if old == "v1beta3":
-        return f"{annotation}: {new} rejects it from Kubernetes 1.29 on; the shares are set instead"
+        return f"{annotation}: from Kubernetes 1.29 on, the API server rejects it in {new}; the migration writes the shares instead"
     return f"{annotation}: it has no effect in {old}, and {new} rejects it"
 
 

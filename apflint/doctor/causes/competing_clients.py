@@ -418,13 +418,13 @@ def _contained_cause(server: ServerLoad, overload: Overload, client: Client, uns
 def _fair_cause(server: ServerLoad, overload: Overload, domination: Domination | None) -> OverloadCause:
     level = overload.load
     client = domination.client if domination is not None else describe_rejected(server, level)
-    who = f'"{client.user}"' if client.user else "One client"
+    who = f'"{client.user}"' if client.user else "one client"
     short = short_wait_share(level)
     is_shared = short is not None and short >= MIN_SHORT_WAITS
     return client.add_to(
         OverloadCause(
             "noisy-but-fair",
-            f'{who} waits for its own requests at "{level.name}", and nothing is rejected. '
+            f'At "{level.name}", requests of {who} wait only for other requests of this client, and none is rejected. '
             + ("Other clients hardly wait: fair queuing works." if is_shared else "No other client waits there."),
             is_apf=True,
             severity="info",
