@@ -25,7 +25,7 @@ class Bound(int):
 MAX_FILE_BYTES = Bound(32 * 1024 * 1024, "an error, unless the file contains no sign of an APF object")
 """Maximum number of bytes in a file that apflint parses. For comparison: etcd stores objects of up to 1.5 MiB."""
 MAX_SEARCHED_BYTES = Bound(1024 * 1024 * 1024, "an error, and the file is not checked")
-"""Maximum number of bytes in a file that apflint only searches for signs of APF objects, because it is too large to parse. The empty parts of a sparse file count, too."""
+"""Maximum number of bytes in a file that apflint only searches for signs of APF objects, because the file is too large to parse. The empty parts of a sparse file count, too."""
 MAX_LINES = Bound(3_000_000, "APF004, and the file is not checked")
 """Maximum number of lines in a file. Storing the start of a line takes 40 bytes of memory."""
 MAX_DOCUMENTS = Bound(1_100_000, "APF004, and the rest of the file is not checked")

@@ -39,7 +39,8 @@ class Cause(NamedTuple):
     reason: str
     """Reason such as `FieldValueInvalid`, or `BadRequest` if the server cannot decode the object."""
     field: str
-    """Path that the API server reports. It can differ from the path of the finding: for a label, the server reports `metadata.labels`."""
+    """Path that the API server reports. This path can differ from the path of the finding: for a label, the server
+    reports `metadata.labels`."""
 
 
 class Elsewhere(NamedTuple):

@@ -85,7 +85,10 @@ class NonResourcePolicyRule(NamedTuple):
 
 
 class PolicyRulesWithSubjects(NamedTuple):
-    """An item of `spec.rules`. It matches a request if a subject and a resource or non-resource rule match the request."""
+    """An item of `spec.rules`.
+
+    The rule matches a request if a subject and a resource or non-resource rule match the request.
+    """
 
     subjects: tuple[Subject, ...]
     resource_rules: tuple[ResourcePolicyRule, ...]

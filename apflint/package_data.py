@@ -21,7 +21,8 @@ def read_text(path: str) -> str:
 def read_shipped_text(directory: Literal["rules", "schemas"], name: str) -> str:
     """Return the text of a rule page or schema. Raises OSError for an unknown file.
 
-    In a wheel, the directory is inside the package. In a checkout or editable install, it is next to the package.
+    In a wheel, the directory is inside the package. In a checkout or editable install, the directory is next to the
+    package.
     """
     try:
         # Only a wheel has `_shipped` (`force-include` in pyproject.toml). `_shipped` is tried first, because in

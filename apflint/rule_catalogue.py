@@ -13,7 +13,7 @@ from apflint.spelling import suggest
 from apflint.user_error import UserError
 
 PAGE_URL = "https://github.com/apflint/apflint/blob/main/rules/{id}.md"
-"""URL of the page of a rule. It never changes, because IDs never change."""
+"""URL of the page of a rule. The URL never changes, because IDs never change."""
 
 DefaultSeverity = Literal["error", "warning", "info", "off"]
 Stage = Literal["validation", "consistency", "analysis", "runtime"]

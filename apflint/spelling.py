@@ -185,7 +185,10 @@ def _is_misspelling(word: str, known: str) -> bool:
 
 
 def _limit_similarity(word: str, other: str) -> float:
-    """Return an upper bound of the similarity of two words. This takes a tenth of the time of `measure_similarity`."""
+    """Return an upper bound of the similarity of two words.
+
+    The computation takes a tenth of the time of `measure_similarity`.
+    """
     common = min(sum(map(other.__contains__, word)), sum(map(word.__contains__, other)))
     return 2 * common / (len(word) + len(other))
 

@@ -33,7 +33,7 @@ class ShareChange(NamedTuple):
     before: int
     """Shares of the level in the configuration."""
     after: int
-    """Shares that the level needs. They are at least `before`."""
+    """Shares that the level needs: `before` or more."""
     smallest: int
     """The smallest shares that give the wanted seats if the shares of all other levels stay the same."""
 

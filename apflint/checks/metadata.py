@@ -32,7 +32,8 @@ _STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 _MAX_ANNOTATION_BYTES = 256 * 1024
 """Maximum bytes of all annotations of an object (`TotalAnnotationSizeLimitB` in Kubernetes)."""
 _MAX_GENERATED_PREFIX = 58
-"""Maximum number of bytes of generateName that the server uses. It appends 5 random characters (rest.BeforeCreate)."""
+"""Maximum number of bytes of generateName that the server uses. The server appends 5 random characters
+(rest.BeforeCreate)."""
 
 
 def reject_name(
@@ -113,7 +114,7 @@ def _invalid_annotations(place: Place, annotations: Mapping[str, str]) -> Iterat
 
 def _invalid_owner(place: Place, owner: OwnerReference) -> Iterator[Problem]:
     field, version = "metadata.ownerReferences", owner.api_version
-    if version.count("/") > 1 or not version.rpartition("/")[2]:  # condition of schema.ParseGroupVersion
+    if version.count("/") > 1 or not version.rpartition("/")[2]:  # schema.ParseGroupVersion fails under this condition
         yield invalid(
             place / "apiVersion",
             f"{quote(version)} is not a valid apiVersion of an owner",

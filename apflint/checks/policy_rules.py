@@ -38,7 +38,7 @@ _VERSION = r"v[0-9]+(?:(?:alpha|beta)[0-9]+)?"
 COLLECTION_VERBS = frozenset({"list", "watch", "deletecollection"})
 """Verbs of requests that can span all namespaces."""
 _METHOD_VERBS = frozenset({"get", "delete", "patch"})
-"""Verbs of non-resource requests that the API server accepts by name. They are HTTP methods in lower case."""
+"""Verbs of non-resource requests that the API server accepts by name. These verbs are HTTP methods in lower case."""
 _MAX_NAMED_RESOURCES = 3
 _METHODS = {"post": "create", "put": "update", "head": "get", "options": "*"}
 
@@ -84,7 +84,8 @@ def unknown_verb(workspace: Workspace) -> Iterator[Problem]:
 
     All unknown verbs of a list are one finding, because the API server reports the list once.
 
-    If only some verbs can be fixed, they are a separate finding, so that their fix does not depend on the other verbs.
+    If only some verbs can be fixed, these verbs are a separate finding, so that their fix does not depend on the other
+    verbs.
     """
     for place, name, items in workspace.string_lists():
         if name == "verbs" and "*" not in items and not _KNOWN_VERBS.issuperset(items):

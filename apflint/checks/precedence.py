@@ -137,7 +137,7 @@ def _problem(
     severity: Severity | None = None,
     certain: bool = True,
 ) -> Problem:
-    """Return a problem. Its place is the first of `schemas` in matching order that the manifests contain."""
+    """Return a problem at the first of `schemas` in matching order that the manifests contain."""
     own_first = sorted(schemas, key=lambda schema: schema.document not in effective.own_documents)
     first, *others = [schema for schema in own_first if not effective.is_built_in(schema)]
     names = [quote(first.name)]

@@ -86,7 +86,7 @@ def mismatched_level_type(workspace: Workspace) -> Iterator[Problem]:
 
 
 def _invalid_level_type(release: Release, level: PriorityLevelConfiguration) -> Iterator[Problem]:
-    """Yield the problems of a priority level without type, or of an unknown type."""
+    """Yield the problems of a priority level without a type, or with an unknown type."""
     spec, place, is_exempt = level.spec, Place(level.document, ("spec",)), level.name == "exempt"
     expected = "Exempt" if is_exempt else "Limited"
     notes = () if is_exempt else ('Type Exempt is allowed only for the priority level "exempt".',)
@@ -151,7 +151,7 @@ def _responses_of_other_levels(workspace: Workspace) -> Iterator[Problem]:
 
 
 def _invalid_response_type(release: Release, place: Place, response: LimitResponse) -> Problem:
-    """Return the problem of a limitResponse without type, or of an unknown type."""
+    """Return the problem of a limitResponse without a type, or with an unknown type."""
     fix = correct_spelling((*place.path, "type"), response.type, _RESPONSES)
     if not response.type and response.queuing is not None:
         fix = set_field(place.document, (*place.path, "type"), "Queue", "write type: Queue", safe=False)

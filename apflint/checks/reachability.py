@@ -183,8 +183,8 @@ def _problem(
             Elsewhere(Place(captor.document, ("metadata", "name")), "captures its requests")
             for captor in own[:MAX_NAMED]
         ),
-        # If such a level does not exist, the server skips the FlowSchemas that reference it, and the part is reachable. So the
-        # finding is only a warning. APF401 reports the missing level.
+        # If an unknown level does not exist, the server skips the FlowSchemas that reference it, and the part is
+        # reachable. So the finding is only a warning. APF401 reports the missing level.
         severity="warning" if unknown_levels else None,
         involves=None if captors is None else object_keys(captors),
         notes=(*notes, *unknown_levels),

@@ -46,7 +46,8 @@ _USERS: tuple[str, ...] = (
 )
 _LETTERS = {word: frozenset(word) for word in (*_GROUPS, *_USERS, "system:kube-proxy")}
 _OTHER_USERS = ("system:kube-apiserver", "system:cloud-controller-manager", "system:aggregator", "system:admin")
-"""Users whose names resemble names in `_USERS`. They are valid: certificates of Kubernetes distributions contain them."""
+"""Users whose names resemble names in `_USERS`. These users are valid: certificates of Kubernetes distributions contain
+them."""
 _SHORT_WORD = 8
 """Minimum number of letters of a long word. In a misspelling, at most two letters of a long word are wrong, and at most one letter
 of a shorter word."""

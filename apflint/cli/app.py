@@ -45,7 +45,10 @@ _PANELS = ("Lint", "Analyze", "Edit", "Editors and shells")
 
 
 class _Program(TyperGroup):
-    """The program `apflint`: a group of commands. It imports the module of a command only when it needs the command."""
+    """The program `apflint`: a group of commands.
+
+    The group imports the module of a command only when it needs the command.
+    """
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)

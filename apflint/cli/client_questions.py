@@ -1,4 +1,4 @@
-"""Collects the evidence for `apflint why`: from files, a running cluster and Prometheus. Then prints the answer."""
+"""Collects the evidence for `apflint why` from files, a running cluster and Prometheus, and prints the answer."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class ClientQuestion(NamedTuple):
 
 
 class _ServerEvidence(NamedTuple):
-    """What was read from API servers."""
+    """The evidence that was read from API servers."""
 
     servers: tuple[Server, ...] = ()
     notes: tuple[str, ...] = ()

@@ -65,8 +65,6 @@ class Observed(NamedTuple):
 
 
 class _Diagnosis(NamedTuple):
-    """The state of each API server, and the findings and causes."""
-
     states: list[ServerState]
     report: Report
     conclusion: Conclusion

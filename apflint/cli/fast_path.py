@@ -70,8 +70,6 @@ class _NeedsTyperError(Exception):
 
 
 class _Parameter(NamedTuple):
-    """A parameter of a command's function."""
-
     name: str
     kind: Any
     """Type of the value. If the parameter has several values, the type of each value."""

@@ -122,7 +122,6 @@ def _show(progress: Progress, done: Event) -> None:
 
 
 def _find_width() -> int:
-    """Return the width of the terminal in cells."""
     from apflint.cli.terminal import style  # imported on demand: short runs show no progress
 
     return style("never", sys.stderr).width or _DEFAULT_WIDTH

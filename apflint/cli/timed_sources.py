@@ -95,7 +95,7 @@ def read_history(
 ) -> ConfigurationHistory:
     """Read the configurations of `timed`. If `files` (the log) is not None, read the configurations of git commits instead.
 
-    These are the last commit before the log and the commits during the log (`--history`). Raises UserError as
+    The commits are the last commit before the log and all commits during the log (`--history`). Raises UserError as
     `read_configuration` does, and if the git history does not contain a commit before the log.
     """
     if files is None:

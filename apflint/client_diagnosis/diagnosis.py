@@ -1,7 +1,7 @@
 """Concludes why the requests of a client are slow or rejected, from the causes of `doctor` or of an audit log.
 
-This module finds no causes. It adds the role of the client: whether the client is the cause, suffers from the cause, or
-is not affected.
+This module finds no causes. For each cause, it determines the role of the client: whether the client is the cause,
+suffers from the cause, or is not affected.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class ClientCause(NamedTuple):
 
     @property
     def clients(self) -> tuple[str, ...]:
-        """The clients who are the cause. Empty if they are unknown, or the cause is not a client."""
+        """The clients who are the cause. Empty if these clients are unknown, or if the cause is not a client."""
         return self.users if self.is_client else ()
 
     def concerns(self, placement: Placement) -> bool:

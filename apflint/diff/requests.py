@@ -118,7 +118,7 @@ class ConfigurationDifference(NamedTuple):
         return tuple(change for group in self.groups if group.type == change_type for change in group.changes)
 
     def flow_schema_change(self, name: str) -> ObjectChange | None:
-        """Return how the FlowSchema `name` differs, or None if it is the same in both configurations."""
+        """Return how the FlowSchema `name` differs, or None if the FlowSchema is the same in both configurations."""
         return next((change for change in self.objects if (change.kind, change.name) == ("FlowSchema", name)), None)
 
 
@@ -135,7 +135,8 @@ def compare_configurations(old: Side, new: Side, world: World = "authenticated")
         max_proofs = MAX_MOVE_PROOFS // (len(old.configuration.order) + len(new.configuration.order))
         for move in search.find_moves(max_proofs=max_proofs):
             example = make_example(move.witness)
-            # Requests that only move between parts of the same original FlowSchema do not count.
+            # Both FlowSchemas may be parts of one FlowSchema, which was split for the search. Then the request does not
+            # move.
             if _identity(example.old.flow_schema) != _identity(example.new.flow_schema):
                 yield example
 

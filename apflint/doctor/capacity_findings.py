@@ -243,7 +243,7 @@ def request_wider_than_level(evidence: Evidence) -> Iterator[Diagnosis]:
         buckets[bound] = buckets.get(bound, 0) + sample.value
         lines.setdefault(level_of(sample), sample.line)
     for level in evidence.limited:
-        # The level may have had its nominal limit when the requests arrived.
+        # The limit may have been the nominal limit when the requests arrived, so use the greater of both limits.
         limit = max(level.nominal or 0, level.current or 0)
         buckets = widths.get(level.name, {})
         # Requests above a bucket bound need more seats than the bound. If the bound is at least the limit of the level,

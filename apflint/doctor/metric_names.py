@@ -68,7 +68,7 @@ WIDTHS = Quantity("seats of requests", (Metric(f"{PREFIX}work_estimated_seats_bu
 CLOCK = Quantity("time observed", (Metric(f"{PREFIX}demand_seats_count", 26),))
 """The histogram has an observation for each nanosecond, so its count is the age of a priority level in nanoseconds."""
 DEMAND_RATIO = Quantity("demand (distribution)", (Metric(f"{PREFIX}demand_seats_bucket", 26),))
-"""Histogram of the ratio of the demand to the current limit. It counts nanoseconds.
+"""Histogram of the ratio of the demand to the current limit. The histogram counts nanoseconds.
 
 The help text of the metric names the nominal limit. But recordings show the current limit for a level that borrows (set
 by `updateBorrowingLocked` in apf_controller.go).

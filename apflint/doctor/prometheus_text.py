@@ -97,7 +97,7 @@ def parse_samples(text: str, names: Collection[str]) -> Samples:
 
 
 def _has_bound(name: str, labels: dict[str, str]) -> bool:
-    """Return whether a sample of a bucket has a label with its upper bound. True for other samples."""
+    """Return False if a sample of a bucket has no label with the upper bound, and True for all other samples."""
     if "le" not in labels:
         return not name.endswith("_bucket")
     return _parse_value(labels["le"]) is not None

@@ -73,9 +73,9 @@ class Metrics(NamedTuple):
         """Return whether the metrics show a quantity.
 
         A counter appears with its first event, so an absent counter usually has the value 0. But if the file contains
-        only a part of the metrics, the value is unknown. There are two signs of an incomplete file. It has no
-        dispatched requests, which every server exports. Or it ends before the name of the counter, because servers sort
-        metrics by name.
+        only a part of the metrics, the value is unknown. There are two signs of an incomplete file. The file has no
+        dispatched requests, which every server exports. Or the file ends before the name of the counter, because
+        servers sort metrics by name.
         """
         if self.has_unusable(quantity):
             return False
@@ -347,7 +347,10 @@ def _group_dumps(dumps: Sequence[Part]) -> list[list[Part]]:
 
 
 def _assemble(parts: Sequence[Part]) -> Snapshot:
-    """Return the snapshot that consists of these files. Raises UserError if they are from several servers or moments."""
+    """Return the snapshot that consists of these files.
+
+    Raises UserError if the files are from several servers or moments.
+    """
     by_kind: dict[str, Part] = {}
     for part in parts:
         known = by_kind.get(part.kind)

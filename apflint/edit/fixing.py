@@ -91,8 +91,6 @@ def apply_fixes(
 
 
 class _FixRun:
-    """The state of a run of `apply_fixes`."""
-
     def __init__(self, state: _State, check: Check, *, unsafe: bool) -> None:
         self._state = state
         self._check = check

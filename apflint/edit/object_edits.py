@@ -87,7 +87,7 @@ def changed_value(value: dict[str, object], operations: Iterable[Operation]) -> 
 
     Raises KeyError or IndexError if an operation needs a field that is absent.
     """
-    # Unlike `copy.deepcopy`, this copy repeats the values that aliases share.
+    # Unlike `copy.deepcopy`, this copy does not share the values of aliases, so an operation changes only one place.
     copy: dict[str, Any] = json.loads(json.dumps(value))
     for operation in sorted(_without_duplicates(operations), key=_depth_first):
         *steps, last = operation.path

@@ -57,7 +57,7 @@ class LevelLimits(NamedTuple):
     attainable: int
     """Current limit while only this level has more requests than seats."""
     max_seats: int | None
-    """Maximum seats that the level allows one request, or 0 if it sets no maximum. None in releases up to 1.24."""
+    """Maximum seats that the level allows one request, or 0 if the level sets no maximum. None in releases up to 1.24."""
     max_list_seats: int
     """Maximum seats of one list request at this level."""
     max_mutating_seats: int
@@ -85,7 +85,7 @@ class LevelLimits(NamedTuple):
 
     @property
     def figures(self) -> LevelLimits:
-        """A copy for comparing two levels. It omits `flow_schemas`, the maximum seats of one request, and `idle`.
+        """A copy for comparing two levels. The copy omits `flow_schemas`, the maximum seats of one request, and `idle`.
 
         The maximum seats are omitted because the release and the remaining fields determine them. `idle` is omitted because
         rounding changes it whenever another level changes, and the server adjusts this limit every 10 seconds anyway.
@@ -119,7 +119,7 @@ class Limits(NamedTuple):
 
     @property
     def nominal_sum(self) -> int:
-        """Sum of the nominal limits. It may exceed the server concurrency, because each limit is rounded up."""
+        """Sum of the nominal limits. The sum may exceed the server concurrency, because each limit is rounded up."""
         return sum(level.nominal for level in self.levels)
 
     def level(self, name: str) -> LevelLimits | None:
@@ -279,10 +279,11 @@ class Allocation(NamedTuple):
 def allocate(required: int, items: Sequence[AllocationItem]) -> Allocation | None:
     """Distribute `required` seats to items, or return None if the server would report an error and keep the old limits.
 
-    Every item gets the same proportion of its target, within its bounds (`computeConcurrencyAllocation` in conc_alloc.go).
-    The server reports an error if the bounds of an item are contradictory, or if the target is below the lower bound. It also
-    reports an error if `required` is below the sum of all lower bounds or above the sum of all upper bounds. The server searches
-    the proportion step by step. This function gets the same result faster, because it bisects the sorted bounds.
+    Every item gets the same proportion of its target, within its bounds (`computeConcurrencyAllocation` in
+    conc_alloc.go). The server reports an error if the bounds of an item are contradictory, or if the target is below
+    the lower bound. The server also reports an error if `required` is below the sum of all lower bounds or above the
+    sum of all upper bounds. The server searches the proportion step by step. This function gets the same result faster,
+    because it bisects the sorted bounds.
     """
     if required < 0 or any(not 0 <= item.lower <= item.target or item.upper < item.lower for item in items):
         return None

@@ -157,7 +157,6 @@ def explain_skipped(configuration: Configuration) -> Iterator[SkippedFlowSchema]
 
 
 def _find_path(part: MatchedBy) -> Path:
-    """Return the path of the entry that matches."""
     if part.resource_rule is not None:
         return ("spec", "rules", part.rule, "resourceRules", part.resource_rule)
     return ("spec", "rules", part.rule, "nonResourceRules", part.non_resource_rule or 0)

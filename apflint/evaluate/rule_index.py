@@ -156,8 +156,9 @@ class RuleIndex:
     ) -> Iterable[Sequence[_T]]:
         """Return ordered lists of candidates. Every item that covers all values of the request is in one of the lists.
 
-        `cover(item, length)` returns the values that an item covers in each field, for requests with `length` matched values. It
-        returns an empty sequence if the item covers no such request. The length tells resource from non-resource requests.
+        `cover(item, length)` returns the values that an item covers in each field, for requests with `length` matched
+        values. The result is empty if the item covers no such request. Resource requests and non-resource requests have
+        different lengths.
         """
         if len(items) <= MAX_SCANNED:
             return (items,)

@@ -179,9 +179,9 @@ def estimate_by_size(
 def is_listed_from_cache(release: Release, options: ListOptions, *, consistent: bool = True) -> bool:
     """Return whether the server assumes that the watch cache answers a list request.
 
-    `consistent` is whether the watch cache can answer consistent reads (from 1.31 on). This requires etcd 3.4.31, 3.5.13 or later.
-    Sources: `shouldListFromStorage` in list_work_estimator.go, from 1.33 on `ShouldDelegateListMeta` in
-    storage/cacher/delegator/interface.go. The feature gate ConsistentListFromCache is on by default from 1.31 on.
+    `consistent` is whether the watch cache can answer consistent reads (from 1.31 on). Such reads require etcd 3.4.31,
+    3.5.13 or later. Sources: `shouldListFromStorage` in list_work_estimator.go, from 1.33 on `ShouldDelegateListMeta`
+    in storage/cacher/delegator/interface.go. The feature gate ConsistentListFromCache is on by default from 1.31 on.
     """
     version, match, minor = options.resource_version, options.match, release.minor
     is_exact = options.limit > 0 and version not in ("", "0")

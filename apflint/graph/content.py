@@ -230,8 +230,6 @@ def build_picture(effective: Effective, unreachable: Unreachable) -> Picture:
 
 
 class _PictureBuilder:
-    """Builds the nodes of a picture."""
-
     def __init__(self, effective: Effective, unreachable: Unreachable) -> None:
         self.effective, self.unreachable = effective, unreachable
         self.configuration = effective.configuration

@@ -32,7 +32,10 @@ class Loaded(NamedTuple):
 
 
 def load(name: str, content: str | bytes) -> Loaded:
-    """Load the text or the bytes of one input. If `name` ends with `.json`, it is JSON. Findings show `name`. Never raises."""
+    """Load the text or the bytes of one input.
+
+    If `name` ends with `.json`, the content is JSON. Findings show `name`. Never raises.
+    """
     if isinstance(content, bytes):
         encoding = next((encoding for mark, encoding in _BYTE_ORDER_MARKS if content.startswith(mark)), "utf-8")
         try:

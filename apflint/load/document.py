@@ -24,7 +24,10 @@ _METADATA_FIELDS = frozenset(("name", "labels", "annotations"))
 
 
 class Document:
-    """A manifest of an APF object. `parse_tree` returns the tree with positions. It is called when the first position is needed."""
+    """A manifest of an APF object.
+
+    `parse_tree` returns the tree with positions. `parse_tree` is called when the first position is needed.
+    """
 
     __slots__ = (
         *(

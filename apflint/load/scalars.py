@@ -130,7 +130,8 @@ def _parse_integer(digits: str) -> int:
     body = digits.lstrip("+-")
     if body[0] == "0" and body.isdigit():
         return int(digits, 8)
-    # go-yaml reads integers of more than 64 bits as floats. Python would take quadratic time to parse long integers.
+    # go-yaml reads integers of more than 64 bits as floats. 2**64 stands for a long integer, because Python takes
+    # quadratic time to parse it.
     return int(digits, 0) if len(body) < 32 or body[0] == "0" else 2**64
 
 

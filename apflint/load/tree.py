@@ -88,7 +88,10 @@ class ParseError(Exception):
 
 
 class ParsedDocument(NamedTuple):
-    """A document in `text[start:end]` of a YAML or JSON stream. Unless it is empty, it has a tree, a value or an error."""
+    """A document in `text[start:end]` of a YAML or JSON stream.
+
+    A document that is not empty has a tree, a value or an error.
+    """
 
     start: int
     end: int

@@ -46,8 +46,8 @@ TIMEOUT_PROPORTION = 4
 MIN_IMPATIENT, IMPATIENT_RATIO, IMPATIENT_CHANCE = 3, 0.9, 0.1
 """Thresholds for users whose requests time out.
 
-They are the minimum number of waiting requests, the maximum ratio of their waits to the longest wait, and the maximum
-probability that all of these requests have just arrived.
+The thresholds are the minimum number of waiting requests, the maximum ratio of their waits to the longest wait, and the
+maximum probability that all of these requests have just arrived.
 """
 DEFAULT_WAIT_LIMIT_SECONDS = 15.0
 SHORT_LIMIT_SECONDS = 5.0
@@ -214,7 +214,7 @@ def _describe_impatient(clients: tuple[Client, ...]) -> Iterator[str]:
 
 
 def find_wait_limit(level: LevelLoad) -> float | None:
-    """Return an upper bound in seconds of the waits that ended in a time-out, or None if it is unknown or long.
+    """Return an upper bound in seconds of the waits that ended in a time-out, or None if the bound is unknown or long.
 
     The result is a bucket bound of the histogram. The number of requests that waited longer than this bound is far
     below the number of time-outs. So most time-outs waited less.
@@ -263,7 +263,7 @@ def short_wait_share(level: LevelLoad) -> float | None:
 
 
 def find_own_wait(server: ServerLoad, overload: Overload) -> OverloadCause | None:
-    """Return a cause if a client waits only for its own requests, at a level that cannot borrow, else None."""
+    """Return a cause if a client waits only because of its own requests, at a level that cannot borrow, else None."""
     level, domination = overload.load, find_domination(overload.load)
     if (
         domination is None

@@ -132,7 +132,7 @@ def _is_lasting(server: ServerLoad, level: LevelLoad, delay: float | None) -> bo
     """Return whether requests will still wait after the next adjustment of the limits."""
     current, average = level.state.current, level.state.demand_average
     if current is None or average is None:
-        return True  # releases before 1.26 do not borrow, and dumps do not show the demand
+        return True  # no adjustment can help before 1.26, and dumps do not show the demand
     if average > current:
         return True
     if (
@@ -159,7 +159,7 @@ def _rejects_now(server: ServerLoad, level: LevelLoad) -> bool:
     if state.current is None or state.demand_average is None:
         return not server.is_since_start
     if state.current == 0:
-        return False  # with a limit of 0, requests can only wait or time out
+        return False  # no rejections now: with a limit of 0, requests can only wait or time out
     is_full = (state.seats_in_use or 0) >= state.current and state.demand_average >= state.current
     if not level.reasons()["concurrency-limit"]:
         return is_full  # with queues but without a waiting request, only a full level is overloaded

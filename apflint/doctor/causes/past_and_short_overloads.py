@@ -49,7 +49,8 @@ def find_past(
             is_rejected = rejected >= MIN_REJECTED and rejected >= MIN_REJECTED_SHARE * level.requests
             long = waits_between(level.waits, LONG_WAIT_SECONDS) or 0
             is_delayed = long >= MIN_REJECTED and level.waits and long >= MIN_REJECTED_SHARE * level.waits.requests
-            # Until a server has read its objects, it sends all requests to catch-all, and rejects some.
+            # Rejections at catch-all may be no overload: until a server has read its objects, it sends all requests
+            # there.
             if level.name == CATCH_ALL and not is_delayed and rejected <= MIN_REJECTED_SHARE * _all_requests(state):
                 continue
             mean = measured.wait.mean if (measured := server.level(level.name)) and state is intervals[-1] else None

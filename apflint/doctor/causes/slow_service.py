@@ -62,8 +62,8 @@ MIN_REVIEWS_PER_CALL = 0.5
 MIN_CALLBACKS, MIN_CALLBACK_SHARE = 3, 0.6
 """Thresholds for requests that are callbacks of a webhook.
 
-They are the minimum number of callbacks, the minimum proportion of executing writes that have a callback, and the
-minimum proportion of callbacks among the requests of the user.
+The thresholds are the minimum number of callbacks, the minimum proportion of executing writes that have a callback, and
+the minimum proportion of callbacks among the requests of the user.
 """
 _MIN_LEVELS = 3
 
