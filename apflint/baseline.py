@@ -69,7 +69,7 @@ def parse_baseline(text: str, name: str) -> Counter[BaselineEntry]:
     Raises UserError if the text is not a baseline. The message contains `name`, the name of the file.
     """
     error = UserError(
-        f"{name}: this is not a baseline. Use a file that --write-baseline created; to create one, name a new file."
+        f"{name}: this is not a baseline. Use a file that --write-baseline created. To create a baseline, name a new file."
     )
     try:
         content: Any = json.loads(text)

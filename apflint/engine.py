@@ -176,7 +176,7 @@ class _CheckRun:
             for manifest in effective.workspace.manifests
             if manifest.violations
         }
-        """Paths of mappings with a schema violation, such as an unknown field, by document."""
+        """Maps documents to the paths of mappings with a schema violation, such as an unknown field."""
 
     def find(self, rules: Collection[str], *, covered: bool) -> Iterator[tuple[str, Problem]]:
         """Yield the problems of `rules` to report, with their rule IDs. Omit covered problems unless `covered` is true."""

@@ -146,7 +146,7 @@ class Checker:
         )
 
     def _load(self, edited: Mapping[str, str | bytes]) -> dict[str, Sequence[Loaded]]:
-        """Return all loaded files by name, with the contents in `edited`."""
+        """Return a mapping from file names to the loaded parts of all files, with the contents in `edited`."""
         from apflint.engine import load_inputs
 
         contents = dict(file.input for file in self._inputs.files.values()) | {**edited}

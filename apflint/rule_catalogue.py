@@ -72,7 +72,7 @@ def read_rules() -> tuple[Rule, ...]:
 
 @cache
 def ids_by_name() -> dict[str, str]:
-    """Return the IDs of all rules by name. Reads every page."""
+    """Return a mapping from the names of all rules to their IDs. Reads every page."""
     return {rule.name: rule.id for rule in read_rules()}
 
 

@@ -231,7 +231,7 @@ def _compare_seats(effective: Effective, shares: Mapping[str, int]) -> list[Seat
 
 @once
 def _default_shares(effective: Effective) -> dict[str, int]:
-    """Return the shares of the built-in levels of the release, by name."""
+    """Return a mapping from the names of the built-in levels of the release to their shares."""
     levels = builtin.load_objects(effective.release).priority_levels
     return {level.name: get_shares(level, effective.release) for level in levels}
 
@@ -365,9 +365,9 @@ def queues_lowered(effective: Effective) -> Iterator[Problem]:
     """APF608: report levels for which the manifest has fewer queues than the running server.
 
     The server removes a superfluous queue when a request in the queue ends. If two requests of the queue keep their
-    seats after their execution, the server removes this queue when the first request ends, and wrongly another queue
-    when the second request ends. The requests that wait in the other queue are lost (`removeQueueAndUpdateIndexes` in
-    queueset.go; recorded with the Go package of 1.36).
+    seats after their execution, the server removes this queue when the first request ends. When the second request
+    ends, the server wrongly removes another queue, and loses the requests that wait there
+    (`removeQueueAndUpdateIndexes` in queueset.go; recorded with the Go package of 1.36).
     """
     built_in = {level.name: queuing_of(level) for level in builtin.load_objects(effective.release).priority_levels}
     live = {

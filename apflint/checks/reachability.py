@@ -121,7 +121,7 @@ def _shadowed_schema(effective: Effective, part: FlowSchemaPart, blockers: Seque
     lowest = min(blocker.spec.matching_precedence for blocker in blockers)
     advice, notes = "remove the FlowSchema", _note_names("FlowSchemas", names)
     if all(is_treated_alike(part.schema, blocker) for blocker in blockers):
-        notes += ("Without it, its requests have the same priority level and distinguisherMethod.",)
+        notes += ("Without this FlowSchema, its requests get the same priority level and distinguisherMethod.",)
     elif lowest > _MIN_PRECEDENCE:
         advice = f"use a matchingPrecedence below {lowest}, or remove the FlowSchema"
     else:
@@ -208,7 +208,7 @@ def _is_reported_elsewhere(effective: Effective, part: FlowSchemaPart) -> bool:
 
 @once
 def _paths_reported_elsewhere(effective: Effective) -> dict[Document, set[Path]]:
-    """Return the paths of the findings of APF504 and APF506 by document, with all prefixes of these paths."""
+    """Return a mapping from documents to the paths of the findings of APF504 and APF506, with all prefixes."""
     paths: dict[Document, set[Path]] = {}
     for check in (policy_rules.impossible_match, policy_rules.namespaced_rule_for_cluster_resource):
         for problem in check(effective):

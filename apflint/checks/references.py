@@ -156,9 +156,9 @@ def _find_misspelled_levels(effective: Effective) -> frozenset[object]:
 
 
 def _find_largest(effective: Effective, unused: Collection[Document]) -> dict[Document | None, Problem]:
-    """Return the problems of APF603 that are only about unused levels, by document of the level with the most seats.
+    """Return the problems of APF603 that are only about unused levels.
 
-    There is at most one such problem about new levels.
+    The keys are the documents at which APF603 reports. There is at most one such problem about new levels.
     """
     return {
         problem.place.document: problem

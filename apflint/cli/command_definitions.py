@@ -119,7 +119,10 @@ def list_parameters(function: Callable[..., object]) -> Iterator[Parameter]:
 
 
 def call(function: Callable[..., int | None], values: Mapping[str, object]) -> int | None:
-    """Call the function of a command. `values` are values of parameters by name. Missing parameters get their defaults."""
+    """Call the function of a command.
+
+    `values` maps the names of parameters to values. Missing parameters get their defaults.
+    """
     arguments = dict(values)
     names = function.__code__.co_varnames[: function.__code__.co_argcount]
     for name in names:

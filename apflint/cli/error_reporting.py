@@ -20,7 +20,7 @@ _PREFIX = "apflint: "
 _NOTE_INDENT = 2
 """Number of cells by which the lines of a message after the first line are indented."""
 _OUTPUT_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF)
-"""If an OSError has one of these error numbers and no file name, standard output cannot be written."""
+"""Error numbers of an OSError without a file name that mean that standard output cannot be written."""
 
 
 def run_and_report_errors(command: Callable[[], int | None]) -> int:

@@ -192,7 +192,7 @@ class ReplayQuestion(NamedTuple):
 
     @property
     def form(self) -> ReportForm:
-        """How to print the report."""
+        """The settings for printing the report."""
         report, top = self.report, self.report.top and min(self.report.top, _MAX_TOP)
         return ReportForm(report.output_format, style(self.color), top, self.zone, tuple(report.verify or ()))
 

@@ -58,7 +58,7 @@ class ConfigurationHistory(NamedTuple):
 
     @property
     def later_descriptions(self) -> tuple[tuple[int, str], ...]:
-        """Return (time, description) of each later configuration, which is in force from this time on."""
+        """Return (time, description) of each later configuration. The configuration is in force from this time on."""
         return tuple((time, found.description) for time, found in self.later)
 
     def describe_at(self, time: int) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Change = Literal["removed", "added", "changed"]
 _CHANGE_ORDER: tuple[Change, ...] = ("removed", "added", "changed")
 _SUMMARY_FIELDS = ("type", "shares", "limitResponse", "matchingPrecedence", "priorityLevelConfiguration")
-"""If only one configuration has an object, these fields describe the object."""
+"""Names of the fields that describe an object if only one configuration has the object."""
 
 
 class ObjectChange(NamedTuple):

@@ -125,7 +125,8 @@ def saturated_level(evidence: Evidence) -> Iterator[Diagnosis]:
         assert level.current is not None, "checked by _is_saturated"
         # The sums over all levels are computed once. Subtracting this level gives the sums over the other levels.
         idle, lendable = all_idle - _idle(level), all_lendable - _lendable(level)
-        # At most the unused seats of the server are idle, because the sum of the current limits may exceed its seats.
+        # Limit the idle seats to the unused seats of the server, because the sum of the current limits may exceed the
+        # server's seats.
         if evidence.state.total is not None:
             used = sum(other.seats_in_use or 0 for other in evidence.state.levels if not other.is_deleted)
             idle = min(idle, evidence.state.total - used)

@@ -28,7 +28,7 @@ class Metric(NamedTuple):
 
 
 class Quantity(NamedTuple):
-    """A quantity that the diagnosis reads: the metrics that contain it, by release, the newest first."""
+    """A quantity that the diagnosis reads, and the metrics that contain the quantity, the newest metric first."""
 
     label: str
     metrics: tuple[Metric, ...]

@@ -110,7 +110,7 @@ class Metrics(NamedTuple):
     def missing(self, release: Release | None, *, with_unusable: bool = True) -> Iterator[str]:
         """Yield the quantities that the metrics do not show although the release exports them, each with the name of the metric.
 
-        With `with_unusable`, also yield quantities whose values are unusable.
+        If `with_unusable` is true, also yield quantities whose values are unusable.
         """
         for quantity in metric_names.QUANTITIES:
             name = quantity.metrics[0].name if release is None else metric_names.name_in(quantity, release)

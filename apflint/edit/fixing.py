@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from apflint.finding import Finding, Report
 
     Check = Callable[[Mapping[str, bytes]], Report]
-    """A function that checks inputs (content by name) and returns the report."""
+    """A function that checks inputs and returns the report. The argument maps the names of inputs to their contents."""
 
 _LARGE_INPUT_BYTES = 1024 * 1024
 """Maximum number of bytes that all attempts together check.
@@ -256,7 +256,7 @@ class _Comparison:
             fields = ((*of_object, field) for field in _and_above(finding.field))
             key: Hashable = next((key for key in (*fields, of_object, of_file) if key in self._fixes), ())
             return tuple(self._fixes[key]), of_object if key != () else ()
-        # An edit outside of objects may have removed a comment that suppressed the finding.
+        # A fix outside of objects may also be the cause: it may have removed a comment that suppressed the finding.
         keys = {of_object, (finding.file, None), *(finding.involves or ())} & self._fixes.keys()
         involved = {index for key in keys for index in self._fixes[key]}
         return tuple(sorted(involved if involved and finding.involves is not None else self._fixes[()])), ()

@@ -138,6 +138,9 @@ def _without_duplicates(operations: Iterable[Operation]) -> Iterable[Operation]:
 
 
 def _depth_first(operation: Operation) -> tuple[int, int, int]:
-    """Return a sort key: deeper values first, and the last list item first. In this order, all paths stay valid."""
+    """Return a key that sorts deeper values first, and the last item of a list first.
+
+    In this order, all paths stay valid.
+    """
     last = operation.path[-1]
     return -len(operation.path), _ORDER.index(type(operation)), -last if isinstance(last, int) else 0

@@ -35,7 +35,7 @@ class Note(NamedTuple):
     path: Path
     message: str
     effect: Literal["kept", "changed", "impossible"]
-    """What happens to the meaning of the object. `changed` requires the user's consent. `impossible` is always refused."""
+    """Effect on the meaning of the object. `changed` requires the user's consent. `impossible` is always refused."""
 
 
 def plan_migration(document: Document, target: MigrationTarget) -> tuple[list[Operation], list[Note]]:
@@ -51,7 +51,7 @@ def plan_migration(document: Document, target: MigrationTarget) -> tuple[list[Op
         _convert_shares(document, target, operations, notes)
     after = _migrated(document, operations, target.version)
     if undecodable := list(_find_undecodable(after, target.releases)):
-        return [], undecodable  # a field that the old version ignores may have a different type in the new version
+        return [], undecodable  # the old version may ignore a field that has another type in the new version
     for release in target.releases:
         notes += _find_differences(document, after, release)
     return operations, list(dict.fromkeys(notes))

@@ -110,7 +110,7 @@ class Classifier:
         return self.resolve(digest.user, matched_values(digest.request_info))
 
     def next_match(self, user: UserInfo, request: tuple[str, ...], start: int) -> FlowSchema | None:
-        """Return the first FlowSchema in `Configuration.order[start:]` that matches the request, or None.
+        """Return the first FlowSchema in `Configuration.order[start:]` that matches the request, or None if none does.
 
         `request` contains the `matched_values` of the request (`apflint.evaluate.rule_index`).
         """

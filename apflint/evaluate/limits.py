@@ -40,7 +40,7 @@ class LevelLimits(NamedTuple):
     type: str
     """`Limited` or `Exempt`."""
     response: str | None
-    """What a limited level does with a request if no seat is free: `Queue` or `Reject`. None for an exempt level."""
+    """Response of a limited level to a request if no seat is free: `Queue` or `Reject`. None for an exempt level."""
     shares: int
     nominal: int
     """Nominal limit. Until 1.25, the assured concurrency value (ACV)."""

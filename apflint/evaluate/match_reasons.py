@@ -88,7 +88,7 @@ class Mismatch(NamedTuple):
     type. `clusterScope`: the entry does not set this field, but the request has no namespace. Empty if no field is
     missing."""
     scope: Literal["", "cluster-scoped", "no namespace", "all namespaces"] = ""
-    """If `clusterScope` is missing: why the request has no namespace. `actual` is then the resource."""
+    """Reason why the request has no namespace, if `clusterScope` is missing. `actual` is then the resource."""
 
 
 class Verdict(NamedTuple):
@@ -113,7 +113,7 @@ class SkippedFlowSchema(NamedTuple):
 
     flow_schema: FlowSchema
     unusable: str | None
-    """Why the priority level is unusable, as a verb phrase, or None if the level does not exist."""
+    """A verb phrase that states why the priority level is unusable, or None if the level does not exist."""
     path: Path = ("spec", "priorityLevelConfiguration", "name")
 
 

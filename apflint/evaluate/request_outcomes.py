@@ -70,7 +70,7 @@ class Outcome(NamedTuple):
 
 
 class Unclassified(NamedTuple):
-    """Why API Priority and Fairness does not classify a request."""
+    """Reason why API Priority and Fairness does not classify a request."""
 
     kubernetes: str
     invalid_timeout: str | None

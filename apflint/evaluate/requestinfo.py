@@ -226,8 +226,8 @@ def exact_field_match(selector: str, field: str) -> str | None:
 
     Return None if the selector is malformed, or does not require a value for `field`.
     """
-    # The server sorts the terms by bytes. Python sorts strings in the same order. Then the server uses the first term that
-    # requires a value for `field` with = or ==.
+    # The server sorts the terms, and uses the first term that requires a value for `field` with = or ==. Python sorts
+    # strings in the same order as Go.
     value: str | None = None
     for term in sorted(filter(None, _TERM.findall(selector))):
         operator = _OPERATOR.search(term)

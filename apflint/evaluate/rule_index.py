@@ -221,7 +221,7 @@ def matched_values_of_path(verb: str, path: str) -> tuple[str, ...]:
 
 
 def is_resource_request(request: Sequence[str]) -> bool:
-    """Return whether `matched_values` are those of a resource request."""
+    """Return whether `request`, a result of `matched_values`, describes a resource request."""
     return len(request) == _RESOURCE_VALUES
 
 

@@ -71,7 +71,7 @@ class SchemaNode(NamedTuple):
     distinguisher: str
     """`ByUser`, `ByNamespace` or empty."""
     blockers: tuple[int, ...]
-    """If the FlowSchema is unreachable, indices in `Picture.schemas` of the FlowSchemas that capture its requests."""
+    """Indices in `Picture.schemas` of the FlowSchemas that capture the requests, if this FlowSchema is unreachable."""
     problem: str
     """The problem as a sentence, or an empty string."""
 

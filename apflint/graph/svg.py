@@ -65,7 +65,7 @@ class DrawingLayout(NamedTuple):
     schemas: tuple[Box, ...]
     levels: tuple[Box, ...]
     arrow_ends: tuple[float, ...]
-    """For each FlowSchema, the y coordinate at which its arrow ends at its level."""
+    """The y coordinates at which the arrows of the FlowSchemas end, in the order of `Picture.schemas`."""
 
 
 def lay_out(picture: Picture) -> DrawingLayout:

@@ -52,7 +52,7 @@ class LoadProblem(NamedTuple):
     is_rejected: bool
     """Whether the API server cannot decode the text, either."""
     correction: tuple[str, str] | None = None
-    """For `not-apf`: the kind or apiVersion in the text, and the value that was probably intended. None if unknown."""
+    """(kind or apiVersion in the text, value that was probably intended) for `not-apf`, or None if unknown."""
 
 
 class _FileTooLargeError(Exception):

@@ -29,8 +29,8 @@ def parse_documents(
 ) -> Iterator[ParsedDocument]:
     """Yield the documents of a stream for which `is_wanted(start, end)` is true. Never raises.
 
-    With `values`, documents in block style have a value and no tree, which saves two thirds of the time. An error in one
-    document does not affect the documents after it.
+    If `values` is true, documents in block style have a value and no tree, which saves two thirds of the time. An error
+    in one document does not affect the documents after it.
     """
     for number, (start, end) in enumerate(split_documents(text)):
         if number == MAX_DOCUMENTS:

@@ -38,7 +38,7 @@ MIN_SHORT_WAITS = 0.02
 MIN_SHORT_OF_FLOOD = 0.05
 """Like `MIN_SHORT_WAITS`, but for a queue that was empty at the start of the counted time."""
 MIN_WIDE = 1.5
-"""Minimum mean number of seats for calling the requests of one kind wide, such as the lists of one client."""
+"""Minimum mean number of seats of requests of one kind that count as wide, such as the lists of one client."""
 MIN_FLOOD_SHARE, MIN_FLOOD_RATIO = 1 / 3, 6.0
 """Minimum ratios for a flood: of the offered load to the seats of the server, and of arrived requests to executed requests."""
 TIMEOUT_PROPORTION = 4

@@ -199,10 +199,8 @@ class ServerLoad(NamedTuple):
     used_seats: int | None
     """Seats in use at all levels, or None if unknown."""
     typical_seconds: float | None
-    """Median of the mean execution times of the levels, in seconds, or None.
-
-    Only levels with enough executions count.
-    """
+    """Median of the mean execution times of the levels, in seconds. Only levels with enough executions count. None if
+    there are no such levels."""
 
     @property
     def name(self) -> str:

@@ -33,7 +33,7 @@ RECENT_SECONDS = 60.0
 MIN_USE_RATIO = 0.3
 """Minimum ratio of two averages of the seats in use: in the last adjustment period, and in the counted time."""
 MIN_WIDTH = 2.0
-"""Minimum mean number of seats for calling requests wide."""
+"""Minimum mean number of seats of requests that count as wide."""
 MAX_SAME_WIDTH = 0.7
 """Maximum ratio of the mean seats of all requests to the seats of wide requests. Above this ratio, nearly all requests are wide."""
 _MIN_BLOCKED = 0.05
@@ -110,7 +110,7 @@ def drain_seconds(level: LevelLoad, seats: int | None) -> float | None:
 def service_of_waiting(level: LevelLoad) -> float | None:
     """Return the mean execution time in seconds of the waiting requests, or None if unknown.
 
-    If watches execute, wide waiting requests are assumed to be watches.
+    If watches execute, waiting requests of several seats are assumed to be watches.
     """
     is_wide = (level.waiting_seats or 0) >= MIN_WIDTH * (level.state.waiting or 1)
     return level.watches.mean if is_wide and level.watches.mean else level.service_seconds

@@ -159,7 +159,7 @@ def _name(client: Client) -> str:
 
 
 def find_callbacks(level: LevelLoad) -> Callbacks | None:
-    """Return the user whose waiting requests are callbacks of the executing writes of a level, or None.
+    """Return the user whose waiting requests are callbacks of the executing writes of a level, or None if there is none.
 
     A webhook sends one callback for each reviewed write, right after the write has started. So a waiting request counts
     as a callback if it arrived right after the start of an executing write of another user.

@@ -110,7 +110,7 @@ def _has_other_rows(level: LevelLoad) -> bool:
 
 
 def find_heavy_lists(server: ServerLoad, overload: Overload) -> OverloadCause | None:
-    """Return a cause if requests with several seats fill a level and narrow requests wait, else None."""
+    """Return a cause if requests with several seats fill a level, and requests with one seat wait, else None."""
     level = overload.load
     wide = tuple(_wide_rows(level))
     if wide:
