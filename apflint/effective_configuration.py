@@ -157,8 +157,8 @@ class Effective:
     def assumed_without(self, documents: Collection[Document]) -> Configuration:
         """Return `assumed` without the manifests of these documents, and with the same priority levels.
 
-        Built-in FlowSchemas that these manifests redefine are restored. They are restored even if `Assumptions.defaults` is false,
-        because the server would create them.
+        Built-in FlowSchemas that these manifests redefine are restored, even if `Assumptions.defaults` is false,
+        because the server would create these FlowSchemas.
         """
         from apflint import builtin
 
@@ -225,7 +225,10 @@ class Effective:
 
     @cached_property
     def passages(self) -> ConfigurationComparison:
-        """The comparison of `without_own` (before) with `assumed` (after). It finds the requests that `own_flow_schemas` move."""
+        """The comparison of `without_own` (before) with `assumed` (after).
+
+        The comparison finds the requests that `own_flow_schemas` move.
+        """
         from apflint.proofs.request_space import REALISTIC
         from apflint.proofs.two_configurations import ConfigurationComparison
 

@@ -44,7 +44,8 @@ class Options(NamedTuple):
     suppressions: bool = True
     """Whether to respect suppressions in manifests."""
     adjust: Callable[[Finding], Finding | None] | None = None
-    """Function that applies the settings of a project to a finding. It may change the severity, or return None to omit the finding."""
+    """Function that applies the settings of a project to a finding. The function may change the severity, or return
+    None to omit the finding."""
     helm: bool = True
     """Whether to recognize the output of `helm template` on standard input. Findings then name the template files."""
     max_findings_per_rule: int = MAX_FINDINGS_PER_RULE
@@ -79,7 +80,7 @@ def check_loaded(loaded: Sequence[Loaded], context: Iterable[Loaded], options: O
 def load_inputs(inputs: Iterable[tuple[str, str | bytes]], *, helm: bool = True) -> list[Loaded]:
     """Load inputs, given as (name, text or bytes).
 
-    If `helm` is true and standard input is the output of `helm template`, split it into its templates.
+    If `helm` is true and standard input is the output of `helm template`, split the output into its templates.
     """
     loaded: list[Loaded] = []
     for name, content in inputs:
@@ -105,7 +106,7 @@ class Found(NamedTuple):
     problems: list[tuple[str, Problem]]
     """Pairs of a rule ID and a problem, before suppressions are applied."""
     is_complete: bool
-    """Whether the analysis rules saw all objects. They do not see objects that the API server rejects."""
+    """Whether the analysis rules saw all objects. Analysis rules do not see objects that the API server rejects."""
 
 
 def find_problems(
@@ -240,7 +241,7 @@ class _CheckRun:
         )
 
     def _is_about_unused(self, rule: str, problem: Problem) -> bool:
-        """Return whether a problem is about seats, and all of its priority levels are unused, so that APF403 reports them."""
+        """Return whether a problem is about seats of unused priority levels only, so that APF403 reports these levels."""
         return ABOUT_TAKEN_SEATS in CHECKS[rule].tags and all(
             place.document in self._unused_documents for place in problem.places
         )

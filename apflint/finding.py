@@ -65,9 +65,9 @@ class Problem(NamedTuple):
     involves: tuple[ObjectKey, ...] | None = None
     """Kind and name of other objects that cause the problem, including built-in objects. None if unknown."""
     notes: tuple[str, ...] = ()
-    """What the API server does and why this matters, in full sentences."""
+    """Full sentences about what the API server does, and why this matters."""
     help: str | None = None
-    """What to do, in the imperative, without a final period."""
+    """Advice in the imperative, without a final period."""
     example: str | None = None
     """A command that demonstrates the problem."""
     is_template: bool = False
@@ -181,7 +181,7 @@ class Report(NamedTuple):
     suppressed: int
     """Number of findings that comments and annotations suppress."""
     sources: Mapping[str, Source]
-    """The text of each file, by the name of the file."""
+    """Maps the name of each file to the text of the file."""
     baselined: int = 0
     """Number of findings that the baseline contains."""
     clusters: tuple[tuple[str, str], ...] = ()

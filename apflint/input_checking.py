@@ -77,7 +77,7 @@ class Checker:
         self._loaded: dict[str, tuple[str | bytes, Sequence[Loaded]]] = {}
 
     def check(self, edited: Mapping[str, bytes] = _NO_EDITS, others: Iterable[tuple[str, str | bytes]] = ()) -> Report:
-        """Return the report about the files in `Inputs.reported`. `edited` are new contents of files by name.
+        """Return the report about the files in `Inputs.reported`. `edited` maps file names to new contents.
 
         `others` are additional context files for the manifests that belong to no cluster of the settings.
         """

@@ -71,7 +71,10 @@ class Explainer:
         self._flows: dict[tuple[int, str], RequestFlow] = {}
 
     def explain(self, request: Request, *, reasons: bool = True) -> Explanation:
-        """Return the explanation of a request, with the reasons for each FlowSchema that is tried if `reasons` is true."""
+        """Return the explanation of a request.
+
+        If `reasons` is true, the explanation contains the reasons for each FlowSchema that the server tries.
+        """
         resolution = self._classify(request.digest)
         deadline = find_deadline(request.url, request.info)
         considered = explain_resolution(self._configuration, request.digest, resolution) if reasons else ()

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Violation(NamedTuple):
-    """A value or field that the API server cannot decode: it answers HTTP 400.
+    """A value or field that the API server cannot decode, so that the API server answers HTTP 400.
 
     Before Kubernetes 1.25, the API server silently dropped unknown fields.
     """

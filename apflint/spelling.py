@@ -58,7 +58,10 @@ def limit_comparisons() -> Iterator[None]:
 
 
 def spend_comparisons(word: str, known: Collection[str]) -> None:
-    """Count the comparisons of a word with known words. Raises TooManyComparisonsError if they exceed the limit of the run."""
+    """Count the comparisons of a word with known words.
+
+    Raises TooManyComparisonsError if the comparisons exceed the limit of the run.
+    """
     spent = _spent.get()
     if spent is not None:
         spent[0] += _COMPARISON_COST * len(known) + len(word) * sum(map(len, known)) // _LETTERS_PER_UNIT

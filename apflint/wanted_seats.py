@@ -52,7 +52,7 @@ class WantedSeats(NamedTuple):
 
 
 def parse_wanted(texts: Iterable[str]) -> dict[str, int]:
-    """Parse texts of the form `LEVEL=SEATS`. Return the seats by level.
+    """Parse texts of the form `LEVEL=SEATS`. Return a mapping from levels to seats.
 
     Raises UserError if a text does not have this form, or if a level occurs twice.
     """

@@ -49,8 +49,8 @@ because reading all pages takes time."""
 DECODING = "decoding"
 """The rule finds objects that the API server cannot decode. The server then does not validate the object."""
 SELECTS_FIELDS = "selects-fields"
-"""The rule is about the `type` of a level or limitResponse, or the `kind` of a subject. The API server validates other
-fields of the object depending on this value."""
+"""The rule is about the `type` of a level or limitResponse, or the `kind` of a subject. Depending on this value, the
+API server validates different fields of the object."""
 SINGLE_VALUE = "single-value"
 """A rule of the phase `analysis` that checks each value on its own. Such a rule also checks rejected objects, because
 its findings stay true after the object is corrected. Only findings about a rejected value are omitted."""

@@ -211,7 +211,7 @@ def _redefined_levels(effective: Effective) -> Iterator[Problem]:
 
 
 def _compare_seats(effective: Effective, shares: Mapping[str, int]) -> list[SeatChange]:
-    """Return the change of the seats of each level from `shares` (by level name) to the shares in the configuration.
+    """Return the seats of each level with the shares in `shares` (before) and in the configuration (after).
 
     If a server has more seats than the default, somebody probably raised its limits to have seats for new levels. So
     for a built-in level of such a server, a seat counts as lost only if the level then has fewer seats than on a

@@ -66,7 +66,7 @@ def _is_rejected(rule: PolicyRulesWithSubjects) -> bool:
 
 
 def _find_cluster_wide_lists(schema: FlowSchema) -> list[tuple[Place, str]]:
-    """Return the nodes and service accounts that `schema` exempts from limits when they list any resource in the cluster.
+    """Return the nodes and service accounts whose cluster-wide lists are exempt from limits because of `schema`.
 
     Each item is (place of the subject, description of the clients).
     """

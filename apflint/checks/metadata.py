@@ -239,8 +239,8 @@ def _populated_paths(document: Document) -> list[Path]:
 def _report_export(documents: Sequence[Document]) -> Iterator[Problem]:
     """Yield a problem about all objects of an exported list.
 
-    The problem is at the first object. Each further object gets a problem with `covered`, which only `apflint fix` uses
-    and no report shows.
+    The problem is at the first object. Each further object gets a problem whose `covered` is true. No report shows such
+    a problem, but `apflint fix` uses it.
     """
     paths_of = [_populated_paths(document) for document in documents]
     names = dict.fromkeys(str(path[-1]) for paths in paths_of for path in paths)

@@ -262,7 +262,11 @@ def _find_example(effective: Effective, schema: FlowSchema, candidate: _Candidat
 
 
 def _requesters(subjects: tuple[Subject, ...]) -> tuple[Subject, ...]:
-    """Return the first subjects of a rule, and the group of all service accounts if one of these subjects matches all users."""
+    """Return the subjects whose users send the example requests.
+
+    These are the first subjects of the rule. If one of these subjects matches all users, the group of all service
+    accounts is added.
+    """
     some = subjects[:MAX_MISSED_SUBJECTS]
     if any(ALL in (subject.user, subject.group) or subject.group == "system:authenticated" for subject in some):
         accounts = some[0]._replace(kind="Group", user=None, group="system:serviceaccounts", service_account=None)

@@ -182,7 +182,7 @@ def _find_requesters(effective: Effective, schema: FlowSchema) -> tuple[Requeste
 
 
 def _is_platform_user(subject: Subject, among: tuple[Requesters, ...]) -> bool:
-    """Return whether the subject is a user or service account of the platform, and the platform is not in `among`."""
+    """Return whether the subject is a user or service account of the platform, but `among` omits the platform."""
     account = subject.service_account
     user = subject.user if account is None else f"{SERVICE_ACCOUNT_PREFIX}{account.namespace}:{account.name}"
     prefixes = tuple(prefix for requesters in among for prefix in requesters.without)

@@ -193,7 +193,7 @@ def invalid_non_resource_url(workspace: Workspace) -> Iterator[Problem]:
 
 
 def _check_url(url: str) -> str | None:
-    """Return why the API server rejects a non-resource URL (`ValidateNonResourceURLPath`), or None if it accepts it."""
+    """Return why the API server rejects a non-resource URL (`ValidateNonResourceURLPath`), or None for a valid URL."""
     if url == "/":
         return None
     if not url.startswith("/"):
@@ -222,7 +222,7 @@ def impossible_match(effective: Effective) -> Iterator[Problem]:
 
 
 def _raise_severity(problem: Problem, *, has_effect: bool) -> Problem:
-    """Return the problem. If its FlowSchema has no effect, because no part of it matches a request, make the problem an error."""
+    """Return the problem, as an error if its FlowSchema has no effect because no part matches a request."""
     return problem if has_effect else problem._replace(severity="error")
 
 
@@ -361,7 +361,10 @@ def _find_wrong_scopes(place: Place, rule: ResourcePolicyRule, known: Sequence[R
 
 
 def known_resources(rule: ResourcePolicyRule) -> Sequence[Resource] | None:
-    """Return the resources of a rule. Return None if it contains `*`, or a resource that no Kubernetes API group defines."""
+    """Return the resources of a rule.
+
+    Return None if the rule contains `*`, or a resource that no Kubernetes API group defines.
+    """
     return _known_resources(rule.api_groups, rule.resources)
 
 
@@ -385,7 +388,7 @@ def _known_resources(api_groups: tuple[str, ...], names: tuple[str, ...]) -> tup
 def are_cluster_scoped(known: Iterable[Resource]) -> bool:
     """Return whether requests for these resources never have a namespace.
 
-    Requests for a Namespace object have a namespace.
+    False for the resource `namespaces`, because a request for a Namespace object has a namespace.
     """
     return all(not resource.namespaced and not is_namespaces(resource) for resource in known)
 

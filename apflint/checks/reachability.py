@@ -90,7 +90,7 @@ def _problems(effective: Effective, parts: Sequence[FlowSchemaPart]) -> Iterator
 
 
 def _count_explainable(effective: Effective, parts: Sequence[FlowSchemaPart]) -> int:
-    """Return the number of unreachable parts that the budget allows to explain.
+    """Return the number of unreachable parts that can be explained within the budget.
 
     The explanation of a part names the FlowSchemas that capture its requests.
     """

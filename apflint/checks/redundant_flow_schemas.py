@@ -102,7 +102,7 @@ def _is_unreachable(effective: Effective, schema: FlowSchema, path: Path) -> boo
 
 
 def _list_classified(urls: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the URLs without those whose requests the server treats as long-running requests or as resource requests."""
+    """Return the URLs whose requests the server treats neither as long-running requests nor as resource requests."""
     from apflint.proofs.request_space import is_long_running_path, is_resource_path
 
     return tuple(url for url in urls if not is_long_running_path(url) and not is_resource_path(url.removesuffix(ALL)))
@@ -225,7 +225,7 @@ def _shows_effect(effective: Effective, schema: FlowSchema) -> bool:
             return True
 
     def is_split(resolution: Resolution) -> bool:
-        """Return whether the request goes to a later FlowSchema with the same treatment, so that its user has two flows."""
+        """Return whether the request goes to a later FlowSchema with the same treatment, so that a user has two flows."""
         return resolution.position > position and _treatment(effective, resolution.flow_schema) == treatment
 
     is_reached = False
@@ -285,7 +285,7 @@ def _configurations(
 def _find_successors(
     effective: Effective, schema: FlowSchema, before: Configuration, after: Configuration
 ) -> tuple[FlowSchema, ...]:
-    """Return the FlowSchemas that capture the requests of `schema` if it is removed.
+    """Return the FlowSchemas that capture the requests of `schema` after `schema` is removed.
 
     Return () if removing `schema` has an effect.
     """

@@ -100,7 +100,7 @@ def _manifests(effective: Effective, kind: str) -> Iterator[Manifest]:
 
 
 def _add_file(effective: Effective) -> str:
-    """Return help as an imperative clause: how to add a file with other objects of the cluster to the analysis."""
+    """Return help, an imperative clause that says how to add a file with other objects of the cluster to the analysis."""
     if effective.assumptions.one_cluster:
         return "add that file to the paths of the cluster in the settings"
     return "add that file with --context"

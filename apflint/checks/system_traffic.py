@@ -135,8 +135,8 @@ class _Level(NamedTuple):
     """Limits of the level, or None if no file defines the level."""
     is_built_in: bool
     outsider: str | None
-    """A command with a request that reaches this level, but would not reach a protected FlowSchema without the manifests. None if
-    there is no such request."""
+    """A command with a request that reaches this level, although no protected FlowSchema would capture the request
+    without the manifests. None if there is no such request."""
 
     @property
     def is_dedicated(self) -> bool:
@@ -351,7 +351,7 @@ def _advise(level: _Level, schema: FlowSchema, protected: Sequence[FlowSchema]) 
 
 
 def _capture_severity(level: _Level, captures: Sequence[_Capture]) -> Severity | None:
-    """Return `info` if the level was probably chosen for these clients, or if only custom resources are affected.
+    """Return `info` if the level was probably chosen for the affected clients, or if only custom resources are affected.
 
     Otherwise, return None.
     """
@@ -397,7 +397,7 @@ def _restore(effective: Effective, schema: FlowSchema) -> ConfigurationCompariso
 
 
 def documents_to_widen(effective: Effective) -> frozenset[Document]:
-    """Return the documents in which APF517 suggests to add `clusterScope: true` to resource rules."""
+    """Return the documents in which APF517 suggests adding `clusterScope: true` to resource rules."""
     places = (problem.place for problem in built_in_flow_schema_narrowed(effective) if problem.fix is not None)
     return frozenset(place.document for place in places if place.document is not None)
 

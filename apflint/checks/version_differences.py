@@ -53,7 +53,7 @@ def _untouched_exports(effective: Effective) -> set[Document]:
 
 
 def _describe_unserved(version: str, release: Release) -> tuple[str, str]:
-    """Return message and help for a version that the release does not serve."""
+    """Return (message, help) for a version that the release does not serve."""
     life = api_version(version)
     if not release.served:
         suggestion = (

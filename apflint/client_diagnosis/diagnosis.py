@@ -33,7 +33,7 @@ Role = Literal["culprit", "victim", "affected", "bystander", "unknown"]
 """The role of the client.
 
 `culprit`: the client is the cause. `victim`: another client, a component or the configuration is the cause. `affected`:
-a client at the same level is the cause, but the evidence does not show which one. `bystander`: no cause concerns the
+a client at the same level is the cause, but the evidence does not show which client. `bystander`: no cause concerns the
 client's requests. `unknown`: the evidence does not show the level of the requests."""
 CAUSED_BY_CLIENT = frozenset(
     (
@@ -233,7 +233,7 @@ def find_similar_users(user: str, users: frozenset[str]) -> tuple[str, ...]:
 
 
 def _find_placements(client: ConcernedClient, evidence: ClientEvidence) -> list[Placement]:
-    """Return the FlowSchemas and levels of the requests in dumps, in the log, and of the request in question.
+    """Return the placements of the client's requests in the dumps and in the log, and of the request in question.
 
     A dump shows what the server decided. So if a dump has objects that the configuration lacks, placements from the
     configuration are left out.
@@ -367,9 +367,10 @@ def _find_role(
 
 
 def _is_calm(placement: Placement, evidence: ClientEvidence) -> bool:
-    """Return whether the evidence shows that a level, for which no cause was found, neither delays nor rejects requests.
+    """Return whether the evidence shows that a level without a cause neither delays nor rejects requests.
 
-    A dump of requests shows no rejections. A log shows the cause of only one of the overloaded levels.
+    A dump alone is not sufficient, because it shows no rejections. With a log alone, no overloaded level is calm,
+    because the log shows the cause of only one of these levels.
     """
     level = evidence.level(placement.level)
     if evidence.log is not None and not evidence.servers:

@@ -252,7 +252,7 @@ def _list_kept(
 
 
 def _keep(document: Document, path: Path, value: object) -> Document:
-    """Return a copy of a document in which the field at `path` has its value in the cluster."""
+    """Return a copy of a document in which the field at `path` keeps `value`, its value in the cluster."""
     kept = _set(document, path, value)
     if value == 0 and path[-1] == shares_field(document.version) and document.version == "v1beta3":
         # Without this annotation, v1beta3 treats 0 shares as absent shares, which have the default (conversion.go in

@@ -89,7 +89,7 @@ class ChangeGroup(NamedTuple):
     old: LevelLimits
     new: LevelLimits
     changes: tuple[RequestChange, ...]
-    """Sorted by the matching order of the old FlowSchemas, then of the new FlowSchemas. Never empty."""
+    """The changes, sorted by the matching order of the old FlowSchemas, then of the new FlowSchemas. Never empty."""
 
 
 class ConfigurationDifference(NamedTuple):
@@ -98,7 +98,8 @@ class ConfigurationDifference(NamedTuple):
     old: Side
     new: Side
     groups: tuple[ChangeGroup, ...]
-    """Sorted by type (most severe first), then by rarity (rare last), lost nominal seats (most first), and names of levels."""
+    """The groups, sorted by type (most severe first), then by rarity (rare last), lost nominal seats (most first), and
+    names of levels."""
     levels: tuple[LevelChange, ...]
     """Every priority level of both configurations, sorted by name."""
     objects: tuple[ObjectChange, ...]
@@ -110,7 +111,10 @@ class ConfigurationDifference(NamedTuple):
 
     @property
     def changed(self) -> bool:
-        """Return whether a request or a level changes. Also return True if the search ended early, because it may miss changes."""
+        """Return whether a request or a level changes.
+
+        Also return True if the search ended early, because changes may be missing.
+        """
         return bool(self.groups) or not self.complete or any(level.is_changed for level in self.levels)
 
     def changes_of_type(self, change_type: ChangeType) -> tuple[RequestChange, ...]:
@@ -217,7 +221,7 @@ def _split_flow_schema(schema: FlowSchema) -> tuple[FlowSchema, ...]:
 def _find_kept_requests(
     old: Configuration, new: Configuration, levels: Mapping[str, LevelChange], world: World
 ) -> Iterator[Witness]:
-    """Yield a request for each FlowSchema that keeps its requests, but changes their flows or the limits of its level."""
+    """For each FlowSchema whose flows or limits change, yield a request that keeps this FlowSchema."""
     new_schemas = {_identity(schema): schema for schema in new.order}
     analysis, comparison = Analysis(old, world), ConfigurationComparison(new, old, world)
     for schema in old.order:

@@ -97,7 +97,8 @@ class _FixRun:
         self._unsafe = unsafe
         self._fixed: list[Finding] = []
         self._refused: dict[Identity, tuple[str, Scope]] = {}
-        """Reason why a fix is refused, and the part of the inputs on which the refusal depends."""
+        """Maps the identity of a finding to (reason why its fix is refused, part of the inputs on which the refusal
+        depends)."""
         self._waiting: set[Identity] = set()
         """Findings that wait for a later batch, because an attempt to fix them failed."""
 
@@ -205,7 +206,7 @@ class _Comparison:
         self._masks_analysis = any(map(_masks_others, batch))
 
     def find_regressions(self, after: Iterable[Finding]) -> list[Finding]:
-        """Return all findings of a rule in a file if the rule has more findings in this file than expected.
+        """Return the findings of each pair of a rule and a file for which there are more findings than expected.
 
         The expected number is the number before the batch, minus the fixed findings. Findings that were masked do not
         count. Only numbers are compared, because a fix elsewhere may change the message of a finding.

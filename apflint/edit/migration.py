@@ -48,7 +48,9 @@ class Migration(NamedTuple):
 
 
 def migrate(source: Source, target: MigrationTarget, *, accept_changes: bool = False) -> Migration:
-    """Move every object of a text to `target.version`. An object whose meaning would change is refused unless `accept_changes`.
+    """Move every object of a text to `target.version`.
+
+    An object whose meaning would change is refused, unless `accept_changes` is true.
 
     Never raises an error. The result contains a remark for everything that cannot be migrated.
     """
@@ -145,7 +147,7 @@ def _find_versions(document: Document, target: MigrationTarget) -> dict[Path, st
 def _describe_shared(document: Document, operations: list[Operation]) -> Remark:
     """Return a remark that says that the edits would also change other places.
 
-    If an alias or merge key is the cause, the remark has its position.
+    If an alias or merge key is the cause, the remark has the position of the alias or merge key.
     """
     for operation in operations:
         if alias := find_alias(document.root, operation.path):

@@ -62,8 +62,8 @@ def prove(
 ) -> None:
     """Prove that `text` contains the objects of `source`, changed by the intended operations and by nothing else.
 
-    `intended` maps the start offset of a YAML document to operations, with paths from the root of the document. With
-    `allows_new_objects`, `text` may contain further objects. Raises CannotEditError if the proof fails.
+    `intended` maps the start offset of a YAML document to operations, with paths from the root of the document. If
+    `allows_new_objects` is true, `text` may contain further objects. Raises CannotEditError if the proof fails.
     """
     before, after = load_text(source), load_text(Source(source.name, text))
     values, new_values = _values(before.documents), iter(_values(after.documents).values())

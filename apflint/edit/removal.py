@@ -54,7 +54,7 @@ def remove_entries(text: str, root: Node, paths: Iterable[Path]) -> list[Edit]:
 
 
 def _collect(root: Node, path: Path, removed: dict[Path, set[str | int]]) -> None:
-    """Add the entry or item at `path` to `removed`. If an entry is the last one in its mapping, add the mapping instead."""
+    """Add the entry or item at `path` to `removed`. If a mapping would become empty, add the mapping instead."""
     owner_path, step = path[:-1], path[-1]
     owner = resolve_alias(walk(root, owner_path)[2])
     if isinstance(owner, Mapping):

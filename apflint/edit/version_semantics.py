@@ -134,7 +134,7 @@ def _convert_shares(
 
 
 def _keep_shares(document: Document, target: MigrationTarget, operations: list[Operation]) -> Iterator[Note]:
-    """Yield notes about a default for shares that changes. Append an operation that keeps the number of shares."""
+    """Yield notes if the default number of shares changes, and append an operation that keeps the number of shares."""
     old, new = shares_field(document.version), shares_field(target.version)
     path = (*_LIMITED, old)
     shares = {

@@ -46,9 +46,9 @@ def complete_groups(user: str, groups: tuple[str, ...]) -> tuple[tuple[str, ...]
     """Return (groups of `user` after authentication, sentences that explain added or missing groups).
 
     Every user gets `system:authenticated`, except users in `system:unauthenticated`, such as `system:anonymous`.
-    Service accounts get two more groups. Two users get a group only if `groups` is empty: a node gets `system:nodes`,
-    because the certificate of every kubelet names this group. The user of the API server itself gets `system:masters`.
-    Sources: `AuthorizeClientBearerToken` in staging/src/k8s.io/apiserver/pkg/server/config.go, and
+    Service accounts get two more groups. If `groups` is empty, a node gets `system:nodes`, because the certificate of
+    every kubelet names this group, and the user of the API server itself gets `system:masters`. Sources:
+    `AuthorizeClientBearerToken` in staging/src/k8s.io/apiserver/pkg/server/config.go, and
     staging/src/k8s.io/apiserver/pkg/authentication/{group,request/anonymous,serviceaccount}; observed on 1.36.2.
     """
     expected = []
@@ -87,7 +87,7 @@ def has_fixed_groups(user: str) -> bool:
 
 
 def single_user(subject: Subject) -> str | None:
-    """Return the user name if a subject matches exactly one user name, or None if it may match several users."""
+    """Return the user name if a subject matches exactly one user name, or None if the subject may match several users."""
     account = subject.service_account
     if subject.kind == "ServiceAccount" and account is not None and account.name != ALL:
         return f"{SERVICE_ACCOUNT_PREFIX}{account.namespace}:{account.name}"

@@ -107,8 +107,8 @@ def _why_unusable(level: PriorityLevelConfiguration) -> str | None:
     `queueSetCompleterForPL`. The API server rejects unusable levels, so only manifests that were never applied contain
     unusable levels. The level `exempt` is usable without the field `exempt`, because the server adds the field.
 
-    Levels with shares or percentages out of range are also treated as unusable. No server computes seats from such values,
-    because it rejects them, and negative shares would change the computed seats of all other levels.
+    Levels with shares or percentages out of range are also treated as unusable. No server computes seats from such
+    values, because servers reject them, and negative shares would change the computed seats of all other levels.
     """
     spec = level.spec
     if (spec.type == "Exempt") != (level.name == EXEMPT):

@@ -206,7 +206,7 @@ def _compute_level(
 
 
 def _round(value: float) -> int:
-    """Round a value of at least 0 to the nearest integer, and halves up, as Go's math.Round."""
+    """Round a value of at least 0 to the nearest integer. Halves are rounded up, as in Go's math.Round."""
     integer = floor(value)
     return integer + 1 if value - integer >= 0.5 else integer
 

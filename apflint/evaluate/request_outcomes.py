@@ -35,7 +35,7 @@ class Deadline(NamedTuple):
     """The effect of the query parameter `timeout` of a request."""
 
     wait_seconds: float
-    """Maximum time in a queue, from Kubernetes 1.28 on."""
+    """Maximum number of seconds in a queue, from Kubernetes 1.28 on."""
     invalid: str | None = None
     """The value of `timeout` if it is invalid, else None. The server answers 400 to an invalid value, without classifying the
     request."""
@@ -143,7 +143,7 @@ def _list_timeouts(release: Release) -> tuple[Outcome, ...]:
 
 
 def find_unclassified(info: RequestInfo, deadline: Deadline, release: Release) -> Unclassified | None:
-    """Return why API Priority and Fairness does not classify a request, or None if it classifies the request."""
+    """Return why API Priority and Fairness does not classify a request, or None if the request is classified."""
     if deadline.invalid is not None and release.refuses_invalid_timeouts:
         return Unclassified(release.name, deadline.invalid, release.classifies_watches)
     if is_seen_by_apf(info, watches=release.classifies_watches):

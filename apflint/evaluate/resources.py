@@ -20,7 +20,8 @@ class Resource(NamedTuple):
     short_names: tuple[str, ...] = ()
     subresources: tuple[str, ...] = ()
     is_virtual: bool = False
-    """Whether the server stores no objects of the resource, such as SubjectAccessReviews and Bindings. Clients cannot watch it."""
+    """Whether the server stores no objects of the resource, such as SubjectAccessReviews and Bindings. Clients cannot
+    watch such resources."""
 
     @property
     def qualified_name(self) -> str:

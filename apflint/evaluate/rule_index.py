@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     Values = Collection[str] | None
     """Values of a field that rules cover, or None for all values."""
     SubjectList = tuple[Hashable, list["IndexedSubject"]]
-    """A key for the index of some subjects, and these subjects in matching order. All of them match the same users."""
+    """A key that identifies a list of subjects, and these subjects in matching order. All of these subjects match the
+    same users."""
 
 _T = TypeVar("_T")
 

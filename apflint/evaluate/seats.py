@@ -102,7 +102,10 @@ def max_seats(nominal: int, hand_size: int | None) -> int:
 
 
 def request_bound(level_max_seats: int, overall: int) -> int:
-    """Return the maximum seats of one request: `overall`, or `level_max_seats` if that is lower and not 0."""
+    """Return the lower of two maximums of the seats of one request.
+
+    A `level_max_seats` of 0 means that the level sets no maximum.
+    """
     return overall if level_max_seats == 0 else min(level_max_seats, overall)
 
 

@@ -28,7 +28,7 @@ def write_literal(value: object) -> str:
 
 
 def write_string(value: str) -> str:
-    """Write a string in YAML, with quotes only if it needs them."""
+    """Write a string in YAML, with quotes only if the string needs quotes."""
     return value if _WORD.match(value) and resolve_plain(value) == value else write_literal(value)
 
 

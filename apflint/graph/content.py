@@ -43,13 +43,13 @@ SHORT_ORIGINS: dict[Origin, str] = {
     "missing": "does not exist",
     "unusable": "treated as absent",
 }
-"""Description of each origin of an object, for a narrow column."""
+"""Maps the origin of an object to a description for a narrow column."""
 ORIGINS: dict[Origin, str] = {
     **SHORT_ORIGINS,
     "changed": f"built-in, {SHORT_ORIGINS['changed']}",
     "imagined": f"built-in, {SHORT_ORIGINS['imagined']}",
 }
-"""Description of each origin of an object."""
+"""Maps the origin of an object to a description."""
 _MAX_SUBJECTS = 50
 """Maximum number of subjects of a FlowSchema to show."""
 
@@ -194,9 +194,10 @@ class Unreachable(NamedTuple):
     """The unreachable FlowSchemas and rules of a configuration. Both mappings have documents of FlowSchemas as keys."""
 
     schemas: Mapping[Document, tuple[FlowSchema, ...]]
-    """FlowSchemas that capture the requests of an unreachable FlowSchema. Empty if the unreachable FlowSchema matches no request."""
+    """Maps an unreachable FlowSchema to the FlowSchemas that capture its requests, or to () if the FlowSchema matches
+    no request."""
     rules: Mapping[Document, tuple[int, ...]]
-    """Indices of the unreachable rules of reachable FlowSchemas."""
+    """Maps a reachable FlowSchema to the indices of its unreachable rules."""
 
 
 def find_unreachable(configuration: Configuration) -> Unreachable:

@@ -40,7 +40,7 @@ _LEGEND = {
     "unreachable": "unreachable",
     "dangling": "skipped, or does not exist",
 }
-"""Meaning of each style of a card. A card is the box of a FlowSchema or a level."""
+"""Maps the style of a card to its meaning. A card is the box of a FlowSchema or a level."""
 
 
 class Box(NamedTuple):
@@ -169,7 +169,7 @@ def _description(picture: Picture) -> str:
 
 
 def _definitions() -> Iterator[str]:
-    """Yield the tips of arrows, and clip paths that keep text inside its card even if the font is wide."""
+    """Yield SVG definitions: the tips of arrows, and `clipPath` elements that keep wide text inside its card."""
     tips = [(f"apf-m{hue}", f"tip{hue}") for hue in range(_HUES)]
     for name, kind in (*tips, ("apf-mg", "dangling-tip"), ("apf-mt", "captured-tip")):
         yield (

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from apflint.location import Path
 
 Limit = Literal["server", "apflint"]
-"""Which limit a document exceeds. `server`: the API server rejects the document. `apflint`: only apflint does."""
+"""Limit that a document exceeds. `server`: the API server rejects the document, too. `apflint`: only apflint rejects
+the document."""
 
 
 class Scalar:
@@ -84,7 +85,7 @@ class ParseError(Exception):
         self.end = start + 1 if end is None else end
         self.help = help
         self.limit = limit
-        """Which limit the document exceeds, or None if the text is invalid."""
+        """The limit that the document exceeds, or None if the text is invalid."""
 
 
 class ParsedDocument(NamedTuple):

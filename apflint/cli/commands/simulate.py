@@ -262,7 +262,7 @@ def _show_simulating() -> Iterator[Progress]:
 
 
 def _render(done: Simulated, failures: Sequence[tuple[str, str]], output_format: str, how: Style) -> str:
-    """Render the only result, or the differences of two results."""
+    """Return the only result, or the differences of two results, in the output format."""
     results, log = done.results, done.log
     result, found = results[-1], compare_results(*results) if len(results) > 1 else None
     if output_format == "json":

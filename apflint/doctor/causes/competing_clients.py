@@ -303,7 +303,7 @@ def find_flood(server: ServerLoad, overload: Overload) -> OverloadCause | None:
 
 
 def _flood_of_metrics(server: ServerLoad, overload: Overload) -> OverloadCause | None:
-    """Return a cause if a client floods a level, found without a dump, else None.
+    """Return a cause if the metrics show, without a dump, that a client floods a level, else None.
 
     There are two signs of a flood: queues overflow although many requests hardly wait, or the offered load is far above
     the seats.

@@ -92,7 +92,7 @@ class LevelLoad(NamedTuple):
     earlier_executions: Sum
     """The executions in the baseline.
 
-    If there are too few, the executions from the start of the server to the earlier snapshot.
+    If the baseline has too few executions, those from the start of the server to the earlier snapshot.
     """
     earlier_watches: Sum
     wait: Sum

@@ -117,7 +117,7 @@ def service_of_waiting(level: LevelLoad) -> float | None:
 
 
 def longest_wait(level: LevelLoad) -> float | None:
-    """Return the longest wait in seconds of a request in the dump, or None if none waits.
+    """Return the longest wait in seconds of a request in the dump, or None if no request waits.
 
     The dump's latest time is the end of the wait.
     """

@@ -163,9 +163,9 @@ def _wide_rows(level: LevelLoad) -> Iterator[RequestRow]:
 
 
 def _is_wide(level: LevelLoad) -> bool:
-    """Return whether most seats of a level belong to wide requests, although most requests are narrow.
+    """Return whether wide requests (several seats) have most seats of a level of mostly narrow requests (one seat).
 
-    If all requests are about equally wide, narrow requests do not wait behind wide ones.
+    If all requests are about equally wide, no narrow requests wait behind wide requests.
     """
     state = level.state
     executing = state.seats_in_use / state.executing if state.seats_in_use and state.executing else None
