@@ -25,14 +25,14 @@ is sufficient to identify a finding."""
 
 
 class BaselineEntry(NamedTuple):
-    """A baseline entry. Its fields identify a finding."""
+    """A known finding in a baseline. The fields identify the finding."""
 
     rule: str
     object: str
     """`FlowSchema/name`, or the name of the file if the finding is not about an object."""
     field: str
     value: str
-    """The value as written in the manifest, without quotes. If the value has several lines, its key."""
+    """The value as written in the manifest, without quotes. If a value has several lines, the key of the value."""
 
 
 class BaselineComparison(NamedTuple):
@@ -55,7 +55,7 @@ def _make_entry(finding: Finding, report: Report) -> BaselineEntry:
 
 
 def render_baseline(report: Report, kept: Counter[BaselineEntry]) -> str:
-    """Return a baseline in JSON: the findings of a report and the entries in `kept`, sorted, one entry per line."""
+    """Return a baseline as JSON text: the findings of `report` and the entries in `kept`, sorted, one entry per line."""
     counts = Counter(_make_entry(finding, report) for finding in report.findings) + kept
     lines = [json.dumps({**entry._asdict(), "count": count}) for entry, count in sorted(counts.items())]
     inner = ",".join(f"\n  {line}" for line in lines)
@@ -69,7 +69,7 @@ def parse_baseline(text: str, name: str) -> Counter[BaselineEntry]:
     Raises UserError if the text is not a baseline. The message contains `name`, the name of the file.
     """
     error = UserError(
-        f"{name}: this is not a baseline. Use a file that --write-baseline created; to create one, name a new file."
+        f"{name}: this is not a baseline. Use a file that --write-baseline created. To create a baseline, name a new file."
     )
     try:
         content: Any = json.loads(text)
@@ -92,11 +92,13 @@ def parse_baseline(text: str, name: str) -> Counter[BaselineEntry]:
 def hide_known_findings(
     report: Report, known: Counter[BaselineEntry], rules: Collection[str], objects: Collection[str] | None = None
 ) -> BaselineComparison:
-    """Remove known findings from a report. An entry with the count n hides at most n findings.
+    """Return the report without known findings, and the stale entries of the baseline.
 
-    `rules` are the rules that ran. `objects` are the files and objects that were read, written as in `BaselineEntry.object` (None
-    means all). An entry is stale if its rule ran, its object was read, and its count is greater than the number of findings that
-    the entry identifies.
+    An entry with the count n hides at most n findings.
+
+    `rules` are the rules that ran. `objects` are the files and objects that were read, written as in
+    `BaselineEntry.object` (None means all). An entry is stale if its rule ran, its object was read, and its count is
+    greater than the number of findings that the entry identifies.
     """
     remaining = Counter(known)
     kept: list[Finding] = []

@@ -9,7 +9,7 @@ from typing import Self
 
 
 class Bound(int):
-    """A maximum, and what apflint reports or does if an input exceeds it."""
+    """A maximum, and what apflint reports or does if an input exceeds the maximum."""
 
     reported: str
 
@@ -25,7 +25,7 @@ class Bound(int):
 MAX_FILE_BYTES = Bound(32 * 1024 * 1024, "an error, unless the file contains no sign of an APF object")
 """Maximum number of bytes in a file that apflint parses. For comparison: etcd stores objects of up to 1.5 MiB."""
 MAX_SEARCHED_BYTES = Bound(1024 * 1024 * 1024, "an error, and the file is not checked")
-"""Maximum number of bytes in a file that apflint only searches for signs of APF objects, because it is too large to parse. The empty parts of a sparse file count, too."""
+"""Maximum number of bytes in a file that apflint only searches for signs of APF objects, because the file is too large to parse. The empty parts of a sparse file count, too."""
 MAX_LINES = Bound(3_000_000, "APF004, and the file is not checked")
 """Maximum number of lines in a file. Storing the start of a line takes 40 bytes of memory."""
 MAX_DOCUMENTS = Bound(1_100_000, "APF004, and the rest of the file is not checked")
@@ -51,7 +51,7 @@ MAX_PROJECT_FILES = Bound(20_000, "nothing: findings that other files could refu
 MAX_KUSTOMIZATION_DEPTH = Bound(16, "nothing: the file is checked as a manifest")
 """Maximum number of parent directories of a file in which apflint searches for a kustomization that lists the file as a patch."""
 MAX_KUSTOMIZATIONS = Bound(1_000, "an error, unless --render builds it anyway")
-"""Maximum number of directories of a kustomization, with the kustomizations that it includes, in which apflint searches for references to files outside of the project and for the file that defines an object."""
+"""Maximum number of directories in a kustomization and all kustomizations that it includes. apflint searches these directories for references to files outside of the project, and for the file that defines an object."""
 
 
 # Other programs
@@ -160,7 +160,7 @@ MAX_EXPLAINED_SHADOWS = Bound(100, "the finding does not name the earlier FlowSc
 MAX_EXPLAINING_WORK = Bound(400_000, "the finding does not name the earlier FlowSchemas that capture the requests")
 """Maximum estimated cost of finding the earlier FlowSchemas for APF501. The same maximum applies to APF502. The unit is that of MAX_REACHABILITY_WORK."""
 MAX_MINIMAL_BLOCKERS = Bound(24, "the finding names all FlowSchemas that the proof used")
-"""Maximum number of shadowing FlowSchemas of a finding for which apflint proves which of them are necessary. Each FlowSchema takes a proof."""
+"""Maximum number of earlier FlowSchemas in a finding that apflint reduces to the necessary FlowSchemas. The reduction takes one proof for each FlowSchema."""
 MAX_MINIMIZING_PROOFS = Bound(1_000_000, "the finding names all FlowSchemas that the proof used")
 """Maximum number of proofs that show whether a shadowing FlowSchema is necessary, multiplied by the number of FlowSchemas. A proof takes longer if there are more FlowSchemas."""
 MAX_ORDINARY_WITNESSES = Bound(100, "further findings show the first request that was found, which may be less common")
@@ -222,7 +222,7 @@ MAX_REQUESTS_IN_FLIGHT = Bound(2_000_000, "an error with the number")
 MAX_FURTHER_REQUESTS = Bound(100_000_000, "an error with the time that the simulation reached")
 """Maximum number of retries and of later requests of closed-loop clients in a simulation. Their number depends on the rejections, so it is not known before the simulation."""
 MAX_DIFFERENT_CLIENTS = Bound(100_000, "an error with the number")
-"""Maximum number of clients of a simulation that differ in their user or request, because it contains `{n}`. Each client is classified before the simulation, and takes about 1 kB of memory."""
+"""Maximum number of clients of a simulation whose user or request contains `{n}`, so that each client is different. Each client is classified before the simulation, and takes about 1 kB of memory."""
 MAX_SIMULATED_QUEUES = Bound(500_000, "an error with the number")
 """Maximum number of queues and priority levels of all API servers of a simulation. Each queue takes about 850 bytes of memory."""
 MAX_ADJUSTMENTS = Bound(1_000_000, "an error with the number")
@@ -238,7 +238,7 @@ MAX_EVIDENCE_REQUESTS = Bound(
 MAX_ELEPHANTS = Bound(10_000, "an error")
 """Maximum number of elephants for which `apflint shards` computes exact probabilities. An elephant is a busy flow that fills its hand: all queues that shuffle sharding assigns to the flow."""
 MAX_SHARDS_WORK = Bound(100_000_000, "an error")
-"""Maximum number of bits that the arithmetic for one probability handles. The maximum takes about a second. Hands that Kubernetes allows (at most 60 bits) need a tenth of the maximum."""
+"""Maximum cost of computing one probability, in bits of large integers. The maximum takes about a second. Hands that Kubernetes allows (at most 60 bits) need a tenth of the maximum."""
 
 
 # Language server
@@ -249,9 +249,9 @@ MAX_DIAGNOSTICS_PER_FILE = Bound(1_000, "a message states how many findings are 
 """Maximum number of findings that an editor receives for a file. Editors become slow with more findings."""
 MAX_FINDINGS_WITH_ACTIONS = Bound(50, "nothing: further findings have no quick fix in the menu")
 """Maximum number of findings in a selection for which the editor offers quick fixes. A longer menu would be useless."""
-MAX_COMPLETION_CHARACTERS = Bound(500_000, "nothing: there is no completion and no explanation")
+MAX_COMPLETION_CHARACTERS = Bound(500_000, "nothing: the editor shows no completions and no explanations")
 """Maximum number of characters in a document in which the language server completes and explains fields."""
-MAX_NEW_DOCUMENT_CHARACTERS = Bound(10_000, "nothing: there is no completion")
-"""Maximum number of characters in a document in which the language server completes fields before any sign of an APF object."""
+MAX_NEW_DOCUMENT_CHARACTERS = Bound(10_000, "nothing: the editor shows no completions")
+"""Maximum number of characters in a document in which the language server completes fields although the document contains no sign of an APF object."""
 MAX_MESSAGE_BYTES = Bound(64 * 1024 * 1024, "an error, and the language server ends")
 """Maximum number of bytes in a message to the language server. The largest valid messages contain one document."""

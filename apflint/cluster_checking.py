@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from apflint.load.source_text import Source
 
     Inputs = Mapping[str, Sequence[Loaded]]
-    """The loaded parts of each input, by name of the input. Only the output of `helm template` has several parts."""
+    """Maps the name of each input to its loaded parts. Only the output of `helm template` has several parts."""
 
 
 class Cluster(NamedTuple):
@@ -46,11 +46,11 @@ def check_clusters(
     reported: Collection[str],
     elsewhere: Collection[str] = (),
 ) -> Report:
-    """Check each cluster, and return one report about the inputs in `reported`.
+    """Check each cluster. Return one report about the inputs in `reported`.
 
-    The release and the assumptions of each cluster replace the values in `options`. If clusters differ only in their names, they
-    are analyzed only once. `elsewhere` are inputs that also belong to clusters which are not in `clusters`. Suppressions in these
-    inputs are not reported as unused, because the other clusters may need them.
+    The release and the assumptions of each cluster replace the values in `options`. If clusters differ only in their
+    names, they are analyzed only once. `elsewhere` names the inputs that also belong to clusters outside of `clusters`.
+    Suppressions in these inputs are not reported as unused, because the other clusters may need the suppressions.
     """
     loaded = [part for name, parts in inputs.items() if name in reported for part in parts]
     sources = {part.source for part in loaded}
@@ -74,7 +74,8 @@ def check_clusters(
         (rule, problem._replace(clusters=tuple(sorted(problem.clusters, key=position.__getitem__))))
         for rule, problem in merge_problems(found)
     ]
-    # Name only releases that are used: if all objects belong to clusters, the project's own release is not used.
+    # The report names only releases that a check has used. If all objects belong to clusters, the project's own release
+    # is not used.
     used = {
         cluster.kubernetes
         for cluster in clusters
@@ -105,7 +106,7 @@ class _Validation:
         workspace = build_workspace(self._parts(used), release)
         self._manifests = {manifest.document: manifest for manifest in workspace.manifests}
         self._problems: dict[str, defaultdict[Source, list[Problem]]] = {}
-        """The problems of each rule of the phase `validation`, by the file that contains them."""
+        """Maps each rule ID of the phase `validation` to its problems, grouped by the file that contains them."""
         effective = Effective(workspace)
         for rule, check in CHECKS.items():
             if check.phase == "validation":

@@ -45,9 +45,9 @@ class RepositoryLayout(NamedTuple):
     """Facts about the files of a repository, from which clusters are recognized."""
 
     objects: Mapping[str, Collection[ObjectKey]]
-    """Kind and name of the objects of each file that contains APF objects."""
+    """Maps each file that contains APF objects to the kind and name of the objects."""
     kustomizations: Mapping[str, KustomizedDirectory]
-    """The kustomization of each directory that has one."""
+    """Maps each directory that has a kustomization to the facts about it."""
 
 
 class SuggestedCluster(NamedTuple):
@@ -67,7 +67,7 @@ class Suggestion(NamedTuple):
 
 
 class _ClusterDirectory(NamedTuple):
-    """A directory of a cluster with everything that its kustomizations reference."""
+    """A directory that belongs to a cluster, and the files and directories that its kustomizations reference."""
 
     directory: str
     paths: tuple[str, ...]
@@ -81,9 +81,9 @@ class _ClusterDirectory(NamedTuple):
 def find_sibling_directories(file: str, other: str) -> tuple[str, str] | None:
     """Return two directories that may belong to different clusters: one contains `file`, the other contains `other`.
 
-    They are the directories directly below the closest common parent of both files. If a path has a directory such as `overlays`
-    below this parent, the directory directly below `overlays` is returned instead. Return None if the directory of one file
-    contains the other file.
+    The result consists of the directories directly below the closest common parent of both files. If a path has a
+    directory such as `overlays` below this parent, the directory directly below `overlays` is returned instead. Return
+    None if the directory of one file contains the other file.
     """
     first, second = file.split("/")[:-1], other.split("/")[:-1]
     common = 0
@@ -147,7 +147,7 @@ def is_unicode(path: str) -> bool:
 
 
 def name_directory(directory: str, others: Iterable[str] = ()) -> str:
-    """Return the name of a cluster: the shortest end of its path that does not match the end of a path in `others`."""
+    """Return the name of a cluster: the shortest end of `directory` that does not match the end of a path in `others`."""
     parts, used = directory.split("/"), [other.split("/") for other in others if other != directory]
     ends = (parts[-size:] for size in range(1, len(parts)) if all(parts[-size:] != other[-size:] for other in used))
     return _NOT_IN_NAMES.sub("-", "/".join(next(ends, parts)))[-_MAX_NAME_LENGTH:]
@@ -189,7 +189,7 @@ def _pair_directories(layout: RepositoryLayout) -> set[tuple[str, str]]:
 
 
 def _find_part(directory: str, layout: RepositoryLayout) -> _ClusterDirectory:
-    """Return a cluster directory: the files below it, and all files that its kustomizations reference directly or indirectly."""
+    """Return a directory with the files below it and all files that its kustomizations reference directly or indirectly."""
     inside = {path for path in layout.kustomizations if _is_below(path, directory)}
     seen, files = _follow(inside, layout)
     files |= {file for file in layout.objects if _is_below(file, directory)}
@@ -245,7 +245,8 @@ def _cover(files: Collection[str], layout: RepositoryLayout, below: Collection[s
 def _is_divided(part: _ClusterDirectory, parts: Iterable[_ClusterDirectory], layout: RepositoryLayout) -> bool:
     """Return whether a directory consists of several clusters.
 
-    This is true if it contains or references several cluster directories, and two of them define the same object.
+    This is true if the directory contains or references several cluster directories, and two of these define the same
+    object.
     """
     inner = [other for other in parts if other is not part and _includes(part, other)]
     return len(inner) > 1 and _has_duplicates(part.files, layout)
@@ -263,9 +264,12 @@ def _has_duplicates(files: Iterable[str], layout: RepositoryLayout) -> bool:
 
 
 def _group(roots: list[_ClusterDirectory], layout: RepositoryLayout) -> Iterator[SuggestedCluster]:
-    """Yield a cluster for each directory. Directories with the same name become one cluster, unless they are different clusters.
+    """Yield a cluster for each directory.
 
-    They are different clusters if they define the same object, or if several of them are separate (`_is_separate`).
+    Directories with the same name become one cluster, unless they are different clusters.
+
+    Directories are different clusters if they define the same object, or if several of the directories are separate
+    (`_is_separate`).
     """
     by_name: defaultdict[str, list[_ClusterDirectory]] = defaultdict(list)
     for root in roots:
@@ -282,7 +286,8 @@ def _group(roots: list[_ClusterDirectory], layout: RepositoryLayout) -> Iterator
 def _is_separate(directory: str) -> bool:
     """Return whether a directory is a separate cluster, even if other directories have the same name.
 
-    This is true if its parent is named `clusters`, or if it is more than one level below a directory in `_CONTAINERS`.
+    This is true if the parent of the directory is named `clusters`, or if the directory is more than one level below a
+    directory in `_CONTAINERS`.
     """
     *parents, parent = directory.rpartition("/")[0].split("/")
     return parent == _CLUSTERS or not _CONTAINERS.isdisjoint(parents)

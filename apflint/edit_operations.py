@@ -1,4 +1,4 @@
-"""Fixes of findings. A fix consists of operations on an object. If the finding is not about an object, it consists of text edits.
+"""Fixes of findings. A fix of an object consists of operations. A fix of other text consists of text edits.
 
 Rules suggest fixes, and `apflint.edit` applies them.
 """

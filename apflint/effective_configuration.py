@@ -57,7 +57,10 @@ class Assumptions(NamedTuple):
 
 
 class DeadParts(NamedTuple):
-    """Unreachable FlowSchemas, rules, subjects, resource rules and non-resource rules."""
+    """FlowSchemas that no request reaches, and parts of FlowSchemas that no request reaches.
+
+    Parts are rules, subjects, resource rules and non-resource rules.
+    """
 
     parts: tuple[FlowSchemaPart, ...]
     not_analyzed: tuple[FlowSchema, ...]
@@ -154,8 +157,8 @@ class Effective:
     def assumed_without(self, documents: Collection[Document]) -> Configuration:
         """Return `assumed` without the manifests of these documents, and with the same priority levels.
 
-        Built-in FlowSchemas that these manifests redefine are restored. They are restored even if `Assumptions.defaults` is false,
-        because the server would create them.
+        Built-in FlowSchemas that these manifests redefine are restored, even if `Assumptions.defaults` is false,
+        because the server would create these FlowSchemas.
         """
         from apflint import builtin
 
@@ -222,7 +225,10 @@ class Effective:
 
     @cached_property
     def passages(self) -> ConfigurationComparison:
-        """The comparison of `without_own` (before) with `assumed` (after). It finds the requests that `own_flow_schemas` move."""
+        """The comparison of `without_own` (before) with `assumed` (after).
+
+        The comparison finds the requests that `own_flow_schemas` move.
+        """
         from apflint.proofs.request_space import REALISTIC
         from apflint.proofs.two_configurations import ConfigurationComparison
 
@@ -230,7 +236,10 @@ class Effective:
 
     @cached_property
     def dead_parts(self) -> DeadParts:
-        """The unreachable parts of `own_flow_schemas`, except FlowSchemas that are not effective in `assumed`."""
+        """The unreachable FlowSchemas and parts of `own_flow_schemas`.
+
+        FlowSchemas that the server does not use, because they are not in `assumed`, are not analyzed.
+        """
         effective = {schema.document for schema in self.assumed.order}
         own = [schema for schema in self.own_flow_schemas if schema.document in effective]
         return DeadParts(*self.proofs.find_unreachable(own)) if own else DeadParts((), ())

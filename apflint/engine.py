@@ -44,7 +44,8 @@ class Options(NamedTuple):
     suppressions: bool = True
     """Whether to respect suppressions in manifests."""
     adjust: Callable[[Finding], Finding | None] | None = None
-    """Function that applies the settings of a project to a finding. It may change the severity, or return None to omit the finding."""
+    """Function that applies the settings of a project to a finding. The function may change the severity, or return
+    None to omit the finding."""
     helm: bool = True
     """Whether to recognize the output of `helm template` on standard input. Findings then name the template files."""
     max_findings_per_rule: int = MAX_FINDINGS_PER_RULE
@@ -59,14 +60,17 @@ def check(
     options: Options = Options(),  # noqa: B008  # immutable
     context: Iterable[tuple[str, str | bytes]] = (),
 ) -> Report:
-    """Check inputs as one configuration. An input is (name, text or bytes). Inputs in `context` are read, but get no findings."""
+    """Check inputs as one configuration, and return the report.
+
+    An input is (name, text or bytes). Inputs in `context` are read, but get no findings.
+    """
     return check_loaded(load_inputs(inputs, helm=options.helm), load_inputs(context), options)
 
 
 def check_loaded(loaded: Sequence[Loaded], context: Iterable[Loaded], options: Options) -> Report:
-    """Check loaded files as one configuration. Report no findings in the files of `context`."""
+    """Check loaded files as one configuration, and return the report. Report no findings in the files of `context`."""
 
-    def find() -> Found:  # a function, so that the configuration is freed before positions need memory
+    def find() -> Found:  # a function, so that Python frees the configuration before positions need memory
         workspace = build_workspace(loaded, options.kubernetes, context)
         return find_problems(Effective(workspace, options.assumptions), options)
 
@@ -76,7 +80,7 @@ def check_loaded(loaded: Sequence[Loaded], context: Iterable[Loaded], options: O
 def load_inputs(inputs: Iterable[tuple[str, str | bytes]], *, helm: bool = True) -> list[Loaded]:
     """Load inputs, given as (name, text or bytes).
 
-    If `helm` is true and standard input is the output of `helm template`, split it into its templates.
+    If `helm` is true and standard input is the output of `helm template`, split the output into its templates.
     """
     loaded: list[Loaded] = []
     for name, content in inputs:
@@ -102,13 +106,13 @@ class Found(NamedTuple):
     problems: list[tuple[str, Problem]]
     """Pairs of a rule ID and a problem, before suppressions are applied."""
     is_complete: bool
-    """Whether the analysis rules saw all objects. They do not see objects that the API server rejects."""
+    """Whether the analysis rules saw all objects. Analysis rules do not see objects that the API server rejects."""
 
 
 def find_problems(
     effective: Effective, options: Options, validate: Callable[[str], list[Problem]] | None = None
 ) -> Found:
-    """Return the problems that a report on the configuration contains, except problems with suppressions.
+    """Return the problems of the configuration, without the problems that concern suppressions.
 
     If the caller has already computed the problems of validation rules, `validate` returns the problems of a rule ID.
     """
@@ -173,7 +177,7 @@ class _CheckRun:
             for manifest in effective.workspace.manifests
             if manifest.violations
         }
-        """Paths of mappings with a schema violation, such as an unknown field, by document."""
+        """Maps documents to the paths of mappings with a schema violation, such as an unknown field."""
 
     def find(self, rules: Collection[str], *, covered: bool) -> Iterator[tuple[str, Problem]]:
         """Yield the problems of `rules` to report, with their rule IDs. Omit covered problems unless `covered` is true."""
@@ -237,7 +241,7 @@ class _CheckRun:
         )
 
     def _is_about_unused(self, rule: str, problem: Problem) -> bool:
-        """Return whether a problem is about seats, and all of its priority levels are unused, so that APF403 reports them."""
+        """Return whether a problem is about seats of unused priority levels only, so that APF403 reports these levels."""
         return ABOUT_TAKEN_SEATS in CHECKS[rule].tags and all(
             place.document in self._unused_documents for place in problem.places
         )

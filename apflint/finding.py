@@ -37,9 +37,10 @@ class Cause(NamedTuple):
     """Reason why the API server rejects an object: an entry of `Status.details.causes[]`."""
 
     reason: str
-    """`BadRequest` if the server cannot decode the object."""
+    """Reason such as `FieldValueInvalid`, or `BadRequest` if the server cannot decode the object."""
     field: str
-    """Path that the API server reports. It can differ from the path of the finding: for a label, the server reports `metadata.labels`."""
+    """Path that the API server reports. This path can differ from the path of the finding: for a label, the server
+    reports `metadata.labels`."""
 
 
 class Elsewhere(NamedTuple):
@@ -64,9 +65,9 @@ class Problem(NamedTuple):
     involves: tuple[ObjectKey, ...] | None = None
     """Kind and name of other objects that cause the problem, including built-in objects. None if unknown."""
     notes: tuple[str, ...] = ()
-    """What the API server does and why this matters, in full sentences."""
+    """Full sentences about what the API server does, and why this matters."""
     help: str | None = None
-    """What to do, in the imperative, without a final period."""
+    """Advice in the imperative, without a final period."""
     example: str | None = None
     """A command that demonstrates the problem."""
     is_template: bool = False
@@ -139,7 +140,8 @@ class Finding(NamedTuple):
     fix: Fix | None
     url: str
     document: Document | None = None
-    """The manifest of the object, or None if the finding is not about an object. The next fields are copied from the `Problem`."""
+    """The manifest of the object, or None if the finding is not about an object. The fields below are copied from the
+    `Problem`."""
     covered: bool = False
     involves: tuple[ObjectKey, ...] | None = None
     notes: tuple[str, ...] = ()
@@ -148,7 +150,7 @@ class Finding(NamedTuple):
     is_template: bool = False
     clusters: tuple[str, ...] = ()
     more: int = 0
-    """Minimum number of further findings of the same rule and file that the report omits."""
+    """Minimum number of omitted findings: the report omits at least this many findings of the same rule and file."""
 
     @property
     def is_rejected(self) -> bool:
@@ -168,7 +170,8 @@ class Report(NamedTuple):
     """The result of a run."""
 
     kubernetes: str
-    """The release, or the releases of all configurations, such as `1.33, 1.36`. Empty if the release of a server is unknown."""
+    """The target release. If configurations have different target releases, all releases, such as `1.33, 1.36`. Empty
+    if the release of a server is unknown."""
     findings: tuple[Finding, ...]
     files: int
     """Number of files that were read."""
@@ -178,7 +181,7 @@ class Report(NamedTuple):
     suppressed: int
     """Number of findings that comments and annotations suppress."""
     sources: Mapping[str, Source]
-    """The text of each file, by the name of the file."""
+    """Maps the name of each file to the text of the file."""
     baselined: int = 0
     """Number of findings that the baseline contains."""
     clusters: tuple[tuple[str, str], ...] = ()
@@ -186,11 +189,11 @@ class Report(NamedTuple):
     files_with_objects: frozenset[str] = frozenset()
     """Names of the files that contain FlowSchemas or PriorityLevelConfigurations."""
     configuration: str = ""
-    """Description of the sources of the checked objects."""
+    """Text that describes where the checked objects come from."""
 
     @property
     def counted_files(self) -> int:
-        """Number of files in a summary: the files with APF objects. If no file has APF objects, all files."""
+        """Number of files to show in a summary: the files with APF objects, or all files if no file has APF objects."""
         return len(self.files_with_objects) or self.files
 
     def count(self, severity: Severity) -> int:

@@ -53,7 +53,7 @@ def check_inputs(inputs: Inputs, get_options: Callable[[], Options]) -> Report:
 
 
 def describe_inputs(inputs: Inputs, report: Report) -> str:
-    """Describe the sources of the checked objects, as `EffectiveConfiguration.description` does for one configuration."""
+    """Return a text about where the checked objects come from, in the form of `EffectiveConfiguration.description`."""
     words = inputs.request.parsed
     objects = pluralize(report.objects, "object")
     if report.clusters:
@@ -77,7 +77,7 @@ class Checker:
         self._loaded: dict[str, tuple[str | bytes, Sequence[Loaded]]] = {}
 
     def check(self, edited: Mapping[str, bytes] = _NO_EDITS, others: Iterable[tuple[str, str | bytes]] = ()) -> Report:
-        """Return the report about the files in `Inputs.reported`. `edited` are new contents of files by name.
+        """Return the report about the files in `Inputs.reported`. `edited` maps file names to new contents.
 
         `others` are additional context files for the manifests that belong to no cluster of the settings.
         """
@@ -146,7 +146,7 @@ class Checker:
         )
 
     def _load(self, edited: Mapping[str, str | bytes]) -> dict[str, Sequence[Loaded]]:
-        """Return all loaded files by name, with the contents in `edited`."""
+        """Return a mapping from file names to the loaded parts of all files, with the contents in `edited`."""
         from apflint.engine import load_inputs
 
         contents = dict(file.input for file in self._inputs.files.values()) | {**edited}

@@ -100,7 +100,7 @@ Location = Place | TextRange
 
 
 def clipped(name: str) -> str:
-    """Shorten a name to at most MAX_NAME_LENGTH characters, because every finding about an object repeats its name."""
+    """Shorten a name to at most `_MAX_NAME_LENGTH` characters, because every finding about an object repeats its name."""
     return name if len(name) <= _MAX_NAME_LENGTH else f"{name[: _MAX_NAME_LENGTH - 1]}…"
 
 

@@ -27,7 +27,7 @@ PRESERVE_ZERO = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares"
 
 Kubernetes 1.29 rejects a level with 0 shares. Kubernetes 1.30 and later accept it."""
 SUBJECT_FIELDS = {"User": "user", "Group": "group", "ServiceAccount": "serviceAccount"}
-"""Field of a subject that contains its details, by kind of the subject."""
+"""Maps the kind of a subject to the field that contains the details of the subject."""
 
 
 class OwnerReference(NamedTuple):
@@ -85,7 +85,10 @@ class NonResourcePolicyRule(NamedTuple):
 
 
 class PolicyRulesWithSubjects(NamedTuple):
-    """An item of `spec.rules`. It matches a request if a subject and a resource or non-resource rule match the request."""
+    """An item of `spec.rules`.
+
+    The rule matches a request if a subject and a resource or non-resource rule match the request.
+    """
 
     subjects: tuple[Subject, ...]
     resource_rules: tuple[ResourcePolicyRule, ...]

@@ -21,10 +21,11 @@ def read_text(path: str) -> str:
 def read_shipped_text(directory: Literal["rules", "schemas"], name: str) -> str:
     """Return the text of a rule page or schema. Raises OSError for an unknown file.
 
-    In a wheel, the directory is inside the package. In a checkout or editable install, it is next to the package.
+    In a wheel, the directory is inside the package. In a checkout or editable install, the directory is next to the
+    package.
     """
     try:
-        # Only a wheel has `_shipped` (`force-include` in pyproject.toml). It is tried first: next to the package in
+        # Only a wheel has `_shipped` (`force-include` in pyproject.toml). `_shipped` is tried first, because in
         # site-packages, another project may have a directory named `rules`.
         return read_text(f"_shipped/{directory}/{name}")
     except OSError:
@@ -39,7 +40,7 @@ def list_rule_pages() -> list[str]:
     for path in (os.path.join(_PACKAGE, "_shipped", "rules"), os.path.join(os.path.dirname(_PACKAGE), "rules")):
         try:
             return os.listdir(path)
-        except NotADirectoryError:  # inside of a single file, whose loader is in scripts/single_file/importer.py
+        except NotADirectoryError:  # in the single-file build, whose loader is in scripts/single_file/importer.py
             return list(_LOADER.list_directory(path))
         except FileNotFoundError:
             pass

@@ -117,9 +117,8 @@ class Release(NamedTuple):
     def has_exempt_field(self) -> bool:
         """Whether every served API version has the field `spec.exempt` in levels.
 
-        The shares in `spec.exempt` are called `nominalConcurrencyShares`, even in v1beta2. Source: KEP-1040, 1.28. Recorded:
-        the field is unknown in
-        1.26, and known in 1.28.
+        The shares in `spec.exempt` are called `nominalConcurrencyShares`, even in v1beta2. Source: KEP-1040, 1.28.
+        Recorded: the field is unknown in 1.26, and known in 1.28.
         """
         return self.minor >= EXEMPT_FIELD_MINOR
 
@@ -268,9 +267,9 @@ class Release(NamedTuple):
         life = api_version(version)
         if life is None or life.deprecated is None or life.removed is None or self.minor < life.deprecated:
             return None
-        # Recorded warnings about v1beta1 suggest v1beta2 on 1.25, and v1beta3 on 1.26: the newest version of the release. If a 1.29
-        # server is forced to serve v1beta2, its warning about v1beta2 suggests v1beta3, although 1.29 deprecates it. This
-        # function returns v1 instead.
+        # Recorded warnings about v1beta1 suggest the newest version of the release: v1beta2 on 1.25, and v1beta3 on
+        # 1.26. If a 1.29 server is forced to serve v1beta2, its warning about v1beta2 suggests v1beta3, although 1.29
+        # deprecates it. This function returns v1 instead.
         return Deprecation(f"1.{life.deprecated}", f"1.{life.removed}", replacement=self.served[0])
 
 

@@ -33,7 +33,7 @@ class Basis(NamedTuple):
     files: tuple[str, ...]
     """Names of the files that define the objects in the manifests, in reading order."""
     built_in: int
-    """Number of built-in objects in the configuration that the manifests do not define."""
+    """Number of built-in objects in the configuration that the manifests do not redefine."""
     imagined: frozenset[tuple[str, str]]
     """Kind and name of each mandatory object that is missing or unusable. The server uses a built-in substitute."""
 
@@ -53,7 +53,7 @@ class Explanation(NamedTuple):
     unclassified: Unclassified | None
     """Reason why API Priority and Fairness does not classify the request. None if the request is classified."""
     wait_seconds: float
-    """Maximum time of the request in a queue, in seconds."""
+    """Maximum number of seconds that the request waits in a queue."""
     basis: Basis
 
 
@@ -71,7 +71,10 @@ class Explainer:
         self._flows: dict[tuple[int, str], RequestFlow] = {}
 
     def explain(self, request: Request, *, reasons: bool = True) -> Explanation:
-        """Return the explanation of a request, with the reasons for each FlowSchema that is tried if `reasons` is true."""
+        """Return the explanation of a request.
+
+        If `reasons` is true, the explanation contains the reasons for each FlowSchema that the server tries.
+        """
         resolution = self._classify(request.digest)
         deadline = find_deadline(request.url, request.info)
         considered = explain_resolution(self._configuration, request.digest, resolution) if reasons else ()

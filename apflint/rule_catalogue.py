@@ -13,7 +13,7 @@ from apflint.spelling import suggest
 from apflint.user_error import UserError
 
 PAGE_URL = "https://github.com/apflint/apflint/blob/main/rules/{id}.md"
-"""URL of the page of a rule. It never changes, because IDs never change."""
+"""URL of the page of a rule. The URL never changes, because IDs never change."""
 
 DefaultSeverity = Literal["error", "warning", "info", "off"]
 Stage = Literal["validation", "consistency", "analysis", "runtime"]
@@ -72,7 +72,7 @@ def read_rules() -> tuple[Rule, ...]:
 
 @cache
 def ids_by_name() -> dict[str, str]:
-    """Return the IDs of all rules by name. Reads every page."""
+    """Return a mapping from the names of all rules to their IDs. Reads every page."""
     return {rule.name: rule.id for rule in read_rules()}
 
 

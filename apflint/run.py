@@ -86,11 +86,10 @@ def analyze(request: InputRequest, find_answer: Callable[[EffectiveConfiguration
 
 
 def read(request: InputRequest) -> EffectiveConfiguration:
-    """Return the configuration that an input request names, and print the notes about it.
+    """Return the configuration that an input request names, and print the notes about the configuration.
 
-    For commands that also read other inputs.
-
-    Raises UserError as `read_configuration` does.
+    Commands call this function if they read other inputs besides the configuration. Raises UserError as
+    `read_configuration` does.
     """
     from apflint.sources.effective_configurations import read_configuration
 

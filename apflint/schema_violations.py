@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Violation(NamedTuple):
-    """A value or field that the API server cannot decode: it answers HTTP 400.
+    """A value or field that the API server cannot decode, so that the API server answers HTTP 400.
 
     Before Kubernetes 1.25, the API server silently dropped unknown fields.
     """
@@ -47,9 +47,10 @@ def find_violations(value: Mapping[str, object], kind: str, version: str, releas
     """Return all values and fields in an object that an API server of this release cannot decode, sorted by path.
 
     `kind` is FlowSchema, PriorityLevelConfiguration or one of their lists. `version` is an API version such as `v1`.
-    The decoder of the server also visits keys in alphabetical order, and items by index. But it stops at the first violation of
-    `type`, `range` or `format`, and reports unknown fields only if there is no such violation. Raises LookupError if there is no
-    schema.
+    The server's decoder uses the same order: keys in alphabetical order, and items by index. But the decoder stops at
+    the first violation of `type`, `range` or `format`, and reports unknown fields only if there is no such violation.
+
+    Raises LookupError if there is no schema.
     """
     rejected = _Reducer().reduce(value, _shape(kind, version, release.minor))
     if rejected is None:
@@ -78,11 +79,12 @@ class _Shape:
         self.fields = {name: _Shape(field, root) for name, field in schema.get("properties", {}).items()}
         others = schema.get("items") or schema.get("additionalProperties")
         self.others = _Shape(others, root) if others else None
-        """Shape of the items of a list, or of the mapping entries that are not in `fields`. None if they are not allowed."""
+        """Shape of the items of a list, or of the mapping entries that are not in `fields`. None if the schema allows
+        no such values."""
         self.integers = range(schema["minimum"], schema["maximum"] + 1) if "minimum" in schema else range(0)
         self.is_time = schema.get("format") == "date-time"
         self.plain_type = self.type if self.type is bool or (self.type is str and not self.is_time) else None
-        """`type` if the shape allows every value of this type. Otherwise, None."""
+        """`type` if the shape allows every value of this type, or None if further conditions apply."""
 
 
 @lru_cache(maxsize=16)
@@ -133,7 +135,10 @@ class _Reducer:
         return None
 
     def reject(self, stand_in: object) -> object:
-        """Count a violation that is not an unknown field. Return `stand_in`, or None after MAX_VIOLATIONS such violations."""
+        """Count a violation that is not an unknown field.
+
+        Return `stand_in`, or None if MAX_VIOLATIONS violations were counted before.
+        """
         self.other_violations += 1
         return stand_in if self.other_violations <= MAX_VIOLATIONS else None
 
@@ -163,7 +168,7 @@ _WHAT: dict[str, Literal["type", "range", "format"]] = {
     "maximum": "range",
     "format": "format",
 }
-"""The value of `Violation.what`, by the keyword of the schema that rejects the value."""
+"""Maps a keyword of a schema to the `Violation.what` of values that the keyword rejects."""
 
 
 @lru_cache(maxsize=16)

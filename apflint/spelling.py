@@ -46,7 +46,10 @@ class TooManyComparisonsError(Exception):
 
 @contextmanager
 def limit_comparisons() -> Iterator[None]:
-    """Limit the comparisons of words in a run to `MAX_COMPARISON_WORK`. Equal words are compared once."""
+    """Limit the cost of all comparisons of words in a run to `MAX_COMPARISON_WORK`.
+
+    Repeated comparisons of equal words cost nothing.
+    """
     token = _spent.set(_spent.get() or [0])
     try:
         yield
@@ -55,7 +58,10 @@ def limit_comparisons() -> Iterator[None]:
 
 
 def spend_comparisons(word: str, known: Collection[str]) -> None:
-    """Count the comparisons of a word with known words. Raises TooManyComparisonsError if they exceed the limit of the run."""
+    """Count the comparisons of a word with known words.
+
+    Raises TooManyComparisonsError if the comparisons exceed the limit of the run.
+    """
     spent = _spent.get()
     if spent is not None:
         spent[0] += _COMPARISON_COST * len(known) + len(word) * sum(map(len, known)) // _LETTERS_PER_UNIT
@@ -182,7 +188,10 @@ def _is_misspelling(word: str, known: str) -> bool:
 
 
 def _limit_similarity(word: str, other: str) -> float:
-    """Return an upper bound of the similarity of two words. This takes a tenth of the time of `measure_similarity`."""
+    """Return an upper bound of the similarity of two words.
+
+    The computation takes a tenth of the time of `measure_similarity`.
+    """
     common = min(sum(map(other.__contains__, word)), sum(map(word.__contains__, other)))
     return 2 * common / (len(word) + len(other))
 

@@ -76,7 +76,7 @@ FAMILIAR_WORDS = {
     "user": "as",
     "workers": "concurrency",
 }
-"""Words of apflint, by the word of another tool. A translation may include a value: `--json` is `--format json`."""
+"""Maps words of other tools to words of apflint. A translation may include a value: `--json` is `--format json`."""
 
 
 def translate(word: str, known: tuple[str, ...]) -> str | None:

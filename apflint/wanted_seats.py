@@ -33,7 +33,7 @@ class ShareChange(NamedTuple):
     before: int
     """Shares of the level in the configuration."""
     after: int
-    """Shares that the level needs. They are at least `before`."""
+    """Shares that the level needs: `before` or more."""
     smallest: int
     """The smallest shares that give the wanted seats if the shares of all other levels stay the same."""
 
@@ -52,7 +52,7 @@ class WantedSeats(NamedTuple):
 
 
 def parse_wanted(texts: Iterable[str]) -> dict[str, int]:
-    """Parse texts of the form `LEVEL=SEATS`. Return the seats by level.
+    """Parse texts of the form `LEVEL=SEATS`. Return a mapping from levels to seats.
 
     Raises UserError if a text does not have this form, or if a level occurs twice.
     """

@@ -12,7 +12,10 @@ _MAX_QUOTE_LENGTH = 80
 
 
 def quote(value: object) -> str:
-    """Return a value as JSON on one line, for a message. Text over MAX_QUOTE_LENGTH is cut and ends with `…`."""
+    """Return a value as JSON on one line, for a message.
+
+    Text over `_MAX_QUOTE_LENGTH` characters is cut and ends with `…`.
+    """
     import json  # imported on demand
 
     text = json.dumps(value, ensure_ascii=False, default=str)

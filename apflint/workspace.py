@@ -52,7 +52,8 @@ class Workspace(NamedTuple):
     context: tuple[Manifest, ...] = ()
     """Manifests from `--context`. Analyses use them, but apflint reports no findings in them."""
     kept: tuple[KeptField, ...] = ()
-    """Fields of objects in a running cluster that are kept, because the applied manifests do not set them."""
+    """Fields that objects of a running cluster keep after `kubectl apply`, because the applied manifests do not set
+    them."""
     rejected: frozenset[ObjectKey] = frozenset()
     """Objects whose manifests the API server of a running cluster rejects. The workspace does not contain these manifests."""
 
@@ -70,7 +71,7 @@ class Workspace(NamedTuple):
     def with_manifest(self, manifest: Manifest, replaced: Document) -> Workspace:
         """Return a workspace in which `manifest` replaces the manifest of the document `replaced`.
 
-        If there is none, append `manifest`.
+        If the workspace has no manifest of `replaced`, append `manifest`.
         """
         manifests = tuple(manifest if own.document is replaced else own for own in self.manifests)
         if manifest not in manifests:
@@ -90,26 +91,26 @@ class Workspace(NamedTuple):
         return (manifest.object for manifest in self.manifests if manifest.object is not None)
 
     def rules(self) -> Iterator[tuple[Place, PolicyRulesWithSubjects]]:
-        """Yield the rules of all FlowSchemas and their places."""
+        """Yield (place, rule) for each rule of all FlowSchemas."""
         for schema in self.flow_schemas:
             yield from rules_of(schema)
 
     def subjects(self) -> Iterator[tuple[Place, Subject]]:
-        """Yield the subjects of all FlowSchemas and their places."""
+        """Yield (place, subject) for each subject of all FlowSchemas."""
         for schema in self.flow_schemas:
             for number, rule in enumerate(schema.spec.rules):
                 for index, subject in enumerate(rule.subjects):
                     yield Place(schema.document, ("spec", "rules", number, "subjects", index)), subject
 
     def resource_rules(self) -> Iterator[tuple[Place, ResourcePolicyRule]]:
-        """Yield the resource rules of all FlowSchemas and their places."""
+        """Yield (place, resource rule) for each resource rule of all FlowSchemas."""
         for schema in self.flow_schemas:
             for number, rule in enumerate(schema.spec.rules):
                 for index, part in enumerate(rule.resource_rules):
                     yield Place(schema.document, ("spec", "rules", number, "resourceRules", index)), part
 
     def non_resource_rules(self) -> Iterator[tuple[Place, NonResourcePolicyRule]]:
-        """Yield the non-resource rules of all FlowSchemas and their places."""
+        """Yield (place, non-resource rule) for each non-resource rule of all FlowSchemas."""
         for schema in self.flow_schemas:
             for number, rule in enumerate(schema.spec.rules):
                 for index, part in enumerate(rule.non_resource_rules):
@@ -141,13 +142,13 @@ class Workspace(NamedTuple):
 
 
 def rules_of(schema: FlowSchema) -> Iterator[tuple[Place, PolicyRulesWithSubjects]]:
-    """Yield the rules of a FlowSchema and their places."""
+    """Yield (place, rule) for each rule of a FlowSchema."""
     for index, rule in enumerate(schema.spec.rules):
         yield Place(schema.document, ("spec", "rules", index)), rule
 
 
 def resource_rules_of(schema: FlowSchema) -> Iterator[tuple[Place, PolicyRulesWithSubjects, ResourcePolicyRule]]:
-    """Yield the resource rules of a FlowSchema, their places, and the rules that contain them."""
+    """Yield (place, rule that contains the resource rule, resource rule) for each resource rule of a FlowSchema."""
     for number, rule in enumerate(schema.spec.rules):
         for index, part in enumerate(rule.resource_rules):
             yield Place(schema.document, ("spec", "rules", number, "resourceRules", index)), rule, part

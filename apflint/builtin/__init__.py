@@ -1,11 +1,12 @@
 """The built-in objects of each release: the FlowSchemas and priority levels that a kube-apiserver creates on its own.
 
-Mandatory objects always take effect: the server uses a built-in substitute for a missing one. It creates missing suggested
-objects (Kubernetes documentation, "API Priority and Fairness", default configuration objects).
+Mandatory objects always take effect: the server uses a built-in substitute for a missing mandatory object. The server
+creates missing suggested objects (Kubernetes documentation, "API Priority and Fairness", default configuration
+objects).
 
-Each data file in this directory describes consecutive releases with equal objects, and is named after the first release.
-Specs are written as in API version `v1`, except that the shares of limited levels are called `shares`. Files of early releases
-lack the fields that were added later (borrowing, `exempt`). Each file states its source.
+Each data file in this directory describes consecutive releases with equal objects, and is named after the first
+release. Specs are written as in API version `v1`, except that the shares of limited levels are called `shares`. Files
+of early releases lack the fields that were added later (borrowing, `exempt`). Each file states its source.
 """
 
 from __future__ import annotations

@@ -49,15 +49,17 @@ because reading all pages takes time."""
 DECODING = "decoding"
 """The rule finds objects that the API server cannot decode. The server then does not validate the object."""
 SELECTS_FIELDS = "selects-fields"
-"""The rule is about the `type` of a level or limitResponse, or the `kind` of a subject. The API server validates other
-fields of the object depending on this value."""
+"""The rule is about the `type` of a level or limitResponse, or the `kind` of a subject. Depending on this value, the
+API server validates different fields of the object."""
 SINGLE_VALUE = "single-value"
 """A rule of the phase `analysis` that checks each value on its own. Such a rule also checks rejected objects, because
 its findings stay true after the object is corrected. Only findings about a rejected value are omitted."""
 ABOUT_CAPTURED_REQUESTS = "about-captured-requests"
-"""The rule is about an effect on captured requests. It does not report unreachable FlowSchemas, because APF501 reports them."""
+"""The rule is about an effect on captured requests. The rule does not report unreachable FlowSchemas, because APF501
+reports them."""
 ABOUT_TAKEN_SEATS = "about-taken-seats"
-"""The rule is about seats that a level takes from other levels. It does not report unused levels, because APF403 reports them."""
+"""The rule is about seats that a level takes from other levels. The rule does not report unused levels, because APF403
+reports them."""
 DEPENDS_ON_OTHERS = "depends-on-others"
 """Objects in other files can disprove a finding of the rule. For rules of the phase `analysis`, this is always assumed,
 even without the tag."""

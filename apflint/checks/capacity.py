@@ -31,7 +31,7 @@ _MAX_NAMED_SHARES = 3
 _NEGLIGIBLE = 0.01
 """Maximum fraction of all seats that new levels may take together without being reported."""
 _NOTABLE = 0.1
-"""Minimum relative change of the seats of a level for reporting a redefinition."""
+"""Minimum relative change of the seats of a level that is reported if manifests redefine built-in levels."""
 _SEVERE = 0.25
 """Minimum relative loss of seats of a level for the severity `warning`."""
 _NAME: Path = ("metadata", "name")
@@ -42,9 +42,9 @@ _MAX_RISK = 0.01
 """Maximum probability that busy flows fill all queues of another flow. Greater probabilities are reported."""
 _BUSY_FLOWS = 4
 _MAX_SINGLE_SEATS = 2
-"""Maximum number of seats of a level for reporting that the level serves only one or two clients at a time."""
+"""Maximum number of seats of a level that APF606 reports."""
 _MIN_GROWTH = 2
-"""Minimum ratio of attainable seats to nominal seats for reporting unlimited borrowing."""
+"""Minimum ratio of attainable seats to nominal seats of a level that APF609 reports."""
 _MIN_FLOWS = 3
 """Minimum number of flows for which isolation matters: two busy flows, and a flow that they can block."""
 
@@ -62,7 +62,7 @@ def _queuing_levels(effective: Effective) -> Iterator[tuple[Place, QueuingConfig
 
 
 def zero_share_level(effective: Effective) -> Iterator[Problem]:
-    """APF602: priority levels with 0 shares, which still execute requests."""
+    """APF602: report priority levels with 0 shares, which still execute requests."""
     for place, limited in _limited_levels(effective):
         if limited.shares == 0 and effective.release.allows_zero_shares:
             message, note = _describe_zero_shares(limited)
@@ -124,7 +124,7 @@ class SeatChange(NamedTuple):
 
 
 def seats_taken(effective: Effective) -> Iterator[Problem]:
-    """APF603: priority levels that take many seats from other levels."""
+    """APF603: report priority levels that take many seats from other levels."""
     yield from _new_levels(effective)
     yield from _redefined_levels(effective)
 
@@ -133,7 +133,8 @@ def _new_levels(effective: Effective) -> Iterator[Problem]:
     """Yield at most one problem for all new priority levels, if they together take seats from the existing levels.
 
     Existing levels are the levels of the server and of `context`. Many new levels may together take many seats, even if
-    each takes only few. So the configuration is compared with the same configuration without any of the new levels.
+    each new level takes only few. So the configuration is compared with the same configuration without any of the new
+    levels.
     """
     total, default = effective.assumptions.server_concurrency, _default_shares(effective)
     known = default.keys() | {manifest.document.name for manifest in effective.workspace.context}
@@ -210,7 +211,7 @@ def _redefined_levels(effective: Effective) -> Iterator[Problem]:
 
 
 def _compare_seats(effective: Effective, shares: Mapping[str, int]) -> list[SeatChange]:
-    """Return the change of the seats of each level from `shares` (by level name) to the shares in the configuration.
+    """Return the seats of each level with the shares in `shares` (before) and in the configuration (after).
 
     If a server has more seats than the default, somebody probably raised its limits to have seats for new levels. So
     for a built-in level of such a server, a seat counts as lost only if the level then has fewer seats than on a
@@ -230,13 +231,13 @@ def _compare_seats(effective: Effective, shares: Mapping[str, int]) -> list[Seat
 
 @once
 def _default_shares(effective: Effective) -> dict[str, int]:
-    """Return the shares of the built-in levels of the release, by name."""
+    """Return a mapping from the names of the built-in levels of the release to their shares."""
     levels = builtin.load_objects(effective.release).priority_levels
     return {level.name: get_shares(level, effective.release) for level in levels}
 
 
 def critical_level_lends(effective: Effective) -> Iterator[Problem]:
-    """APF604: priority levels of the control plane that lend most of their seats."""
+    """APF604: report priority levels of the control plane that lend most of their seats."""
     for place, limited in _limited_levels(effective):
         name, percent = place.document.name, limited.lendable_percent
         if name in _CRITICAL_LEVELS and _MAX_LENDABLE_PERCENT < percent <= 100:
@@ -252,7 +253,7 @@ def critical_level_lends(effective: Effective) -> Iterator[Problem]:
 
 
 def weak_isolation(effective: Effective) -> Iterator[Problem]:
-    """APF605: queues in which a few busy flows can block other flows."""
+    """APF605: report queues in which a few busy flows can block other flows."""
     released = {level.name: queuing_of(level) for level in builtin.load_objects(effective.release).priority_levels}
     schemas_of: defaultdict[str, list[FlowSchema]] = defaultdict(list)
     for schema in effective.configuration.order:
@@ -297,7 +298,7 @@ def _percent(probability: float | None) -> str:
 
 
 def single_seat_level(effective: Effective) -> Iterator[Problem]:
-    """APF606: priority levels that get only one or two seats."""
+    """APF606: report priority levels that get only one or two seats."""
     total, levels = effective.assumptions.server_concurrency, effective.limits.levels
     share_sum = sum(level.shares for level in levels)
     by_name = {level.name: level for level in levels}
@@ -318,11 +319,11 @@ def single_seat_level(effective: Effective) -> Iterator[Problem]:
 
 
 def unlimited_borrowing(effective: Effective) -> Iterator[Problem]:
-    """APF609: small priority levels that can borrow most seats of the server.
+    """APF609: report small priority levels that can borrow most seats of the server.
 
     A level is small if it has fewer shares than `catch-all`, the level for requests that match no other FlowSchema.
-    Levels without shares have APF602, levels with one or two seats have APF606, and levels without FlowSchemas have
-    APF403.
+    APF609 omits levels that another rule reports: APF602 reports levels without shares, APF606 reports levels with one
+    or two seats, and APF403 reports levels that no FlowSchema references.
     """
     if not effective.release.has_borrowing:
         return
@@ -345,7 +346,7 @@ def unlimited_borrowing(effective: Effective) -> Iterator[Problem]:
 
 
 def oversized_queues(effective: Effective) -> Iterator[Problem]:
-    """APF607: queues in which an excessive number of requests can wait."""
+    """APF607: report queues in which an excessive number of requests can wait."""
     for place, queuing in _queuing_levels(effective):
         waiting = queuing.queues * queuing.queue_length_limit
         if waiting > _MAX_QUEUED_REQUESTS:
@@ -361,12 +362,12 @@ def oversized_queues(effective: Effective) -> Iterator[Problem]:
 
 
 def queues_lowered(effective: Effective) -> Iterator[Problem]:
-    """APF608: levels for which the manifest has fewer queues than the running server.
+    """APF608: report levels for which the manifest has fewer queues than the running server.
 
     The server removes a superfluous queue when a request in the queue ends. If two requests of the queue keep their
-    seats after their execution, the server removes this queue when the first request ends, and wrongly another queue
-    when the second request ends. The requests that wait in the other queue are lost (`removeQueueAndUpdateIndexes` in
-    queueset.go; recorded with the Go package of 1.36).
+    seats after their execution, the server removes this queue when the first request ends. When the second request
+    ends, the server wrongly removes another queue, and loses the requests that wait there
+    (`removeQueueAndUpdateIndexes` in queueset.go; recorded with the Go package of 1.36).
     """
     built_in = {level.name: queuing_of(level) for level in builtin.load_objects(effective.release).priority_levels}
     live = {

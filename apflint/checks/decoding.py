@@ -50,22 +50,22 @@ _MAX_NAMED_PLACES = 3
 
 
 def syntax_error(workspace: Workspace) -> Iterator[Problem]:
-    """APF001: text that is not valid YAML or JSON."""
+    """APF001: report text that is not valid YAML or JSON."""
     return _unreadable(workspace, "syntax", _DOCUMENT_NOT_CHECKED)
 
 
 def unrendered_template(workspace: Workspace) -> Iterator[Problem]:
-    """APF003: templates, patches and other text that is not a manifest yet."""
+    """APF003: report templates, patches and other text that is not a manifest yet."""
     return _unreadable(workspace, "template", _DOCUMENT_NOT_CHECKED)
 
 
 def unsafe_document(workspace: Workspace) -> Iterator[Problem]:
-    """APF004: documents that are unsafe or too large to parse."""
+    """APF004: report documents that are unsafe or too large to parse."""
     return _unreadable(workspace, "unsafe", _DOCUMENT_NOT_CHECKED)
 
 
 def not_an_apf_object(workspace: Workspace) -> Iterator[Problem]:
-    """APF005: objects that are probably intended as APF objects, but are not."""
+    """APF005: report objects that are probably intended as APF objects, but are not."""
     return _unreadable(workspace, "not-apf", "The object is not checked.")
 
 
@@ -95,7 +95,7 @@ def _correct(problem: LoadProblem) -> Fix | None:
 
 
 def duplicate_key(workspace: Workspace) -> Iterator[Problem]:
-    """APF002: keys that occur twice in a mapping."""
+    """APF002: report keys that occur twice in a mapping."""
     release = workspace.release
     reader = "kubectl" if release.strict_decoding else f"Kubernetes {release.name}"
     for manifest in workspace.manifests:
@@ -113,12 +113,12 @@ def duplicate_key(workspace: Workspace) -> Iterator[Problem]:
 
 
 def _unless_lenient(problem: Problem, release: Release) -> Problem:
-    """Return the problem. For releases before 1.25, which silently accept the object, return it as a warning."""
+    """Return the problem, as a warning for releases before 1.25, because these releases silently accept the object."""
     return problem if release.strict_decoding else problem._replace(apiserver=None, severity="warning")
 
 
 def unknown_field(workspace: Workspace) -> Iterator[Problem]:
-    """APF101: fields that the API version does not have."""
+    """APF101: report fields that the API version does not have."""
     release = workspace.release
     for document, violation in _unknown_fields(workspace, renamed=False):
         notes, suggestion = _explain(document, violation, release)
@@ -136,7 +136,7 @@ def unknown_field(workspace: Workspace) -> Iterator[Problem]:
 
 
 def renamed_field(workspace: Workspace) -> Iterator[Problem]:
-    """APF703: shares under the field name of another API version."""
+    """APF703: report shares under the field name of another API version."""
     release = workspace.release
     effect = f"Kubernetes {release.name} silently drops the field, and the level gets 30 shares."
     if release.strict_decoding:
@@ -176,7 +176,7 @@ def _reject_field(document: Document, violation: Violation, message: str, **deta
 
 
 def _explain(document: Document, violation: Violation, release: Release) -> tuple[tuple[str, ...], str | None]:
-    """Return notes and help for an unknown field."""
+    """Return (notes, help) for an unknown field."""
     path, name = violation.path, str(violation.path[-1])
     if release.minor < _FIELD_SINCE.get(name, 0):
         return (f"The field was added in Kubernetes 1.{_FIELD_SINCE[name]}.",), None
@@ -228,7 +228,7 @@ def _suggest_nested_subject(document: Document, path: Path) -> str | None:
 
 
 def wrong_type(workspace: Workspace) -> Iterator[Problem]:
-    """APF102: values whose type is not the type of their field."""
+    """APF102: report values whose type is not the type of their field."""
     for manifest in workspace.manifests:
         document = manifest.document
         violations = [violation for violation in manifest.violations if violation.what != "unknown"]

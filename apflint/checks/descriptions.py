@@ -23,7 +23,7 @@ def describe_flow_schema(effective: Effective, schema: FlowSchema) -> str:
 
 
 def object_keys(schemas: Iterable[FlowSchema]) -> tuple[ObjectKey, ...]:
-    """Return the keys of FlowSchemas for `Problem.involves`."""
+    """Return the kind and name of each FlowSchema, for `Problem.involves`."""
     return tuple((schema.document.kind, clipped(schema.name)) for schema in schemas)
 
 

@@ -28,7 +28,7 @@ _REMOVE: Fix | None = Fix("remove distinguisherMethod", safe=False, operations=(
 
 
 def unknown_distinguisher(workspace: Workspace) -> Iterator[Problem]:
-    """APF203: a distinguisherMethod type that is unknown or missing."""
+    """APF203: report a distinguisherMethod type that is unknown or missing."""
     for schema in workspace.flow_schemas:
         method = schema.spec.distinguisher_method
         if method is not None and method not in DISTINGUISHERS:
@@ -45,7 +45,7 @@ def unknown_distinguisher(workspace: Workspace) -> Iterator[Problem]:
 
 
 def single_flow(effective: Effective) -> Iterator[Problem]:
-    """APF510: FlowSchemas that match several users, but put the requests of all users into one flow."""
+    """APF510: report FlowSchemas that match several users, but put the requests of all users into one flow."""
     for schema in effective.own_flow_schemas:
         level = effective.configuration.levels.get(schema.spec.priority_level_configuration)
         queuing = queuing_of(level) if level is not None else None
@@ -64,7 +64,7 @@ def single_flow(effective: Effective) -> Iterator[Problem]:
 
 
 def idle_distinguisher(effective: Effective) -> Iterator[Problem]:
-    """APF511: a distinguisherMethod without effect."""
+    """APF511: report a distinguisherMethod without effect."""
     for schema in effective.own_flow_schemas:
         method = schema.spec.distinguisher_method
         level = effective.configuration.levels.get(schema.spec.priority_level_configuration)
@@ -85,7 +85,7 @@ def idle_distinguisher(effective: Effective) -> Iterator[Problem]:
         elif method == "ByNamespace" and len(namespaces) == 1 and ALL not in namespaces:
             (namespace,), several = namespaces, _has_several_users(schema)
             if namespace and not several:
-                continue  # with ByUser, a single client in a single namespace would also have only one flow
+                continue  # no finding: even with ByUser, a single client in a single namespace would have only one flow
             reason = (
                 f"all requests are in the namespace {quote(namespace)}"
                 if namespace
@@ -100,7 +100,7 @@ def idle_distinguisher(effective: Effective) -> Iterator[Problem]:
 
 
 def queuing_of(level: PriorityLevelConfiguration) -> QueuingConfiguration | None:
-    """Return the queues of a priority level, or None if its requests never wait in queues."""
+    """Return the queuing configuration of a priority level, or None if requests never wait in queues at this level."""
     return level.spec.limited.limit_response.queuing if level.spec.limited is not None else None
 
 

@@ -33,7 +33,7 @@ _MAX_NAMED_DIFFERENCES = 3
 
 
 def mandatory_flow_schema_changed(workspace: Workspace) -> Iterator[Problem]:
-    """APF215: mandatory FlowSchemas with a changed spec."""
+    """APF215: report mandatory FlowSchemas with a changed spec."""
     for schema in workspace.flow_schemas:
         if schema.name in builtin.MANDATORY:
             built_in = builtin.load_objects(workspace.release).flow_schemas
@@ -44,7 +44,7 @@ def mandatory_flow_schema_changed(workspace: Workspace) -> Iterator[Problem]:
 
 
 def mandatory_level_changed(workspace: Workspace) -> Iterator[Problem]:
-    """APF311: mandatory priority levels with a changed spec."""
+    """APF311: report mandatory priority levels with a changed spec."""
     for level in workspace.priority_levels:
         if level.name in builtin.MANDATORY:
             built_in = builtin.load_objects(workspace.release).priority_levels
@@ -106,7 +106,7 @@ def find_differences(value: object, required: object, version: str, path: str = 
 
 
 def duplicate_object(effective: Effective) -> Iterator[Problem]:
-    """APF402: objects that are defined more than once.
+    """APF402: report objects that are defined more than once.
 
     The manifests of different clusters are often in sibling directories. So all objects that are defined in both of two
     sibling directories are one problem, unless the user has declared that the manifests belong to one cluster.
@@ -139,7 +139,7 @@ def duplicate_object(effective: Effective) -> Iterator[Problem]:
 
 
 def suggested_object_overwritten(effective: Effective) -> Iterator[Problem]:
-    """APF404: suggested objects whose spec the API server restores."""
+    """APF404: report suggested objects whose spec the API server restores."""
     release = effective.release
     for item in effective.workspace.objects():
         document, value = item.document, item.metadata.annotations.get(builtin.AUTOUPDATE)
@@ -167,7 +167,7 @@ def is_restored_by_server(item: FlowSchema | PriorityLevelConfiguration, release
 
 
 def object_deleted_by_server(effective: Effective) -> Iterator[Problem]:
-    """APF405: objects that the API server deletes, because it regards them as outdated built-in objects."""
+    """APF405: report objects that the API server deletes, because it regards them as outdated built-in objects."""
     release = effective.release
     for item in effective.workspace.objects():
         document = item.document

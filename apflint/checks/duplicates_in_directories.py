@@ -41,8 +41,9 @@ def split_duplicates(duplicates: Iterable[Sequence[Document]]) -> tuple[Duplicat
     near: Duplicates = []
     pairs: dict[tuple[str, str], Duplicates] = {}
     for documents in duplicates:
-        at: dict[str, Document] = {}  # definitions by directory
-        below: dict[str, Document] = {}  # by directory: a definition in the directory or in one of its subdirectories
+        at: dict[str, Document] = {}  # maps a directory to a definition in this directory
+        # Maps a directory to a definition in this directory or in one of its subdirectories.
+        below: dict[str, Document] = {}
         for document in documents:
             *parents, directory = ["", *list_parents(document.source.name)]
             if document.source.rendered:
@@ -96,7 +97,7 @@ def _show(path: str) -> str:
 
 
 def _suggest(pair: tuple[str, str], directories: Collection[str] | None) -> str:
-    """Return help: the settings tables if only two directories are affected, else the command that prints the tables.
+    """Return help: TOML tables for the settings, or a command that prints the tables for more than two directories.
 
     `directories` contains the affected directories if there are more than the two of `pair`.
     """

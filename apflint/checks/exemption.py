@@ -36,7 +36,7 @@ _NO_LIMIT = "In an overload, the API server executes all of these requests immed
 
 
 def broad_exemption(effective: Effective) -> Iterator[Problem]:
-    """APF601: FlowSchemas that exempt requests of outsiders."""
+    """APF601: report FlowSchemas that exempt requests of outsiders."""
     for schema in effective.own_flow_schemas:
         if schema.spec.priority_level_configuration == EXEMPT:
             outsiders = find_outsiders(effective).get(schema.document, Outsiders((), ()))
@@ -66,7 +66,7 @@ def _is_rejected(rule: PolicyRulesWithSubjects) -> bool:
 
 
 def _find_cluster_wide_lists(schema: FlowSchema) -> list[tuple[Place, str]]:
-    """Return the nodes and service accounts that `schema` exempts from limits when they list any resource in the cluster.
+    """Return the nodes and service accounts whose cluster-wide lists are exempt from limits because of `schema`.
 
     Each item is (place of the subject, description of the clients).
     """

@@ -32,7 +32,8 @@ _STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 _MAX_ANNOTATION_BYTES = 256 * 1024
 """Maximum bytes of all annotations of an object (`TotalAnnotationSizeLimitB` in Kubernetes)."""
 _MAX_GENERATED_PREFIX = 58
-"""Maximum number of bytes of generateName that the server uses. It appends 5 random characters (rest.BeforeCreate)."""
+"""Maximum number of bytes of generateName that the server uses. The server appends 5 random characters
+(rest.BeforeCreate)."""
 
 
 def reject_name(
@@ -57,7 +58,7 @@ def reject_name(
 
 
 def invalid_metadata(workspace: Workspace) -> Iterator[Problem]:
-    """APF103: names, labels, annotations, owners and finalizers that the API server rejects."""
+    """APF103: report names, labels, annotations, owners and finalizers that the API server rejects."""
     for item in workspace.objects():
         place, metadata = Place(item.document, ("metadata",)), item.metadata
         yield from _invalid_name(place, metadata)
@@ -113,7 +114,7 @@ def _invalid_annotations(place: Place, annotations: Mapping[str, str]) -> Iterat
 
 def _invalid_owner(place: Place, owner: OwnerReference) -> Iterator[Problem]:
     field, version = "metadata.ownerReferences", owner.api_version
-    if version.count("/") > 1 or not version.rpartition("/")[2]:  # condition of schema.ParseGroupVersion
+    if version.count("/") > 1 or not version.rpartition("/")[2]:  # schema.ParseGroupVersion fails under this condition
         yield invalid(
             place / "apiVersion",
             f"{quote(version)} is not a valid apiVersion of an owner",
@@ -157,7 +158,7 @@ def _invalid_finalizers(place: Place, names: Sequence[str]) -> Iterator[Problem]
 
 
 def namespace_on_cluster_scoped(workspace: Workspace) -> Iterator[Problem]:
-    """APF104: a namespace in a cluster-scoped object."""
+    """APF104: report a namespace in a cluster-scoped object."""
     path = ("metadata", "namespace")
     for item in workspace.objects():
         document = item.document
@@ -196,7 +197,9 @@ def is_exported(document: Document) -> bool:
 
 
 def server_populated_field(workspace: Workspace) -> Iterator[Problem]:
-    """APF105: fields that the API server sets. Yields one problem per object, but only one per list exported from a server.
+    """APF105: report fields that the API server sets.
+
+    The result has one problem for each object, but only one for a list exported from a server.
 
     Lists of unchanged built-in objects are not reported, because nobody maintains objects in such a list. Objects read
     from a running cluster are not reported, either. An exported list on standard input is not reported, but `apflint
@@ -236,8 +239,8 @@ def _populated_paths(document: Document) -> list[Path]:
 def _report_export(documents: Sequence[Document]) -> Iterator[Problem]:
     """Yield a problem about all objects of an exported list.
 
-    The problem is at the first object. Each further object gets a problem with `covered`, which only `apflint fix` uses
-    and no report shows.
+    The problem is at the first object. Each further object gets a problem whose `covered` is true. No report shows such
+    a problem, but `apflint fix` uses it.
     """
     paths_of = [_populated_paths(document) for document in documents]
     names = dict.fromkeys(str(path[-1]) for paths in paths_of for path in paths)
@@ -265,7 +268,7 @@ def _remove_fields(paths: list[Path]) -> Fix:
 
 
 def duplicate_list_entry(workspace: Workspace) -> Iterator[Problem]:
-    """APF106: items that occur twice in a list that has `x-kubernetes-list-type: set` in the API."""
+    """APF106: report items that occur twice in a list that has `x-kubernetes-list-type: set` in the API."""
     finalizers = (
         (Place(item.document, ("metadata",)), "finalizers", item.metadata.finalizers) for item in workspace.objects()
     )

@@ -43,7 +43,8 @@ if TYPE_CHECKING:
 
 _ALL = (ALL,)
 _WELL_KNOWN = (("", "pods"), ("apps", "deployments"), ("", "configmaps"))
-"""API groups and resources to try first if a list of the rule is `*`. A resource that no FlowSchema names is tried after them."""
+"""API groups and resources of example requests if a list of the rule is `*`. After them, a resource that no FlowSchema
+names is tried."""
 _COLLECTION = ("list", "watch", "deletecollection")
 """`COLLECTION_VERBS`, in order of preference for examples."""
 _PATHS = ("/apis", "/openapi/v3", "/version", "/metrics")
@@ -69,7 +70,7 @@ class _Example(NamedTuple):
 
 
 def cluster_scope_missed(effective: Effective) -> Iterator[Problem]:
-    """APF505: resource rules that miss requests because they lack `clusterScope: true`."""
+    """APF505: report resource rules that miss requests because they lack `clusterScope: true`."""
     notes = ('namespaces: ["*"] matches requests in any namespace, but no request without a namespace.',)
     for problem in _report_scopes(effective, _misses_cluster_scope, notes, "clusterScope", True, "clusterScope: true"):
         if problem.place.document not in documents_to_widen(effective):
@@ -77,12 +78,12 @@ def cluster_scope_missed(effective: Effective) -> Iterator[Problem]:
 
 
 def namespaced_requests_missed(effective: Effective) -> Iterator[Problem]:
-    """APF513: resource rules that miss requests because they lack `namespaces`."""
+    """APF513: report resource rules that miss requests because they lack `namespaces`."""
     yield from _report_scopes(effective, _misses_namespaces, (), "namespaces", _ALL, 'namespaces: ["*"]')
 
 
 def non_resource_requests_missed(effective: Effective) -> Iterator[Problem]:
-    """APF508: rules for all resource requests that miss non-resource requests."""
+    """APF508: report rules for all resource requests that miss non-resource requests."""
     for schema in effective.own_flow_schemas:
         level = effective.assumed.levels.get(schema.spec.priority_level_configuration)
         if level is None or level.spec.type == "Exempt":
@@ -119,9 +120,9 @@ def _report_scopes(
 
 
 def _confirm(effective: Effective, schema: FlowSchema, find: _Find) -> list[tuple[_Candidate, _Example]]:
-    """Return (candidate, example) for each candidate that misses a request which goes to another priority level.
+    """Return (candidate, example) for each candidate that certainly misses requests.
 
-    The example is this request.
+    The example is a missed request that goes to another priority level.
     """
     return [
         (candidate, example)
@@ -141,7 +142,8 @@ def _misses_cluster_scope(schema: FlowSchema, unmentioned: Unmentioned) -> Itera
         names = tuple(name for name in part.resources if "/" not in name)
         missed = f"{join_words(verbs, 'and')} requests across all namespaces"
         if not verbs or not names:
-            # A request about a Namespace object has this namespace, except for a create.
+            # The namespace of a request about a Namespace object is the name of this object. Only a create has no
+            # namespace.
             names = tuple(
                 name
                 for name in part.resources
@@ -227,7 +229,10 @@ def _list_resources(
 
 
 def _find_example(effective: Effective, schema: FlowSchema, candidate: _Candidate) -> _Example | None:
-    """Return a request by a subject of the rule that goes to another priority level, or None if no such request was found."""
+    """Return an example of a missed request that goes to another priority level, or None if no example was found.
+
+    The user of the request is a subject of the rule.
+    """
     from apflint.proofs.request_space import with_usual_groups
     from apflint.proofs.witness import make_witness
 
@@ -257,7 +262,11 @@ def _find_example(effective: Effective, schema: FlowSchema, candidate: _Candidat
 
 
 def _requesters(subjects: tuple[Subject, ...]) -> tuple[Subject, ...]:
-    """Return the first subjects of a rule, and the group of all service accounts if one of these subjects matches all users."""
+    """Return the subjects whose users send the example requests.
+
+    These are the first subjects of the rule. If one of these subjects matches all users, the group of all service
+    accounts is added.
+    """
     some = subjects[:MAX_MISSED_SUBJECTS]
     if any(ALL in (subject.user, subject.group) or subject.group == "system:authenticated" for subject in some):
         accounts = some[0]._replace(kind="Group", user=None, group="system:serviceaccounts", service_account=None)
@@ -286,10 +295,9 @@ def _is_left_to_another(
 ) -> bool:
     """Return whether another FlowSchema of the manifests captures the request `point` on purpose.
 
-    `destination` is the FlowSchema of the request and its match.
-
-    This is assumed if the subject of the other FlowSchema that matches the request is also in `rule`, and if the other
-    FlowSchema's matching resource rule is only for requests with a namespace, or only for requests without a namespace.
+    `destination` is the FlowSchema that captures the request, with the match. The capture counts as intended if two
+    conditions are true: the subject of that FlowSchema that matches the request is also in `rule`, and its matching
+    resource rule is only for requests with a namespace, or only for requests without a namespace.
     """
     matched_by, schema = destination.matched_by, destination.flow_schema
     if matched_by is None or effective.is_built_in(schema):

@@ -65,7 +65,7 @@ _PURPOSES = {
         "In an overload, these clients wait behind these requests, so pods are created and scheduled late.",
     ),
 }
-"""By reserved level: its purpose, and what happens if requests of the system have to wait."""
+"""Maps each reserved level to its purpose, and to what happens if requests of the system have to wait."""
 
 
 class Outsider(NamedTuple):
@@ -87,7 +87,7 @@ class Outsiders(NamedTuple):
 
 
 def outsiders_in_reserved_level(effective: Effective) -> Iterator[Problem]:
-    """APF518: FlowSchemas that send requests of outsiders to a limited priority level which is reserved for the system."""
+    """APF518: report FlowSchemas that send requests of outsiders to a limited level which is reserved for the system."""
     for schema in _find_candidates(effective):
         outsiders = find_outsiders(effective).get(schema.document)
         if schema.spec.priority_level_configuration != EXEMPT and outsiders is not None:
@@ -135,7 +135,7 @@ class _OutsiderSearch(NamedTuple):
 
 
 def _find_candidates(effective: Effective) -> Iterator[FlowSchema]:
-    """Yield the effective FlowSchemas of the manifests that reference a reserved level."""
+    """Yield the FlowSchemas of the manifests that the server uses and that reference a reserved level."""
     reserved = system_request_rules.list_levels(effective.release)
     for schema in effective.own_flow_schemas:
         level = schema.spec.priority_level_configuration
@@ -169,10 +169,10 @@ def _searches(effective: Effective, schema: FlowSchema) -> Iterator[_OutsiderSea
 
 
 def _find_requesters(effective: Effective, schema: FlowSchema) -> tuple[Requesters, ...]:
-    """Return the requesters whose requests count as requests of outsiders.
+    """Return the requesters that count as outsiders.
 
-    Users of the platform are included only if the FlowSchema redefines a protected FlowSchema and references a
-    different level.
+    Users of the platform count only if the FlowSchema redefines a protected FlowSchema and references a different
+    level.
     """
     from apflint.proofs.request_space import ORDINARY, SYSTEM
 
@@ -182,7 +182,7 @@ def _find_requesters(effective: Effective, schema: FlowSchema) -> tuple[Requeste
 
 
 def _is_platform_user(subject: Subject, among: tuple[Requesters, ...]) -> bool:
-    """Return whether the subject is a user or service account of the platform, and the platform is not in `among`."""
+    """Return whether the subject is a user or service account of the platform, but `among` omits the platform."""
     account = subject.service_account
     user = subject.user if account is None else f"{SERVICE_ACCOUNT_PREFIX}{account.namespace}:{account.name}"
     prefixes = tuple(prefix for requesters in among for prefix in requesters.without)

@@ -38,13 +38,13 @@ _VERSION = r"v[0-9]+(?:(?:alpha|beta)[0-9]+)?"
 COLLECTION_VERBS = frozenset({"list", "watch", "deletecollection"})
 """Verbs of requests that can span all namespaces."""
 _METHOD_VERBS = frozenset({"get", "delete", "patch"})
-"""Verbs of non-resource requests that the API server accepts by name. They are HTTP methods in lower case."""
+"""Verbs of non-resource requests that the API server accepts by name. These verbs are HTTP methods in lower case."""
 _MAX_NAMED_RESOURCES = 3
 _METHODS = {"post": "create", "put": "update", "head": "get", "options": "*"}
 
 
 def rule_without_requests(workspace: Workspace) -> Iterator[Problem]:
-    """APF206: rules without resourceRules and nonResourceRules."""
+    """APF206: report rules without resourceRules and nonResourceRules."""
     for place, rule in workspace.rules():
         if not rule.resource_rules and not rule.non_resource_rules:
             yield required(
@@ -56,7 +56,7 @@ def rule_without_requests(workspace: Workspace) -> Iterator[Problem]:
 
 
 def empty_match_list(workspace: Workspace) -> Iterator[Problem]:
-    """APF209: lists of a rule that are missing or empty."""
+    """APF209: report lists of a rule that are missing or empty."""
     for place, name, items in workspace.string_lists():
         if not items and name != "namespaces":
             core = 'for the core group (pods, services, nodes) use [""], ' if name == "apiGroups" else ""
@@ -64,7 +64,7 @@ def empty_match_list(workspace: Workspace) -> Iterator[Problem]:
 
 
 def wildcard_with_others(workspace: Workspace) -> Iterator[Problem]:
-    """APF210: lists that contain `"*"` and other items."""
+    """APF210: report lists that contain `"*"` and other items."""
     for place, name, items in workspace.string_lists():
         if len(items) > 1 and "*" in items:
             star, strings, is_repeated = items.index("*"), place / name, set(items) == {"*"}
@@ -80,9 +80,12 @@ def wildcard_with_others(workspace: Workspace) -> Iterator[Problem]:
 
 
 def unknown_verb(workspace: Workspace) -> Iterator[Problem]:
-    """APF211: unknown verbs. All unknown verbs of a list are one finding, because the API server reports the list once.
+    """APF211: report unknown verbs.
 
-    If only some verbs can be fixed, they are a separate finding, so that their fix does not depend on the other verbs.
+    All unknown verbs of a list are one finding, because the API server reports the list once.
+
+    If only some verbs can be fixed, these verbs are a separate finding, so that their fix does not depend on the other
+    verbs.
     """
     for place, name, items in workspace.string_lists():
         if name == "verbs" and "*" not in items and not _KNOWN_VERBS.issuperset(items):
@@ -120,7 +123,7 @@ def _reject_verbs(place: Place, verbs: tuple[str, ...], *, is_resource: bool) ->
 
 
 def _explain_verb(verb: str, *, is_resource: bool) -> tuple[tuple[str, ...], str]:
-    """Return notes and help for an unknown verb."""
+    """Return (notes, help) for an unknown verb."""
     if "," in verb or " " in verb.strip():
         return (), "write each verb as a separate item"
     if question := did_you_mean(verb, VERBS):
@@ -138,7 +141,7 @@ def _explain_verb(verb: str, *, is_resource: bool) -> tuple[tuple[str, ...], str
 
 
 def no_namespace_nor_cluster_scope(workspace: Workspace) -> Iterator[Problem]:
-    """APF212: resource rules without namespaces and clusterScope."""
+    """APF212: report resource rules without namespaces and clusterScope."""
     for place, rule in workspace.resource_rules():
         if not rule.namespaces and not rule.cluster_scope:
             yield required(
@@ -153,7 +156,7 @@ def no_namespace_nor_cluster_scope(workspace: Workspace) -> Iterator[Problem]:
 
 
 def invalid_namespace(workspace: Workspace) -> Iterator[Problem]:
-    """APF213: names in `namespaces` that are not valid."""
+    """APF213: report names in `namespaces` that are not valid."""
     for place, rule in workspace.resource_rules():
         if "*" in rule.namespaces:
             continue
@@ -174,7 +177,7 @@ def invalid_namespace(workspace: Workspace) -> Iterator[Problem]:
 
 
 def invalid_non_resource_url(workspace: Workspace) -> Iterator[Problem]:
-    """APF214: paths in `nonResourceURLs` that are not valid."""
+    """APF214: report paths in `nonResourceURLs` that are not valid."""
     for place, rule in workspace.non_resource_rules():
         urls = rule.non_resource_urls
         known = frozenset(urls)
@@ -190,7 +193,7 @@ def invalid_non_resource_url(workspace: Workspace) -> Iterator[Problem]:
 
 
 def _check_url(url: str) -> str | None:
-    """Return why the API server rejects a non-resource URL (`ValidateNonResourceURLPath`), or None if it accepts it."""
+    """Return why the API server rejects a non-resource URL (`ValidateNonResourceURLPath`), or None for a valid URL."""
     if url == "/":
         return None
     if not url.startswith("/"):
@@ -213,13 +216,13 @@ class _Mistake(NamedTuple):
 
 
 def impossible_match(effective: Effective) -> Iterator[Problem]:
-    """APF504: values that match no request."""
+    """APF504: report values that match no request."""
     for problem in _find_impossible_values(effective):
         yield _raise_severity(problem, has_effect=problem.place.document not in effective.unreachable_documents)
 
 
 def _raise_severity(problem: Problem, *, has_effect: bool) -> Problem:
-    """Return the problem. If its FlowSchema has no effect, because no part of it matches a request, make the problem an error."""
+    """Return the problem, as an error if its FlowSchema has no effect because no part matches a request."""
     return problem if has_effect else problem._replace(severity="error")
 
 
@@ -235,7 +238,7 @@ def _find_impossible_values(effective: Effective) -> Iterator[Problem]:
         for index, verb in enumerate(verbs if ALL not in verbs else ()):
             if verb not in _METHOD_VERBS:
                 at = place / "verbs"
-                is_read = has_get and verb in ("list", "watch")  # for a path, GET has the verb `get`
+                is_read = has_get and verb in ("list", "watch")  # a GET request for a path always has the verb `get`
                 yield Problem(
                     at / index,
                     f"verb {quote(verb)} matches no non-resource request",
@@ -263,14 +266,14 @@ def _impossible_values(
 # Cached, because thousands of rules may have equal lists.
 @lru_cache(maxsize=1024)
 def _diagnose_groups(groups: tuple[str, ...]) -> Mapping[int, _Mistake]:
-    """Return the mistakes in `apiGroups` by index."""
+    """Return a mapping from the index of each wrong item of `apiGroups` to the mistake."""
     diagnosed = {} if ALL in groups else {index: _diagnose_group(group) for index, group in enumerate(groups)}
     return {index: mistake for index, mistake in diagnosed.items() if mistake is not None}
 
 
 @lru_cache(maxsize=1024)
 def _diagnose_resources(names: tuple[str, ...], api_groups: tuple[str, ...]) -> Mapping[int, _Mistake]:
-    """Return the mistakes in `resources` by index."""
+    """Return a mapping from the index of each wrong item of `resources` to the mistake."""
     groups = frozenset(api_groups)
     diagnosed = {} if ALL in names else {index: _diagnose_resource(name, groups) for index, name in enumerate(names)}
     return {index: mistake for index, mistake in diagnosed.items() if mistake is not None}
@@ -318,7 +321,7 @@ def _diagnose_resource(name: str, groups: frozenset[str]) -> _Mistake | None:
 
 
 def namespaced_rule_for_cluster_resource(effective: Effective) -> Iterator[Problem]:
-    """APF506: resource rules that match no request, because their scope does not fit their resources."""
+    """APF506: report resource rules that match no request, because their scope does not fit their resources."""
     problems: list[Problem] = []
     alive: set[Document | None] = {place.document for place, _ in effective.own.non_resource_rules()}
     for place, rule in effective.own.resource_rules():
@@ -358,7 +361,10 @@ def _find_wrong_scopes(place: Place, rule: ResourcePolicyRule, known: Sequence[R
 
 
 def known_resources(rule: ResourcePolicyRule) -> Sequence[Resource] | None:
-    """Return the resources of a rule. Return None if it contains `*`, or a resource that no Kubernetes API group defines."""
+    """Return the resources of a rule.
+
+    Return None if the rule contains `*`, or a resource that no Kubernetes API group defines.
+    """
     return _known_resources(rule.api_groups, rule.resources)
 
 
@@ -382,7 +388,7 @@ def _known_resources(api_groups: tuple[str, ...], names: tuple[str, ...]) -> tup
 def are_cluster_scoped(known: Iterable[Resource]) -> bool:
     """Return whether requests for these resources never have a namespace.
 
-    Requests for a Namespace object have a namespace.
+    False for the resource `namespaces`, because a request for a Namespace object has a namespace.
     """
     return all(not resource.namespaced and not is_namespaces(resource) for resource in known)
 

@@ -34,7 +34,7 @@ _MAX_RELATED_SCHEMAS = 12
 
 
 def precedence_out_of_range(workspace: Workspace) -> Iterator[Problem]:
-    """APF201: a matchingPrecedence that is not between 1 and 10,000."""
+    """APF201: report a matchingPrecedence that is not between 1 and 10,000."""
     for schema in workspace.flow_schemas:
         precedence = schema.spec.matching_precedence
         if not 1 <= precedence <= _MAX_PRECEDENCE:
@@ -47,7 +47,7 @@ def precedence_out_of_range(workspace: Workspace) -> Iterator[Problem]:
 
 
 def reserved_precedence(workspace: Workspace) -> Iterator[Problem]:
-    """APF202: a matchingPrecedence of 1, except in the FlowSchema `exempt`."""
+    """APF202: report a matchingPrecedence of 1, except in the FlowSchema `exempt`."""
     for schema in workspace.flow_schemas:
         if schema.spec.matching_precedence == 1 and schema.name != "exempt":
             message = 'matchingPrecedence 1 is reserved for the built-in FlowSchema "exempt"'
@@ -55,7 +55,7 @@ def reserved_precedence(workspace: Workspace) -> Iterator[Problem]:
 
 
 def precedence_tie(effective: Effective) -> Iterator[Problem]:
-    """APF503: overlapping FlowSchemas of the same precedence.
+    """APF503: report overlapping FlowSchemas of the same precedence.
 
     Small groups are searched first, because a single large group can use up the budget of the search.
     """
@@ -137,7 +137,7 @@ def _problem(
     severity: Severity | None = None,
     certain: bool = True,
 ) -> Problem:
-    """Return a problem. Its place is the first of `schemas` in matching order that the manifests contain."""
+    """Return a problem at the first of `schemas` in matching order that the manifests contain."""
     own_first = sorted(schemas, key=lambda schema: schema.document not in effective.own_documents)
     first, *others = [schema for schema in own_first if not effective.is_built_in(schema)]
     names = [quote(first.name)]
@@ -169,7 +169,7 @@ def _unordered(value: object) -> object:
 
 
 def implicit_precedence(effective: Effective) -> Iterator[Problem]:
-    """APF509: a matchingPrecedence that is absent or 0."""
+    """APF509: report a matchingPrecedence that is absent or 0."""
     for schema in effective.own_flow_schemas:
         value = schema.document.at(*_PRECEDENCE)
         if schema.spec.matching_precedence == 1000 and not value:

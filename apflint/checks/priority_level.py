@@ -36,7 +36,7 @@ _RESPONSES = ("Queue", "Reject")
 
 
 def exempt_level_mismatch(workspace: Workspace) -> Iterator[Problem]:
-    """APF301: the level `exempt` with a type that is not Exempt, or a level of type Exempt whose name is not `exempt`."""
+    """APF301: report the level `exempt` if its type is not Exempt, and any other level of type Exempt."""
     for level in workspace.priority_levels:
         place, type_ = Place(level.document, ("spec", "type")), level.spec.type
         if level.name == "exempt" and type_ != "Exempt":
@@ -62,7 +62,7 @@ def _limited_instead(place: Place, level: PriorityLevelConfiguration) -> Fix | N
 
 
 def mismatched_level_type(workspace: Workspace) -> Iterator[Problem]:
-    """APF302: priority levels whose fields do not fit their type."""
+    """APF302: report priority levels whose fields do not fit their type."""
     for level in workspace.priority_levels:
         spec, place, is_exempt = level.spec, Place(level.document, ("spec",)), level.name == "exempt"
         if spec.type not in _TYPES:
@@ -86,7 +86,7 @@ def mismatched_level_type(workspace: Workspace) -> Iterator[Problem]:
 
 
 def _invalid_level_type(release: Release, level: PriorityLevelConfiguration) -> Iterator[Problem]:
-    """Yield the problems of a priority level without type, or of an unknown type."""
+    """Yield the problems of a priority level without a type, or with an unknown type."""
     spec, place, is_exempt = level.spec, Place(level.document, ("spec",)), level.name == "exempt"
     expected = "Exempt" if is_exempt else "Limited"
     notes = () if is_exempt else ('Type Exempt is allowed only for the priority level "exempt".',)
@@ -129,7 +129,7 @@ def _fix_type(place: Place, level: PriorityLevelConfiguration) -> Fix | None:
 
 
 def mismatched_limit_response(workspace: Workspace) -> Iterator[Problem]:
-    """APF303: a limitResponse whose fields do not fit its type."""
+    """APF303: report a limitResponse whose fields do not fit its type."""
     for limited_place, limited in workspace.limited():
         response, place = limited.limit_response, limited_place / "limitResponse"
         if response.type not in _RESPONSES:
@@ -151,7 +151,7 @@ def _responses_of_other_levels(workspace: Workspace) -> Iterator[Problem]:
 
 
 def _invalid_response_type(release: Release, place: Place, response: LimitResponse) -> Problem:
-    """Return the problem of a limitResponse without type, or of an unknown type."""
+    """Return the problem of a limitResponse without a type, or with an unknown type."""
     fix = correct_spelling((*place.path, "type"), response.type, _RESPONSES)
     if not response.type and response.queuing is not None:
         fix = set_field(place.document, (*place.path, "type"), "Queue", "write type: Queue", safe=False)
@@ -176,7 +176,7 @@ def _mismatched_queuing(release: Release, place: Place, response: LimitResponse)
             fix=remove_field((*place.path, "queuing"), safe=True),
         )
     elif response.type == "Queue" and response.queuing is None:
-        # If the fix adds a field, it also adds the mapping `queuing`. The default number of queues is 64
+        # The fix writes `queues`, and thereby also adds the mapping `queuing`. 64 is the default of the server
         # (DefaultQueues).
         insertion = Insert((*place.path, "queuing", "queues"), 64)
         yield required(
@@ -210,7 +210,7 @@ def _reject_outside(
 
 
 def shares_out_of_range(workspace: Workspace) -> Iterator[Problem]:
-    """APF304: a number of shares below the minimum."""
+    """APF304: report a number of shares below the minimum."""
     minimum = 0 if workspace.release.allows_zero_shares else 1
     for place, limited in workspace.limited():
         name = shares_field(place.document.version)
@@ -223,7 +223,7 @@ def shares_out_of_range(workspace: Workspace) -> Iterator[Problem]:
 
 
 def percent_out_of_range(workspace: Workspace) -> Iterator[Problem]:
-    """APF310: percentages out of range."""
+    """APF310: report percentages out of range."""
     lendable = [(place, limited.lendable_percent) for place, limited in workspace.limited()]
     lendable += ((place, exempt.lendable_percent) for place, exempt in _exempt(workspace))
     for place, percent in lendable:
@@ -236,7 +236,7 @@ def percent_out_of_range(workspace: Workspace) -> Iterator[Problem]:
 
 
 def hand_larger_than_deck(workspace: Workspace) -> Iterator[Problem]:
-    """APF305: a handSize greater than the number of queues."""
+    """APF305: report a handSize greater than the number of queues."""
     for place, queuing in workspace.queuing():
         if queuing.hand_size > 0 and queuing.hand_size > queuing.queues:
             maximum = largest_hand(queuing.queues)
@@ -266,7 +266,7 @@ def _with_default(place: Place, value: int) -> str:
 
 
 def shuffle_entropy_too_high(workspace: Workspace) -> Iterator[Problem]:
-    """APF306: queues and handSize that need more than 60 bits of entropy."""
+    """APF306: report queues and handSize that need more than 60 bits of entropy."""
     for place, queuing in workspace.queuing():
         queues, hand_size = queuing.queues, queuing.hand_size
         if queues < 1 or not 0 < hand_size <= queues:
@@ -288,7 +288,7 @@ def shuffle_entropy_too_high(workspace: Workspace) -> Iterator[Problem]:
 
 
 def queue_count_out_of_range(workspace: Workspace) -> Iterator[Problem]:
-    """APF307: a number of queues out of range."""
+    """APF307: report a number of queues out of range."""
     for place, queuing in workspace.queuing():
         suggestion = f"set queues to {MAX_QUEUES:,} or less"
         if queuing.queues < 1:
@@ -297,21 +297,21 @@ def queue_count_out_of_range(workspace: Workspace) -> Iterator[Problem]:
 
 
 def queue_length_out_of_range(workspace: Workspace) -> Iterator[Problem]:
-    """APF308: a queueLengthLimit below 1."""
+    """APF308: report a queueLengthLimit below 1."""
     for place, queuing in workspace.queuing():
         suggestion = "set queueLengthLimit to 1 or more; the default is 50"
         yield from _reject_outside(place / "queueLengthLimit", queuing.queue_length_limit, 1, suggestion=suggestion)
 
 
 def hand_size_out_of_range(workspace: Workspace) -> Iterator[Problem]:
-    """APF309: a handSize below 1."""
+    """APF309: report a handSize below 1."""
     for place, queuing in workspace.queuing():
         suggestion = "set handSize to 1 or more; the default is 8"
         yield from _reject_outside(place / "handSize", queuing.hand_size, 1, suggestion=suggestion)
 
 
 def forbidden_annotation(workspace: Workspace) -> Iterator[Problem]:
-    """APF312: the annotation that keeps 0 shares in v1beta3, in API versions that do not allow this annotation."""
+    """APF312: report the annotation that keeps 0 shares in v1beta3, in API versions that do not allow this annotation."""
     for level in workspace.priority_levels:
         version = level.document.version
         if PRESERVE_ZERO in level.metadata.annotations and workspace.release.forbids_preserve_zero_annotation(version):

@@ -44,7 +44,7 @@ _KINDS = {
 
 
 def shadowed_flow_schema(effective: Effective) -> Iterator[Problem]:
-    """APF501: FlowSchemas that capture no request."""
+    """APF501: report FlowSchemas that capture no request."""
     parts, not_analyzed = effective.dead_parts
     yield from _problems(effective, [part for part in parts if part.rule is None])
     if not_analyzed:
@@ -58,7 +58,7 @@ def shadowed_flow_schema(effective: Effective) -> Iterator[Problem]:
 
 
 def shadowed_rule(effective: Effective) -> Iterator[Problem]:
-    """APF502: parts of FlowSchemas that no request reaches."""
+    """APF502: report parts of FlowSchemas that no request reaches."""
     yield from _problems(effective, [part for part in effective.dead_parts.parts if part.rule is not None])
 
 
@@ -90,7 +90,10 @@ def _problems(effective: Effective, parts: Sequence[FlowSchemaPart]) -> Iterator
 
 
 def _count_explainable(effective: Effective, parts: Sequence[FlowSchemaPart]) -> int:
-    """Return for how many unreachable parts the FlowSchemas that capture their requests can be found within the budget."""
+    """Return the number of unreachable parts that can be explained within the budget.
+
+    The explanation of a part names the FlowSchemas that capture its requests.
+    """
     if not parts:
         return 0
     formula_work = _FORMULA_WORK * len(effective.assumed.order)
@@ -99,7 +102,7 @@ def _count_explainable(effective: Effective, parts: Sequence[FlowSchemaPart]) ->
 
 
 def _shadowed_by_unknown(effective: Effective, part: FlowSchemaPart) -> Problem:
-    """Return a problem without the FlowSchemas that capture the requests of the part, because finding them exceeds the budget."""
+    """Return a problem that omits the FlowSchemas which capture the requests, because finding them exceeds the budget."""
     captors, advice = "FlowSchemas or rules", f"remove the unreachable {_kind(part)}"
     if part.rule is None:
         captors, advice = "FlowSchemas", "lower matchingPrecedence, or remove the FlowSchema"
@@ -118,7 +121,7 @@ def _shadowed_schema(effective: Effective, part: FlowSchemaPart, blockers: Seque
     lowest = min(blocker.spec.matching_precedence for blocker in blockers)
     advice, notes = "remove the FlowSchema", _note_names("FlowSchemas", names)
     if all(is_treated_alike(part.schema, blocker) for blocker in blockers):
-        notes += ("Without it, its requests have the same priority level and distinguisherMethod.",)
+        notes += ("Without this FlowSchema, its requests get the same priority level and distinguisherMethod.",)
     elif lowest > _MIN_PRECEDENCE:
         advice = f"use a matchingPrecedence below {lowest}, or remove the FlowSchema"
     else:
@@ -180,8 +183,8 @@ def _problem(
             Elsewhere(Place(captor.document, ("metadata", "name")), "captures its requests")
             for captor in own[:MAX_NAMED]
         ),
-        # If such a level does not exist, the server skips the FlowSchemas that reference it, and the part is reachable. So the
-        # finding is only a warning. APF401 reports the missing level.
+        # If an unknown level does not exist, the server skips the FlowSchemas that reference it, and the part is
+        # reachable. So the finding is only a warning. APF401 reports the missing level.
         severity="warning" if unknown_levels else None,
         involves=None if captors is None else object_keys(captors),
         notes=(*notes, *unknown_levels),
@@ -205,7 +208,7 @@ def _is_reported_elsewhere(effective: Effective, part: FlowSchemaPart) -> bool:
 
 @once
 def _paths_reported_elsewhere(effective: Effective) -> dict[Document, set[Path]]:
-    """Return the paths of the findings of APF504 and APF506 by document, with all prefixes of these paths."""
+    """Return a mapping from documents to the paths of the findings of APF504 and APF506, with all prefixes."""
     paths: dict[Document, set[Path]] = {}
     for check in (policy_rules.impossible_match, policy_rules.namespaced_rule_for_cluster_resource):
         for problem in check(effective):

@@ -49,7 +49,7 @@ _ANY_PATH = NonResourcePolicyRule((ALL,), (ALL,))
 
 
 def captured_method(effective: Effective) -> Iterator[Problem]:
-    """APF514: non-resource rules for which an earlier built-in FlowSchema captures the requests with some HTTP methods."""
+    """APF514: report non-resource rules if an earlier built-in FlowSchema captures the requests with some HTTP methods."""
     effective_documents = {schema.document for schema in effective.assumed.order}
     for schema in effective.own_flow_schemas:
         for place, rule in rules_of(schema) if schema.document in effective_documents else ():
@@ -102,7 +102,7 @@ def _is_unreachable(effective: Effective, schema: FlowSchema, path: Path) -> boo
 
 
 def _list_classified(urls: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the URLs without those whose requests the server treats as long-running requests or as resource requests."""
+    """Return the URLs whose requests the server treats neither as long-running requests nor as resource requests."""
     from apflint.proofs.request_space import is_long_running_path, is_resource_path
 
     return tuple(url for url in urls if not is_long_running_path(url) and not is_resource_path(url.removesuffix(ALL)))
@@ -125,7 +125,7 @@ def _method_captors(effective: Effective) -> tuple[tuple[FlowSchema, tuple[str, 
 
 
 def redundant_flow_schema(effective: Effective) -> Iterator[Problem]:
-    """APF516: FlowSchemas without any effect. All FlowSchemas with a finding can be removed together."""
+    """APF516: report FlowSchemas without any effect. All FlowSchemas with a finding can be removed together."""
     removed: set[Document] = set()
     not_analyzed: list[FlowSchema] = []
     proofs = proof_parts = 0
@@ -181,8 +181,8 @@ def _has_peers(effective: Effective, schema: FlowSchema) -> bool:
         return False
     if builtin.is_retired(effective.release, "FlowSchema", name):
         return False  # APF705 reports FlowSchemas that are no longer built in
-    # Flows belong to one FlowSchema. Without ByUser, requests that move to the other FlowSchema would share a flow with
-    # requests that it matches already, so the removal would have an effect.
+    # A flow belongs to one FlowSchema. Without ByUser, the moved requests would share a flow with the requests that the
+    # other FlowSchema already matches. So the removal would have an effect.
     if _separates_flows(effective, level) and schema.spec.distinguisher_method != "ByUser":
         return False
     return _count_treatments(effective)[_treatment(effective, schema)] > 1
@@ -225,7 +225,7 @@ def _shows_effect(effective: Effective, schema: FlowSchema) -> bool:
             return True
 
     def is_split(resolution: Resolution) -> bool:
-        """Return whether the request goes to a later FlowSchema with the same treatment, so that its user has two flows."""
+        """Return whether the request goes to a later FlowSchema with the same treatment, so that a user has two flows."""
         return resolution.position > position and _treatment(effective, resolution.flow_schema) == treatment
 
     is_reached = False
@@ -285,7 +285,7 @@ def _configurations(
 def _find_successors(
     effective: Effective, schema: FlowSchema, before: Configuration, after: Configuration
 ) -> tuple[FlowSchema, ...]:
-    """Return the FlowSchemas that capture the requests of `schema` if it is removed.
+    """Return the FlowSchemas that capture the requests of `schema` after `schema` is removed.
 
     Return () if removing `schema` has an effect.
     """

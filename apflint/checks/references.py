@@ -39,7 +39,7 @@ MAX_COMPARISONS = 10_000
 
 
 def invalid_level_reference(workspace: Workspace) -> Iterator[Problem]:
-    """APF204: references to a priority level without a valid name."""
+    """APF204: report references to a priority level without a valid name."""
     built_in = builtin.list_names(workspace.release, "PriorityLevelConfiguration")
     for schema in workspace.flow_schemas:
         place, name = Place(schema.document, _LEVEL), schema.spec.priority_level_configuration
@@ -60,10 +60,11 @@ def invalid_level_reference(workspace: Workspace) -> Iterator[Problem]:
 
 
 def dangling_priority_level(effective: Effective) -> Iterator[Problem]:
-    """APF401: references to priority levels that do not exist."""
+    """APF401: report references to priority levels that do not exist."""
     levels, complete = effective.configuration.levels, effective.assumptions.complete
     written = {manifest.document.name for manifest in _manifests(effective, "PriorityLevelConfiguration")}
-    known = {*levels, *effective.configuration.unusable, *written}  # unusable levels exist, and other rules report them
+    # Unusable levels exist, and other rules report these levels.
+    known = {*levels, *effective.configuration.unusable, *written}
     dangling = [
         schema
         for schema in effective.flow_schemas
@@ -99,7 +100,7 @@ def _manifests(effective: Effective, kind: str) -> Iterator[Manifest]:
 
 
 def _add_file(effective: Effective) -> str:
-    """Return help as an imperative clause: how to add a file with other objects of the cluster to the analysis."""
+    """Return help, an imperative clause that says how to add a file with other objects of the cluster to the analysis."""
     if effective.assumptions.one_cluster:
         return "add that file to the paths of the cluster in the settings"
     return "add that file with --context"
@@ -123,7 +124,7 @@ def _is_letter_typo(word: str, other: str) -> bool:
 
 
 def unused_priority_level(effective: Effective) -> Iterator[Problem]:
-    """APF403: priority levels that no FlowSchema references. APF603 does not report the seats that they take."""
+    """APF403: report priority levels that no FlowSchema references. APF603 does not report the seats that they take."""
     referenced = {schema.spec.priority_level_configuration for schema in effective.configuration.order}
     written = (manifest.document.at(*_LEVEL) for manifest in _manifests(effective, "FlowSchema"))
     referenced |= {name for name in written if isinstance(name, str)}
@@ -155,9 +156,9 @@ def _find_misspelled_levels(effective: Effective) -> frozenset[object]:
 
 
 def _find_largest(effective: Effective, unused: Collection[Document]) -> dict[Document | None, Problem]:
-    """Return the problems of APF603 that are only about unused levels, by document of the level with the most seats.
+    """Return the problems of APF603 that are only about unused levels.
 
-    There is at most one such problem about new levels.
+    The keys are the documents at which APF603 reports. There is at most one such problem about new levels.
     """
     return {
         problem.place.document: problem
@@ -175,7 +176,7 @@ def _describe_seats_taken(problem: Problem) -> Iterator[str]:
 
 
 def level_after_flow_schema(effective: Effective) -> Iterator[Problem]:
-    """APF406: priority levels that a file defines after a FlowSchema that references them."""
+    """APF406: report priority levels that a file defines after a FlowSchema that references them."""
     built_in = builtin.list_names(effective.release, "PriorityLevelConfiguration")
     levels: dict[tuple[str, str], PriorityLevelConfiguration] = {}
     for level in effective.priority_levels:
@@ -208,7 +209,7 @@ def _is_from_helm(source: Source) -> bool:
 
 
 def traffic_to_catch_all(effective: Effective) -> Iterator[Problem]:
-    """APF407: FlowSchemas that reference the priority level `catch-all`."""
+    """APF407: report FlowSchemas that reference the priority level `catch-all`."""
     level = effective.limits.level("catch-all")
     seats = f"{level.nominal} of {effective.assumptions.server_concurrency} seats" if level else "few seats"
     for schema in effective.flow_schemas:
@@ -226,7 +227,7 @@ def traffic_to_catch_all(effective: Effective) -> Iterator[Problem]:
 
 
 def reference_not_renamed(effective: Effective) -> Iterator[Problem]:
-    """APF408: references to priority levels that a kustomization renames. Kustomize does not rename the references.
+    """APF408: report references to priority levels that a kustomization renames. Kustomize does not rename the references.
 
     All broken references of a kustomization are one problem.
     """

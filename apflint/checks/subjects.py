@@ -46,16 +46,17 @@ _USERS: tuple[str, ...] = (
 )
 _LETTERS = {word: frozenset(word) for word in (*_GROUPS, *_USERS, "system:kube-proxy")}
 _OTHER_USERS = ("system:kube-apiserver", "system:cloud-controller-manager", "system:aggregator", "system:admin")
-"""Users whose names resemble names in `_USERS`. They are valid: certificates of Kubernetes distributions contain them."""
+"""Users whose names resemble names in `_USERS`. These users are valid: certificates of Kubernetes distributions contain
+them."""
 _SHORT_WORD = 8
 """Minimum number of letters of a long word. In a misspelling, at most two letters of a long word are wrong, and at most one letter
 of a shorter word."""
 _MAX_EDITS = {word: 1 if len(word.partition(":")[2]) < _SHORT_WORD else 2 for word in _LETTERS}
-"""Maximum number of wrong letters in a misspelling, by known name."""
+"""Maps each known name to the maximum number of wrong letters in a misspelling of the name."""
 
 
 def rule_without_subjects(workspace: Workspace) -> Iterator[Problem]:
-    """APF205: rules without subjects."""
+    """APF205: report rules without subjects."""
     previous = None
     for place, rule in workspace.rules():
         if not rule.subjects:
@@ -72,7 +73,7 @@ def rule_without_subjects(workspace: Workspace) -> Iterator[Problem]:
 
 
 def mismatched_subject(workspace: Workspace) -> Iterator[Problem]:
-    """APF207: subjects whose fields do not fit their kind."""
+    """APF207: report subjects whose fields do not fit their kind."""
     for place, subject in workspace.subjects():
         values = ("user", subject.user), ("group", subject.group), ("serviceAccount", subject.service_account)
         present = [member for member, value in values if value is not None]
@@ -125,7 +126,7 @@ def _suggest_value(subject: Subject, member: str) -> str:
 
 
 def invalid_subject_name(workspace: Workspace) -> Iterator[Problem]:
-    """APF208: users, groups and service accounts without a valid name."""
+    """APF208: report users, groups and service accounts without a valid name."""
     for place, subject in workspace.subjects():
         if subject.kind == "ServiceAccount" and subject.service_account is not None:
             yield from _invalid_service_account(place / "serviceAccount", subject.service_account)
@@ -173,7 +174,7 @@ def _split_user_name(place: Place, account: ServiceAccountSubject) -> Fix | None
 
 
 def unlisted_subject(effective: Effective) -> Iterator[Problem]:
-    """APF512: users, groups and service accounts that probably match no client."""
+    """APF512: report users, groups and service accounts that probably match no client."""
     not_compared: list[Place] = []
     for place, subject in effective.own.subjects():
         intended = None
@@ -248,7 +249,8 @@ def _find_misspelled(name: str, known: tuple[str, ...]) -> str | None:
     """
     lower = name.lower()
     for word in () if name in known else known:
-        # An edit changes the length by at most one letter, and adds at most one letter. This excludes most words quickly.
+        # An edit changes the length by at most one, and adds at most one letter. This test excludes most words, and is
+        # faster than a comparison.
         maximum = _MAX_EDITS[word]
         is_near = abs(len(lower) - len(word)) <= maximum and len(_LETTERS[word].difference(lower)) <= maximum
         if is_near and _is_misspelling(lower, word):

@@ -100,10 +100,11 @@ class _SystemUsers(NamedTuple):
     """Users of every cluster. One node and one service account of `kube-system` represent all nodes and service
     accounts that no FlowSchema names."""
     named: Mapping[Document, tuple[str, ...]]
-    """Further nodes and service accounts of `kube-system`, by the document of the FlowSchema that names them.
+    """Maps the document of a FlowSchema to further nodes and service accounts of `kube-system` that the FlowSchema
+    names.
 
-    If the same rules name several users, only the first user is listed, because these rules match the same requests of all of
-    these users.
+    If the same rules name several users, only the first user is listed, because these rules match the same requests of
+    all of these users.
     """
 
     def users_of(self, schema: FlowSchema, source: FlowSchema) -> tuple[str, ...]:
@@ -134,8 +135,8 @@ class _Level(NamedTuple):
     """Limits of the level, or None if no file defines the level."""
     is_built_in: bool
     outsider: str | None
-    """A command with a request that reaches this level, but would not reach a protected FlowSchema without the manifests. None if
-    there is no such request."""
+    """A command with a request that reaches this level, although no protected FlowSchema would capture the request
+    without the manifests. None if there is no such request."""
 
     @property
     def is_dedicated(self) -> bool:
@@ -150,7 +151,7 @@ class _Level(NamedTuple):
 
 
 def system_traffic_captured(effective: Effective) -> Iterator[Problem]:
-    """APF507: FlowSchemas that capture requests of the system."""
+    """APF507: report FlowSchemas that capture requests of the system."""
     candidates = _find_candidates(effective)
     by_schema: defaultdict[Document, list[_Capture]] = defaultdict(list)
     for capture in _find_captures(effective, candidates) if candidates else ():
@@ -177,7 +178,7 @@ def _find_candidates(effective: Effective) -> list[FlowSchema]:
 
     Only the precedence and the subjects are tested.
     """
-    # Objects of the context may give a protected FlowSchema another precedence.
+    # If there are context files, their objects may give a protected FlowSchema another precedence.
     is_moved = effective.workspace.context
     protected = _find_protected(effective) if is_moved else _load_protected(effective)
     last = max(map(matching_order, protected), default=(0, ""))
@@ -350,7 +351,7 @@ def _advise(level: _Level, schema: FlowSchema, protected: Sequence[FlowSchema]) 
 
 
 def _capture_severity(level: _Level, captures: Sequence[_Capture]) -> Severity | None:
-    """Return `info` if the level was probably chosen for these clients, or if only custom resources are affected.
+    """Return `info` if the level was probably chosen for the affected clients, or if only custom resources are affected.
 
     Otherwise, return None.
     """
@@ -369,7 +370,7 @@ def _capture_severity(level: _Level, captures: Sequence[_Capture]) -> Severity |
 
 @once
 def built_in_flow_schema_narrowed(effective: Effective) -> tuple[Problem, ...]:
-    """APF517: redefined built-in FlowSchemas that lose requests because of the redefinition."""
+    """APF517: report redefined built-in FlowSchemas that lose requests because of the redefinition."""
     suggested = builtin.list_suggested_names(effective.release, "FlowSchema")
     redefined = [schema for schema in effective.own_flow_schemas if schema.name in suggested]
     if not redefined:
@@ -396,7 +397,7 @@ def _restore(effective: Effective, schema: FlowSchema) -> ConfigurationCompariso
 
 
 def documents_to_widen(effective: Effective) -> frozenset[Document]:
-    """Return the documents in which APF517 suggests to add `clusterScope: true` to resource rules."""
+    """Return the documents in which APF517 suggests adding `clusterScope: true` to resource rules."""
     places = (problem.place for problem in built_in_flow_schema_narrowed(effective) if problem.fix is not None)
     return frozenset(place.document for place in places if place.document is not None)
 
@@ -568,7 +569,7 @@ class _DiscoveryCapture(NamedTuple):
 
 
 def discovery_captured(effective: Effective) -> Iterator[Problem]:
-    """APF515: FlowSchemas that capture API discovery of nearly all clients."""
+    """APF515: report FlowSchemas that capture API discovery of nearly all clients."""
     rejecting = {level.name: level for level in effective.limits.levels if level.response == "Reject"}
     by_schema: dict[Document, list[_DiscoveryCapture]] = {
         schema.document: []

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def removed_api_version(effective: Effective) -> Iterator[Problem]:
-    """APF701: API versions that the release does not serve."""
+    """APF701: report API versions that the release does not serve."""
     release = effective.release
     untouched = _untouched_exports(effective)
     reported: set[str] = set()
@@ -53,7 +53,7 @@ def _untouched_exports(effective: Effective) -> set[Document]:
 
 
 def _describe_unserved(version: str, release: Release) -> tuple[str, str]:
-    """Return message and help for a version that the release does not serve."""
+    """Return (message, help) for a version that the release does not serve."""
     life = api_version(version)
     if not release.served:
         suggestion = (
@@ -86,9 +86,10 @@ def _describe_life(version: str) -> str:
 
 
 def deprecated_api_version(effective: Effective) -> Iterator[Problem]:
-    """APF702: API versions that are deprecated."""
+    """APF702: report API versions that are deprecated."""
     release = effective.release
-    untouched = _untouched_exports(effective)  # the API server chose their version, and nobody applies them again
+    # The API server chose the version of these objects, and nobody applies the objects again.
+    untouched = _untouched_exports(effective)
     for document in effective.workspace.documents():
         version = document.version
         if version in release.served and document not in untouched and (deprecation := release.deprecated(version)):
@@ -100,7 +101,7 @@ def deprecated_api_version(effective: Effective) -> Iterator[Problem]:
 
 
 def share_default_differs(effective: Effective) -> Iterator[Problem]:
-    """APF704: shares that are 0 or absent, and have a different meaning in v1."""
+    """APF704: report shares that are 0 or absent, and have a different meaning in v1."""
     release = effective.release
     for limited_place, limited in effective.workspace.limited():
         document = limited_place.document
@@ -128,7 +129,7 @@ def share_default_differs(effective: Effective) -> Iterator[Problem]:
 
 
 def default_object_gone(effective: Effective) -> Iterator[Problem]:
-    """APF705: objects that are no longer built in."""
+    """APF705: report objects that are no longer built in."""
     release = effective.release
     for document in effective.workspace.documents():
         lifetime = builtin.find_lifetime(document.kind, document.name)

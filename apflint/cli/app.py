@@ -45,7 +45,10 @@ _PANELS = ("Lint", "Analyze", "Edit", "Editors and shells")
 
 
 class _Program(TyperGroup):
-    """The program `apflint`: a group of commands. It imports the module of a command only when it needs the command."""
+    """The program `apflint`: a group of commands.
+
+    The group imports the module of a command only when it needs the command.
+    """
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -58,7 +61,7 @@ class _Program(TyperGroup):
         return self.commands.get(cmd_name)
 
     def resolve_command(self, ctx: Context, args: list[str]) -> Any:
-        """Return the name, the command and its arguments. Raises UsageError for an unknown command, with a suggestion."""
+        """Return (name, command, arguments of the command). Raises UsageError for an unknown command, with a suggestion."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
             ctx.fail(f"unknown command {quote(args[0])}.{suggest(args[0], (*COMMANDS, '--version'))}")
         return super().resolve_command(ctx, args)
@@ -166,7 +169,7 @@ class _StrictCommand(TyperCommand):
     def invoke(self, ctx: Any) -> int:
         """Run the command, and return the exit code.
 
-        Exceptions are handled here, because typer would exit with 1 if the reader of a pipe has ended.
+        Exceptions are handled here, because typer would exit with 1 if the program that reads from a pipe has ended.
         """
         return run_and_report_errors(partial(super().invoke, ctx))
 
@@ -174,7 +177,8 @@ class _StrictCommand(TyperCommand):
         for parameter in self.params:
             value = ctx.params.get(parameter.name or "")
             is_empty = value == "" or (isinstance(value, list | tuple) and "" in value)
-            if is_empty and parameter.default != "":  # an empty default, as of --distinguisher, allows empty values
+            # An option whose default is empty, such as --distinguisher, accepts an empty value.
+            if is_empty and parameter.default != "":
                 name = parameter.opts[0] if parameter.param_type_name == "option" else "an argument"
                 ctx.fail(f"{name} is empty. Is a variable not set?")
 
@@ -256,7 +260,7 @@ def _run(arguments: list[str]) -> int:
         message = " ".join(str(error.format_message()).split())
         return print_error(f"{message}{'' if message.endswith(('.', '?')) else '.'} Try `{command} --help`.")
     if exit_code == ExitCode.INTERRUPTED and not isinstance(exit_code, ExitCode):
-        return report_interrupt()  # typer was interrupted before it called the command
+        return report_interrupt()  # typer was interrupted before typer called the command
     if not arguments:
         return ExitCode.ERROR  # `apflint` alone prints the help, but in a script, it is a mistake
     return exit_code if isinstance(exit_code, int) else ExitCode.OK

@@ -1,4 +1,4 @@
-"""Collects the evidence for `apflint why`: from files, a running cluster and Prometheus. Then prints the answer."""
+"""Collects the evidence for `apflint why` from files, a running cluster and Prometheus, and prints the answer."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class ClientQuestion(NamedTuple):
     """Files in options."""
 
     def split_words(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return the words of the request, and the files. Raises UserError for a word that is neither."""
+        """Return the words of the request, and the files. Raises UserError for any other word."""
         request: list[str] = []
         files: list[str] = []
         for word in self.words:
@@ -75,7 +75,7 @@ class ClientQuestion(NamedTuple):
         return tuple(request), tuple(files)
 
     def parse(self, words: tuple[str, ...]) -> Request:
-        """Return the request with these words. Raises UserError if they are not a request."""
+        """Return the request with these words. Raises UserError if the words are not a request."""
         return RequestArguments(
             self.user or "", words, tuple(self.groups), self.namespace, self.all_namespaces
         ).to_request()
@@ -89,7 +89,7 @@ class ClientQuestion(NamedTuple):
 
 
 class _ServerEvidence(NamedTuple):
-    """What was read from API servers."""
+    """The evidence that was read from API servers."""
 
     servers: tuple[Server, ...] = ()
     notes: tuple[str, ...] = ()
@@ -141,7 +141,7 @@ def answer_question(
 
 
 def _list_damaged(evidence: ClientEvidence) -> Iterator[str]:
-    """Yield the places at which logs are damaged, so that the rest of the log was not read."""
+    """Yield each place at which a log is damaged. The rest of the log was not read."""
     if evidence.log is not None:
         yield from evidence.log.damaged
     if evidence.server_log is not None:
@@ -186,13 +186,13 @@ def _observe(
     try:
         with show_progress("Reading the cluster"):
             found = read_live_servers(selected.kubectl, selected, watch)
-    except UserError as error:  # not fatal: the objects alone determine the level
+    except UserError as error:  # not fatal: the objects alone determine the level of a request
         return _ServerEvidence(notes=(str(error),))
     return _ServerEvidence(found.servers, notes=(*found.coverage, *found.notes))
 
 
 def _complete(selected: InputRequest, files: EvidenceFiles, states: Sequence[ServerState]) -> InputRequest:
-    """Return the input request, completed with the manifests among the files, and the release and seats of the servers."""
+    """Return the input request with the manifests in `files`, and with the release and the seats of the servers."""
     used = (*files.server_files, *(file.path for file in (*files.audit_logs, *files.server_logs)))
     totals = {state.total for state in states}
     release = next((state.release for state in states if state.release is not None), None)
@@ -250,7 +250,10 @@ def _read_log(client: ConcernedClient, files: EvidenceFiles, known: Effective) -
 
 
 def _count_objects(files: EvidenceFiles) -> ObjectCounts | None:
-    """Return the object counts, which determine the seats of lists, from the last metrics that contain them, or None."""
+    """Return the object counts from the last metrics that contain object counts, or None if there are none.
+
+    Object counts determine the seats of lists.
+    """
     from apflint.replay.object_counts import parse_metrics
 
     for part in reversed(files.parts):

@@ -27,10 +27,12 @@ _MAX_NAMES = 10
 
 
 def print_suggestion(settings: Settings, output_format: str) -> None:
-    """Print a table for each recognized cluster that the settings do not define, and notes on standard error.
+    """Print a table `[[cluster]]` for each recognized cluster that the settings do not define.
 
-    The clusters are recognized in the git repository that contains the current directory. Without a repository, the current
-    directory is searched. Paths are relative to the directory of the settings file.
+    Print notes on standard error.
+
+    If the current directory is in a git repository, clusters are searched in the whole repository. Otherwise, they are
+    searched in the current directory. Paths are relative to the directory of the settings file.
     """
     root = find_git_root(os.getcwd()) or os.getcwd()
     file = settings.path or os.path.join(os.path.relpath(root), "apflint.toml").removeprefix("./")

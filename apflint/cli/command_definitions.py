@@ -54,7 +54,7 @@ COMPLETION_VARIABLE = "_APFLINT_COMPLETE"
 """Environment variable that a shell sets to request completions. typer defines the name."""
 
 _COMMANDS: dict[str, CommandDefinition] = {}
-"""Commands whose modules are imported, by name."""
+"""Maps the names of commands to their definitions. Contains only commands whose modules are imported."""
 
 
 def examples(*lines: tuple[str, str]) -> str:
@@ -119,7 +119,10 @@ def list_parameters(function: Callable[..., object]) -> Iterator[Parameter]:
 
 
 def call(function: Callable[..., int | None], values: Mapping[str, object]) -> int | None:
-    """Call the function of a command. `values` are values of parameters by name. Missing parameters get their defaults."""
+    """Call the function of a command.
+
+    `values` maps the names of parameters to values. Missing parameters get their defaults.
+    """
     arguments = dict(values)
     names = function.__code__.co_varnames[: function.__code__.co_argcount]
     for name in names:

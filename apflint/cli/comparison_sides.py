@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 def has_own_objects(word: str) -> bool:
-    """Return whether a side has objects without manifests: `live` or `defaults:X.Y`."""
+    """Return whether a source argument stands for objects that are not in manifests: `live` or `defaults:X.Y`."""
     return word == LIVE or word.startswith(BUILT_IN_PREFIX)
 
 
 def is_project(word: str) -> bool:
-    """Return whether a side is `.`, or `git:REVISION` without a path: the project that contains the current directory."""
+    """Return whether a source argument stands for the current project: `.`, or `git:REVISION` without a path."""
     return parse_words((word,)).is_project
 
 
@@ -37,11 +37,13 @@ def read_live(request: InputRequest) -> InputRequest:
 
 
 def read_side(word: str, request: InputRequest, cluster: str | None = None) -> EffectiveConfiguration:
-    """Read one side of a comparison: the source argument `word`, with the files of `request`. Print the notes about this side.
+    """Read one side of a comparison: the source argument `word`, with the files of `request`.
 
-    If the settings define clusters, a project stands for `cluster`, or for the only cluster. If `request` has the objects of a
-    running cluster, the result is the cluster after `kubectl apply` of the manifests. Raises UserError as `read_configuration`
-    does, and if the manifests have no APF objects.
+    Print the notes about this side.
+
+    If `word` is a project whose settings define clusters, read the cluster with the name `cluster`, or the only
+    cluster. If `request` has the objects of a running cluster, the result is the cluster after `kubectl apply` of the
+    manifests. Raises UserError as `read_configuration` does, and if the manifests have no APF objects.
     """
     words: tuple[str, ...] = (word, *request.words)
     selected = None

@@ -17,7 +17,7 @@ class ParsedWords(Protocol):
     """The part of typer.Context that completers use. Importing typer.Context would take 27 ms."""
 
     params: Mapping[str, str]
-    """Values of options by name of the parameter. Only options with string values are used."""
+    """Maps the names of parameters to the values of their options. Only options with string values are used."""
 
 
 def complete_releases(incomplete: str) -> list[str]:

@@ -65,8 +65,6 @@ class Observed(NamedTuple):
 
 
 class _Diagnosis(NamedTuple):
-    """The state of each API server, and the findings and causes."""
-
     states: list[ServerState]
     report: Report
     conclusion: Conclusion
@@ -160,7 +158,6 @@ def diagnose_live(question: DoctorQuestion, kubectl: KubectlOptions, watch: floa
     if watch is not None and question.output_format == "text":
         from apflint.cli.screen_updates import format_time
 
-        answer = answer._replace(
-            text=f"{format_time()}\n{answer.text}"
-        )  # in a log of several runs, the time identifies the report
+        # If a file collects the reports of several runs, the time identifies a report.
+        answer = answer._replace(text=f"{format_time()}\n{answer.text}")
     return show(answer)

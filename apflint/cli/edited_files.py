@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _PATCH_COLORS = {"---": "bold", "+++": "bold", "@@": "gutter", "+": "good", "-": "error"}
-"""Styles for lines of a patch, by the start of the line."""
+"""Maps the start of a line of a patch to the style of the line."""
 
 
 def print_remark(message: str) -> None:

@@ -18,9 +18,9 @@ _MAX_MESSAGE_CHARACTERS = 10_000
 """Maximum length of a printed message. Messages that quote long input are truncated."""
 _PREFIX = "apflint: "
 _NOTE_INDENT = 2
-"""Cells before the lines of a message after the first."""
+"""Number of cells by which the lines of a message after the first line are indented."""
 _OUTPUT_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF)
-"""If an OSError has one of these error numbers and no file name, standard output cannot be written."""
+"""Error numbers of an OSError without a file name that mean that standard output cannot be written."""
 
 
 def run_and_report_errors(command: Callable[[], int | None]) -> int:
@@ -36,7 +36,7 @@ def run_and_report_errors(command: Callable[[], int | None]) -> int:
         return print_error(str(error))
     except KeyboardInterrupt:
         return report_interrupt()
-    except BrokenPipeError:  # the reader of a pipe has ended, as in `| head`
+    except BrokenPipeError:  # the program that reads from a pipe has ended, as in `| head`
         _discard_output()
         return ExitCode.OK
     except OSError as error:
@@ -76,7 +76,10 @@ def print_error(message: str) -> ExitCode:
 
 
 def print_note(message: str) -> None:
-    """Print a sanitized message on standard error, after the prefix `apflint:`. It is one line, except in a narrow terminal."""
+    """Print a sanitized message on standard error, after the prefix `apflint:`.
+
+    The message is one line, except in a narrow terminal.
+    """
     sys.stderr.write(format_note(message))
 
 
@@ -99,7 +102,7 @@ def _report_os_error(error: OSError) -> ExitCode:
     if error.errno in _OUTPUT_ERRORS:
         _discard_output()
         return print_error(f"cannot write to standard output: {reason}")
-    # Without a file name, this error comes from os.getcwd.
+    # If ENOENT has no file name, the error comes from os.getcwd.
     if error.errno == errno.ENOENT:
         return print_error("the current directory no longer exists")
     return print_error(reason)

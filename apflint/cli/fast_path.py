@@ -70,8 +70,6 @@ class _NeedsTyperError(Exception):
 
 
 class _Parameter(NamedTuple):
-    """A parameter of a command's function."""
-
     name: str
     kind: Any
     """Type of the value. If the parameter has several values, the type of each value."""
@@ -107,7 +105,9 @@ class _Parameter(NamedTuple):
 
 
 def parse_words(function: Callable[..., object], words: list[str]) -> dict[str, object]:
-    """Return the values of the parameters of a function, by name. Parameters that `words` does not contain get their defaults.
+    """Return a mapping from the parameters of a function to their values.
+
+    Parameters that are not in `words` get their defaults.
 
     `words` are the words of the command line. Raises _NeedsTyperError if typer must parse the command line.
     """

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def read_goals(path: str) -> ParsedGoals:
-    """Read a goals file, or standard input for `-`. Raises UserError if it cannot be read."""
+    """Read a goals file, or standard input for `-`. Raises UserError if reading fails."""
     file = next(iter(discover_files((path,))), None)
     if file is None:
         raise UserError(f"{path}: this is a directory: name a goals file")
@@ -28,7 +28,7 @@ def read_goals(path: str) -> ParsedGoals:
 
 
 def print_mistakes(goals: ParsedGoals, color: str) -> bool:
-    """Print the errors of a goals file with their places on standard error. Return whether there are any."""
+    """Print the errors of a goals file with their places on standard error. Return whether the file has errors."""
     source, how = goals.file.source, style(color, sys.stderr)
     for message, span in goals.mistakes:
         sys.stderr.write(render_diagnostic(Diagnostic("error", message, "error", source.name, span, source), how))

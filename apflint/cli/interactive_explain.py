@@ -49,7 +49,7 @@ _COMMON_USERS = (
 _COMMON_GROUPS = (AUTHENTICATED, UNAUTHENTICATED, "system:masters", NODES, SERVICE_ACCOUNTS)
 _COMMON_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 _COMMON_PATHS = ("/healthz", "/livez", "/readyz", "/version", "/metrics", "/api", "/apis", "/openapi/v2", "/openapi/v3")
-"""Users, groups, namespaces and paths that every cluster has are in the constants from `_COMMON_USERS` to `_COMMON_PATHS`.
+"""The constants from `_COMMON_USERS` to `_COMMON_PATHS` contain users, groups, namespaces and paths of every cluster.
 
 Source: Kubernetes documentation, "Using RBAC Authorization" and "Kubernetes API health endpoints".
 """
@@ -83,7 +83,7 @@ class Prompt(NamedTuple):
 
 
 class Draft(NamedTuple):
-    """The values of a request as the user typed them. They are the defaults of the next request."""
+    """The values of a request as the user typed them. These values are the defaults of the next request."""
 
     user: str = ""
     groups: str = ""
@@ -168,7 +168,7 @@ def ask_for_request(
             show(mistake)
 
     user = ask_valid(Prompt("User", "such as alice", vocabulary.users, "Name a user."), draft.user)
-    # The groups of the draft are the default only if the user is the same, because they belong to this user.
+    # The groups of the draft belong to the user of the draft, so they are the default only for the same user.
     groups = draft.groups if user == draft.user or not draft.user else ""
     groups = ask_valid(Prompt("Groups", "with commas, or none", vocabulary.groups), groups)
     verb_prompt = Prompt("Verb", "such as list", VERBS, f"Name a verb: {', '.join(VERBS)}, or an HTTP method.")
@@ -217,7 +217,7 @@ def _check_name(name: str) -> None:
 
 
 def parse_draft(draft: Draft) -> Request:
-    """Return the request of a draft. Raises UserError if it is invalid."""
+    """Return the request of a draft. Raises UserError for an invalid request."""
     is_namespaced = not draft.target.startswith("/") and _may_be_namespaced(draft.target)
     return parse_words(
         (draft.verb, draft.target, *([draft.name] if draft.name else [])),

@@ -23,7 +23,7 @@ _FROM_AUDIT_HELP = "Send the requests of an audit log instead, as `apflint repla
 _REQUEST_HELP = "Send this request instead, in the words of `apflint explain`, as in 'list pods -A'."
 _OBJECTS_HELP = "With --from-audit or --request: number of objects of a resource and their average size; repeatable."
 _SCALE_HELP = (
-    "Multiply the number of requests by this factor, such as 2 or 150%, or that of a client: ci=2; repeatable."
+    "Multiply the number of requests by this factor, such as 2 or 150%. For only one client: ci=2; repeatable."
 )
 _WARMUP_HELP = "Warm-up, whose requests do not count in the results. With --from-audit: the first part of the log."
 
@@ -110,7 +110,7 @@ class LoadOptions(NamedTuple):
         return None if self.warmup is None else parse_time("--warmup", self.warmup)
 
     def parse_request(self) -> SpokenLoad | None:
-        """Return the load that --request describes, or None if it is not set. Raises UserError for invalid values."""
+        """Return the load that --request describes, or None without --request. Raises UserError for invalid values."""
         if self.request is None:
             return None
         rate = None if self.rate is None else parse_rate(self.rate.strip())

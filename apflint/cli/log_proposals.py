@@ -142,9 +142,10 @@ def propose_change(
 
 
 def _read_first(replays: Iterator[Replay]) -> Replay:
-    """Read the log, and return its requests. A proposal from a part of the log could be about another incident.
+    """Read the whole log, and return its requests.
 
-    Raises KeyboardInterrupt if the user interrupts reading.
+    Raises KeyboardInterrupt if the user interrupts reading, because a proposal from a part of the log could be about
+    another incident.
     """
     try:
         return next(replays)

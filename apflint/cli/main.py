@@ -14,9 +14,9 @@ def main() -> NoReturn:
     try:
         import gc
 
-        # A run is short and creates few reference cycles. Python's default is to collect garbage after 700 new objects, which
-        # takes 5% of a small run. With a threshold of 100,000, it still takes 3% of a run with 5,000 APF objects. 500,000
-        # Python objects take about 40 MB.
+        # A run is short and creates few reference cycles. Python's default is to collect garbage after 700 new objects,
+        # which takes 5% of a small run. With a threshold of 100,000, garbage collection still takes 3% of a run with
+        # 5,000 APF objects. 500,000 Python objects take about 40 MB.
         gc.set_threshold(500_000, 20, 20)
         _prepare_streams()
         exit_code = run(sys.argv[1:])
@@ -41,7 +41,10 @@ def run(arguments: list[str]) -> int:
 
 
 def _hide_interrupts(unraisable: sys.UnraisableHookArgs) -> None:
-    """Report an exception that Python cannot raise, as Python does. But do not report Ctrl-C in a callback or a destructor."""
+    """Print an exception that Python cannot raise (see `sys.unraisablehook`).
+
+    Omit a Ctrl-C in a callback or a destructor.
+    """
     if not issubclass(unraisable.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(unraisable)
 
@@ -92,7 +95,9 @@ def _reopen_closed_streams() -> None:
 
 
 def _exit(exit_code: int) -> NoReturn:
-    """End the process without freeing its memory, because this would take 10% to 25% of the run time. mypy does the same.
+    """End the process without freeing its memory.
+
+    Freeing the memory would take 10% to 25% of the run time. mypy ends in the same way.
 
     If there are other threads or exit callbacks, end normally, to wait for the threads and run the callbacks.
     """

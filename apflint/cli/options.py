@@ -75,7 +75,7 @@ def parse_integer(text: str | int) -> int:
 def parse_memory(text: str) -> str:
     """Return a size that DuckDB accepts as a limit, such as `256MB`, `1.5GiB` or `80%`. Raises UserError for another form.
 
-    The other engines need no limit, but an option with an invalid value must not depend on the engine.
+    The other engines need no limit, but an invalid value is an error for every engine.
     """
     size = text.strip()
     if not re.fullmatch(r"(?=.*[1-9])\d{0,12}(\.\d{1,9})?(?<=\d) ?([kmgt]i?b?|%)", size, re.ASCII | re.IGNORECASE):
@@ -141,7 +141,7 @@ def join_settings(config: str | None, isolated: bool, **options: object) -> Sett
 
 
 def reject_combinations(first: dict[str, object], second: dict[str, object]) -> None:
-    """Raise UserError if an option in `first` and an option in `second` are set: they cannot be combined.
+    """Raise UserError if an option in `first` and an option in `second` are set, because they cannot be combined.
 
     Options that are not set have the value None, false or empty.
     """

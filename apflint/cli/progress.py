@@ -44,7 +44,7 @@ class Progress:
     def advance(self, label: str, done: float, total: float) -> None:
         """Show the label, the percentage, and the estimated remaining time. `done` and `total` have the same unit.
 
-        The activity is another one if `total` differs from the previous call, or if `done` is less.
+        A new activity begins if `total` differs from the previous call, or if `done` is less than in the previous call.
         """
         if total != self._total or done < self._done:
             self._started = time.monotonic()
@@ -72,7 +72,7 @@ class Progress:
         self.label = "Analyzing"
 
     def describe(self) -> str:
-        """Return the label, and the percentage and the estimated remaining time if they are known."""
+        """Return the label. If the percentage and the estimated remaining time are known, append them."""
         if not 0 < self._done <= self._total:
             return self._label
         share, seconds = self._done / self._total, time.monotonic() - self._started
@@ -113,7 +113,7 @@ def _show(progress: Progress, done: Event) -> None:
     end = ""
     while not done.wait(DELAY_SECONDS):
         line = f"{progress.describe()} ({time.monotonic() - started:.0f} s) ..."
-        # A line that the terminal wraps could not be erased.
+        # The line is cut to the width of the terminal, because a wrapped line could not be erased.
         sys.stderr.write(f"\r\x1b[K{line[: _find_width() - 1]}")
         sys.stderr.flush()
         end = "\r\x1b[K"
@@ -122,7 +122,6 @@ def _show(progress: Progress, done: Event) -> None:
 
 
 def _find_width() -> int:
-    """Return the width of the terminal in cells."""
     from apflint.cli.terminal import style  # imported on demand: short runs show no progress
 
     return style("never", sys.stderr).width or _DEFAULT_WIDTH

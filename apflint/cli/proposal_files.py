@@ -37,7 +37,7 @@ class ProposalPlace(NamedTuple):
     def name_policy_test(self, name: str) -> str:
         """Return the path of the policy test.
 
-        Do not write it to a directory of manifests, because `kubectl apply` would reject it.
+        The test must not be in a directory of manifests, because `kubectl apply` would reject the test.
         """
         return os.path.join(self.directory or "", f"{name}-test.yaml")
 
@@ -104,9 +104,9 @@ class ProposalPlace(NamedTuple):
         return tuple(word for word in words if word != file) if edits_objects else words
 
     def _list_assumptions(self) -> list[str]:
-        """Return options for the release and the seats, so that a printed command line has the answer that was verified here.
+        """Return options for the release and the seats, with which a printed command line gives the verified answer.
 
-        A running cluster has its own release.
+        For a running cluster, the release is omitted, because the cluster determines the release.
         """
         effective = self.configuration.effective
         release = [] if LIVE in self._words else [f"--kubernetes={effective.release.name}"]
@@ -147,7 +147,9 @@ def _write(file: str, text: str) -> None:
 
 
 def _write_new(texts: Mapping[str, str]) -> tuple[str, ...]:
-    """Write texts to new files, by name. Files with an empty text are not written. Return the names of the written files.
+    """Write texts to new files, and return the names of the written files.
+
+    `texts` maps file names to texts. Empty texts are not written.
 
     Raises UserError if a file exists.
     """

@@ -110,7 +110,9 @@ def _find_logs(question: ReplayQuestion) -> _Logs:
 
 
 def _is_log_of_server(files: list[AuditLogFile], unsupported: Mapping[str, object]) -> bool:
-    """Return whether all files are kube-apiserver's own logs. Raises UserError if they are, but an option needs user names.
+    """Return whether all files are kube-apiserver's own logs.
+
+    Raises UserError if an option needs user names, which such logs do not contain.
 
     If only some of the files are such logs, their lines are counted as unreadable lines of the audit log.
     """
@@ -125,7 +127,6 @@ def _is_log_of_server(files: list[AuditLogFile], unsupported: Mapping[str, objec
 
 
 def _print_server_log(files: list[AuditLogFile], configuration: EffectiveConfiguration, form: ReportForm) -> ExitCode:
-    """Print the report about kube-apiserver's own logs. Return the exit code."""
     with _show_reading(files) as (_, show):
         report = read_server_logs(files, configuration.effective, configuration.description, show)
     if form.format == "json":
@@ -156,7 +157,8 @@ def _print_comparison(
     if LIVE in request.words:
         request = read_live(request)  # read once, so that both sides have the same objects
     configuration = read(request)
-    if compared == LIVE and request.recorded is None:  # the manifests do not contain the seats of the cluster
+    # The objects of a cluster do not show its seats: assume those of `configuration`.
+    if compared == LIVE and request.recorded is None:
         seats = configuration.effective.limits.server_concurrency
         request = read_live(request.assume(server_concurrency=seats))
     other = _read_other_side(compared, request)

@@ -58,11 +58,11 @@ _EXCLUSIVE = {
     "--baseline": ("--compare", "--each", "--by", "--write-load", "--write-parquet"),
     "--verify": ("--compare", "--each", "--baseline"),
 }
-"""Options that cannot be combined with the option of the key."""
+"""Maps an option to the options that cannot be combined with it."""
 
 
 class LogOptions(NamedTuple):
-    """Options that select requests of a log, and say when its configurations were in force."""
+    """Options that select requests of a log, and the times from which its configurations were in force."""
 
     since: Annotated[str | None, option(INPUT, _SINCE_HELP, metavar="TIME")] = None
     until: Annotated[str | None, option(INPUT, _UNTIL_HELP, metavar="TIME")] = None
@@ -192,7 +192,7 @@ class ReplayQuestion(NamedTuple):
 
     @property
     def form(self) -> ReportForm:
-        """How to print the report."""
+        """The settings for printing the report."""
         report, top = self.report, self.report.top and min(self.report.top, _MAX_TOP)
         return ReportForm(report.output_format, style(self.color), top, self.zone, tuple(report.verify or ()))
 
@@ -272,7 +272,10 @@ def parse_question(
 
 
 def _list_set(question: ReplayQuestion) -> dict[str, object]:
-    """Return the options that may exclude others, with their values. A value that is not set is None, false or empty."""
+    """Return the options that cannot be combined with some other options, and their values.
+
+    A value that is not set is None, false or empty.
+    """
     log, report = question.log, question.report
     return {
         "--compare": question.seats.compared,

@@ -76,7 +76,7 @@ def check_report_files(report_files: Sequence[ReportFile], request: InputRequest
 
 
 def _real_path(path: str) -> str:
-    return path if "\0" in path else os.path.realpath(path)  # writing the file reports an error about a NUL in its name
+    return path if "\0" in path else os.path.realpath(path)  # a NUL in the name is reported when the file is written
 
 
 def _is_earlier_report(path: str) -> bool:

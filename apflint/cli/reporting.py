@@ -41,12 +41,12 @@ class Output(NamedTuple):
 
 
 def answer_with_report(report: Report, inputs: Inputs, output: Output, errors: tuple[str, ...] = ()) -> Answer:
-    """Write the report files, and return the answer for a report. `errors` are messages about files that are not reports."""
+    """Write the report files, and return the answer for a report. `errors` are messages about other files."""
     how = style(output.color, quiet=True, verbose=output.verbose, statistics=output.statistics)
     if output.report_files or output.format == "github":
         from apflint.cli.report_files import append_job_summary, write_report_files
 
-        # Write the files before printing, because printing fails if the reader of a pipe has ended.
+        # Write the files before printing, because printing fails if the program that reads from a pipe has ended.
         plain = Style(verbose=output.verbose, statistics=output.statistics)
         errors += write_report_files(report, output.report_files, plain)
         if "github" in (output.format, *(file.format for file in output.report_files)):

@@ -86,7 +86,10 @@ def _terminate(_number: int, _: object) -> None:
 
 
 def _draw(answer: Answer) -> None:
-    """Write an answer over the previous answer. The screen is not erased first, because erasing makes it flicker."""
+    """Write an answer over the previous answer.
+
+    The screen is not erased first, because erasing makes the screen flicker.
+    """
     sys.stdout.write(arrange(answer, format_time(), os.get_terminal_size(sys.stdout.fileno()).lines))
     sys.stdout.flush()
 

@@ -112,7 +112,10 @@ class WrittenSide:
         self.names: Collection[str] = {client.name for client in load.clients}
 
     def check(self, scaling: Scaling) -> tuple[Load, Routes]:
-        """Return the scaled load, and the routes of its requests. Raises InvalidLoadError if it cannot be simulated."""
+        """Return the scaled load, and the routes of its requests.
+
+        Raises InvalidLoadError if the load cannot be simulated.
+        """
         scaling.check_names(self.names)
         load = self._load.scale(scaling)
         if all(client.is_silent for client in load.clients):
@@ -124,7 +127,7 @@ class WrittenSide:
         return load, routes
 
     def simulate(self, scaling: Scaling) -> SimulationResult:
-        """Simulate the load. Raises UserError if it cannot be simulated."""
+        """Simulate the load. Raises UserError if the load cannot be simulated."""
         load, routes = self.check(scaling)
         show = show_time(self._progress, load)
         result = simulate(load, self._known.limits, routes, list_sources(load, self._seed), self._seed, show)
@@ -250,7 +253,7 @@ class LogInput:
     def simulate(
         self, in_force: Effective, sides: Sequence[Effective], scaling: Scaling, progress: Progress, check: CheckNames
     ) -> Simulated:
-        """Simulate the log under each configuration. Raises UserError if it cannot be simulated."""
+        """Simulate the log under each configuration. Raises UserError if the log cannot be simulated."""
         from apflint.simulate.logged_simulation import count_by_client, simulate_log
 
         def check_all(replays: Iterable[Replay]) -> Iterator[Replay]:
@@ -321,7 +324,7 @@ def read_load(path: str | None, given: LoadOptions) -> tuple[SimulatedLoad | Non
 
 
 def _read_file(path: str) -> ParsedLoad:
-    """Read a load file. Raises UserError if it cannot be read."""
+    """Read a load file. Raises UserError if reading fails."""
     if path != "-" and os.path.isdir(path):
         raise UserError(f"{path}: this is a directory: name a load file")
     file = next(iter(discover_files((path,))))

@@ -35,12 +35,13 @@ _FIRST_EVENTS_BYTES = 1
 
 
 class TimedSources(NamedTuple):
-    """The source arguments of `-f`, by the time from which they are in force."""
+    """The source arguments of `-f`, grouped by the time from which they are in force."""
 
     first: tuple[str, ...]
     """Source arguments without a time."""
     later: dict[int, tuple[str, ...]]
-    """Source arguments by time in microseconds since 1970, in ascending order."""
+    """Maps times in microseconds since 1970, in ascending order, to the source arguments that are in force from this
+    time on."""
 
 
 class ConfigurationHistory(NamedTuple):
@@ -57,7 +58,7 @@ class ConfigurationHistory(NamedTuple):
 
     @property
     def later_descriptions(self) -> tuple[tuple[int, str], ...]:
-        """Return (time, description) of each later configuration, which is in force from this time on."""
+        """Return (time, description) of each later configuration. The configuration is in force from this time on."""
         return tuple((time, found.description) for time, found in self.later)
 
     def describe_at(self, time: int) -> str:
@@ -67,10 +68,10 @@ class ConfigurationHistory(NamedTuple):
 
 
 def split_words(words: Sequence[str], zone: tzinfo = UTC) -> TimedSources:
-    """Return source arguments by the time at which they begin to apply (`TIME=SOURCE`).
+    """Group source arguments by the time from which they are in force (`TIME=SOURCE`).
 
-    A file name that begins with a time and `=` must be written with `./` before it. Raises UserError if a time is invalid, or if
-    all source arguments have a time, because the first configuration is then unknown.
+    A file name that begins with a time and `=` must be written with `./` before it. Raises UserError if a time is
+    invalid, or if all source arguments have a time, because the first configuration is then unknown.
     """
     first: list[str] = []
     later: dict[int, list[str]] = {}
@@ -94,14 +95,14 @@ def read_history(
 ) -> ConfigurationHistory:
     """Read the configurations of `timed`. If `files` (the log) is not None, read the configurations of git commits instead.
 
-    These are the last commit before the log and the commits during the log (`--history`). Raises UserError as
+    The commits are the last commit before the log and all commits during the log (`--history`). Raises UserError as
     `read_configuration` does, and if the git history does not contain a commit before the log.
     """
     if files is None:
         later = tuple((time, read(request._replace(words=words))) for time, words in timed.later.items())
         return ConfigurationHistory(read(request._replace(words=timed.first)), later)
     if timed.later:
-        raise UserError("--history and -f TIME=SOURCE cannot be combined: each names the times of the changes")
+        raise UserError("--history and -f TIME=SOURCE cannot be combined: both determine the times of the changes")
     words = timed.first
     revisions = [word for word in words if word.startswith(GIT_PREFIX)]
     if len(revisions) != 1:

@@ -31,7 +31,7 @@ class Gap(NamedTuple):
 
 
 class Certainty(NamedTuple):
-    """How certain an answer is."""
+    """The certainty of an answer: the available and the missing evidence."""
 
     basis: tuple[str, ...]
     """The available evidence as noun phrases, such as `2 snapshots of 3 servers`."""

@@ -1,7 +1,7 @@
 """Concludes why the requests of a client are slow or rejected, from the causes of `doctor` or of an audit log.
 
-This module finds no causes. It adds the role of the client: whether the client is the cause, suffers from the cause, or
-is not affected.
+This module finds no causes. For each cause, it determines the role of the client: whether the client is the cause,
+suffers from the cause, or is not affected.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Role = Literal["culprit", "victim", "affected", "bystander", "unknown"]
 """The role of the client.
 
 `culprit`: the client is the cause. `victim`: another client, a component or the configuration is the cause. `affected`:
-a client at the same level is the cause, but the evidence does not show which one. `bystander`: no cause concerns the
+a client at the same level is the cause, but the evidence does not show which client. `bystander`: no cause concerns the
 client's requests. `unknown`: the evidence does not show the level of the requests."""
 CAUSED_BY_CLIENT = frozenset(
     (
@@ -41,9 +41,10 @@ CAUSED_BY_CLIENT = frozenset(
         *("noisy-but-fair", "single-flow", "watch-init-storm"),
     )
 )
-"""Causes whose user is the client that makes its own requests or those of others wait.
+"""Causes that name the user who makes requests wait: requests of this user, or requests of others.
 
-The user of any other cause is only an example of the affected users, such as those of a slow webhook."""
+Any other cause names a user only as an example of the affected users, such as those of a slow webhook.
+"""
 WHOLE_SERVER = frozenset(("etcd-slow", "restart"))
 """Causes that slow the requests of all levels, not only of overloaded levels."""
 _OUTSIDE = frozenset(("slow-service", "restart", "imbalance"))
@@ -93,12 +94,12 @@ class ClientCause(NamedTuple):
 
     @property
     def is_client(self) -> bool:
-        """Whether the cause is a client, even if the evidence does not show which one."""
+        """Whether the cause is a client, even if the evidence does not show which client."""
         return self.name in CAUSED_BY_CLIENT
 
     @property
     def clients(self) -> tuple[str, ...]:
-        """The clients who are the cause. Empty if they are unknown, or the cause is not a client."""
+        """The clients who are the cause. Empty if these clients are unknown, or if the cause is not a client."""
         return self.users if self.is_client else ()
 
     def concerns(self, placement: Placement) -> bool:
@@ -141,7 +142,7 @@ class ClientDiagnosis(NamedTuple):
 
     @property
     def placement(self) -> Placement | None:
-        """The first placement, or None if unknown."""
+        """The first placement, or None if there is none."""
         return next(iter(self.placements), None)
 
     @property
@@ -213,7 +214,7 @@ def diagnose_client(client: ConcernedClient, evidence: ClientEvidence, words: Co
 
 
 def find_similar_users(user: str, users: frozenset[str]) -> tuple[str, ...]:
-    """Return the users that `user` may refer to: names of which it is a part, or the name of which it is a misspelling.
+    """Return the users that `user` may refer to: names that contain `user`, or a name that `user` misspells.
 
     The result is empty for a known user. If `user` is the complete name of a service account, only a misspelling
     counts, because such names resemble each other.
@@ -232,7 +233,7 @@ def find_similar_users(user: str, users: frozenset[str]) -> tuple[str, ...]:
 
 
 def _find_placements(client: ConcernedClient, evidence: ClientEvidence) -> list[Placement]:
-    """Return the FlowSchemas and levels of the requests in dumps, in the log, and of the request in question.
+    """Return the placements of the client's requests in the dumps and in the log, and of the request in question.
 
     A dump shows what the server decided. So if a dump has objects that the configuration lacks, placements from the
     configuration are left out.
@@ -340,7 +341,10 @@ def _from_log(cause: LogCause, log: ClientLog, assumed_seats: int | None) -> Cli
 def _choose_cause(
     client: ConcernedClient, placement: Placement | None, causes: list[ClientCause]
 ) -> ClientCause | None:
-    """Return the cause that names the client or concerns its requests or, if there is none, the worst one."""
+    """Return the cause that names the client or concerns its requests.
+
+    If there is no such cause, return the worst cause.
+    """
     named = (cause for cause in causes if client.user in cause.clients)
     concerning = (cause for cause in causes if placement is not None and cause.concerns(placement))
     return next(named, None) or next(concerning, None) or next(iter(causes), None)
@@ -363,9 +367,10 @@ def _find_role(
 
 
 def _is_calm(placement: Placement, evidence: ClientEvidence) -> bool:
-    """Return whether the evidence shows that a level, for which no cause was found, neither delays nor rejects requests.
+    """Return whether the evidence shows that a level without a cause neither delays nor rejects requests.
 
-    A dump of requests shows no rejections. A log shows the cause of only one of the overloaded levels.
+    A dump alone is not sufficient, because it shows no rejections. With a log alone, no overloaded level is calm,
+    because the log shows the cause of only one of these levels.
     """
     level = evidence.level(placement.level)
     if evidence.log is not None and not evidence.servers:
@@ -402,14 +407,18 @@ def _list_actions(
         return
     actions = cause.actions or (Action("find the smallest change of objects that would have prevented this"),)
     proposal = _write_proposal(client, role, cause, words)
-    if proposal is not None:  # `proposal` names the given files; the command of `doctor` has placeholders
+    # Prefer `proposal`, which names the files of the user; the command of `doctor` has placeholders.
+    if proposal is not None:
         change = next((action for action in actions if not action.is_by_client), None)
         actions = tuple(action._replace(command=proposal) if action is change else action for action in actions)
     yield from sorted(actions, key=lambda action: action.is_by_client != (role == "culprit"))
 
 
 def _write_proposal(client: ConcernedClient, role: Role, cause: ClientCause, words: CommandWords) -> str | None:
-    """Return the command that proposes a change of objects, or None without a log, or if no change of objects can help."""
+    """Return a command that proposes a change of objects.
+
+    Return None without a log, and if no change of objects can help.
+    """
     if not words.logs or cause.name not in CONFIGURATION_CAUSES:
         return None
     metrics = [f"--metrics {name}" for name in words.server_files]

@@ -78,7 +78,7 @@ class Sighting(NamedTuple):
 
 
 class Share(NamedTuple):
-    """The part of the seats of a level that the requests of a user have or wait for."""
+    """The proportion of the seats of a level that the requests of a user have or wait for."""
 
     user: str
     share: float
@@ -90,10 +90,10 @@ class ClientEvidence(NamedTuple):
 
     servers: tuple[ServerLoad, ...] = ()
     conclusion: Conclusion | None = None
-    """What `doctor` concludes from the metrics and dumps, or None without them."""
+    """The conclusion of `doctor` from the metrics and dumps, or None without metrics and dumps."""
     log: ClientLog | None = None
     server_log: ServerLogReport | None = None
-    """What kube-apiserver's own log shows, which names no users."""
+    """The facts from kube-apiserver's own log, which names no users, or None without such a log."""
     explanation: Explanation | None = None
     """The explanation of the request in question, or of an example, in the configuration."""
     known: Effective | None = None

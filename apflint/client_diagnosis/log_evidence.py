@@ -35,7 +35,7 @@ class ClientLog(NamedTuple):
     overloaded: tuple[str, ...]
     """The levels that rejected requests or let them wait during the incident."""
     shares: tuple[tuple[str, tuple[Share, ...]], ...]
-    """For each level, the shares of users in the seats during the incident."""
+    """Pairs of a level and the shares of users in the seats of this level during the incident."""
     has_list_seats: bool = True
     """Whether the seats of lists are known. Without the number of objects, a list counts as 1 seat."""
     is_complete: bool = True

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from apflint.workspace import Workspace
 
     Managers = Mapping[tuple[str, str], tuple["FieldManager", ...]]
-    """The managers of the fields of each object, by kind and name."""
+    """Maps (kind, name) of an object to the managers of its fields."""
 
 _CLIENT_SIDE_APPLY = "kubectl-client-side-apply"
 """Manager that kubectl names for client-side apply (`FieldManagerClientSideApply` in its pkg/cmd/apply/apply.go)."""
@@ -252,7 +252,7 @@ def _list_kept(
 
 
 def _keep(document: Document, path: Path, value: object) -> Document:
-    """Return a copy of a document in which the field at `path` has its value in the cluster."""
+    """Return a copy of a document in which the field at `path` keeps `value`, its value in the cluster."""
     kept = _set(document, path, value)
     if value == 0 and path[-1] == shares_field(document.version) and document.version == "v1beta3":
         # Without this annotation, v1beta3 treats 0 shares as absent shares, which have the default (conversion.go in

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Change = Literal["removed", "added", "changed"]
 _CHANGE_ORDER: tuple[Change, ...] = ("removed", "added", "changed")
 _SUMMARY_FIELDS = ("type", "shares", "limitResponse", "matchingPrecedence", "priorityLevelConfiguration")
-"""If only one configuration has an object, these fields describe the object."""
+"""Names of the fields that describe an object if only one configuration has the object."""
 
 
 class ObjectChange(NamedTuple):
@@ -116,8 +116,8 @@ def _stored_flow_schema(schema: FlowSchema, unused_because: str) -> tuple[object
         "priorityLevelConfiguration": f'"{spec.priority_level_configuration}"',
         "distinguisherMethod": spec.distinguisher_method or "none",
     }
-    # The server generates a different name for each object without a name, so such objects are the same only if they
-    # are equal.
+    # For an object without a name, the server generates a different name each time. So two objects without names count
+    # as the same object only if they are equal.
     key = ("FlowSchema", schema.name) if schema.name else (prefix, spec)
     return key, _Stored("FlowSchema", schema.name or f"{prefix}...", fields, unused_because, spec.rules)
 

@@ -89,7 +89,7 @@ class ChangeGroup(NamedTuple):
     old: LevelLimits
     new: LevelLimits
     changes: tuple[RequestChange, ...]
-    """Sorted by the matching order of the old FlowSchemas, then of the new FlowSchemas. Never empty."""
+    """The changes, sorted by the matching order of the old FlowSchemas, then of the new FlowSchemas. Never empty."""
 
 
 class ConfigurationDifference(NamedTuple):
@@ -98,9 +98,10 @@ class ConfigurationDifference(NamedTuple):
     old: Side
     new: Side
     groups: tuple[ChangeGroup, ...]
-    """Sorted by type (most severe first), then by rarity (rare last), lost nominal seats (most first), and names of levels."""
+    """The groups, sorted by type (most severe first), then by rarity (rare last), lost nominal seats (most first), and
+    names of levels."""
     levels: tuple[LevelChange, ...]
-    """Every priority level of both configurations, by name."""
+    """Every priority level of both configurations, sorted by name."""
     objects: tuple[ObjectChange, ...]
     """Objects that differ, even if the difference has no effect."""
     complete: bool
@@ -110,7 +111,10 @@ class ConfigurationDifference(NamedTuple):
 
     @property
     def changed(self) -> bool:
-        """Return whether a request or a level changes. Also return True if the search ended early, because it may miss changes."""
+        """Return whether a request or a level changes.
+
+        Also return True if the search ended early, because changes may be missing.
+        """
         return bool(self.groups) or not self.complete or any(level.is_changed for level in self.levels)
 
     def changes_of_type(self, change_type: ChangeType) -> tuple[RequestChange, ...]:
@@ -118,7 +122,7 @@ class ConfigurationDifference(NamedTuple):
         return tuple(change for group in self.groups if group.type == change_type for change in group.changes)
 
     def flow_schema_change(self, name: str) -> ObjectChange | None:
-        """Return how the FlowSchema `name` differs, or None if it is the same in both configurations."""
+        """Return how the FlowSchema `name` differs, or None if the FlowSchema is the same in both configurations."""
         return next((change for change in self.objects if (change.kind, change.name) == ("FlowSchema", name)), None)
 
 
@@ -135,7 +139,8 @@ def compare_configurations(old: Side, new: Side, world: World = "authenticated")
         max_proofs = MAX_MOVE_PROOFS // (len(old.configuration.order) + len(new.configuration.order))
         for move in search.find_moves(max_proofs=max_proofs):
             example = make_example(move.witness)
-            # Requests that only move between parts of the same original FlowSchema do not count.
+            # Both FlowSchemas may be parts of one FlowSchema, which was split for the search. Then the request does not
+            # move.
             if _identity(example.old.flow_schema) != _identity(example.new.flow_schema):
                 yield example
 
@@ -201,7 +206,8 @@ def _split_flow_schema(schema: FlowSchema) -> tuple[FlowSchema, ...]:
             *(PolicyRulesWithSubjects(rule.subjects, (), (entry,)) for entry in rule.non_resource_rules),
         )
     ]
-    if len(rules) < 2 or schema.name == CATCH_ALL:  # the server knows `catch-all` by name
+    # `catch-all` is not split, because the server recognizes it by its name.
+    if len(rules) < 2 or schema.name == CATCH_ALL:
         return (schema,)
     name = schema.name or schema.metadata.generate_name
     return tuple(
@@ -215,7 +221,7 @@ def _split_flow_schema(schema: FlowSchema) -> tuple[FlowSchema, ...]:
 def _find_kept_requests(
     old: Configuration, new: Configuration, levels: Mapping[str, LevelChange], world: World
 ) -> Iterator[Witness]:
-    """Yield one request that keeps its FlowSchema, for each FlowSchema whose flows change, or whose level has changed limits."""
+    """For each FlowSchema whose flows or limits change, yield a request that keeps this FlowSchema."""
     new_schemas = {_identity(schema): schema for schema in new.order}
     analysis, comparison = Analysis(old, world), ConfigurationComparison(new, old, world)
     for schema in old.order:

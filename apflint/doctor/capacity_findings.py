@@ -23,12 +23,13 @@ if TYPE_CHECKING:
 FEW_REJECTIONS = 0.001
 """Maximum proportion of rejected requests of a level that is reported with severity info."""
 LONG_WAIT_SECONDS = 10.0
-"""Minimum wait in seconds that counts as long. It is also a bucket bound of the wait histogram.
+"""Minimum wait in seconds that counts as long. The value is also a bucket bound of the wait histogram.
 
 A request waits for at most a quarter of its timeout: 15 s with the default timeout of 60 s.
 """
 LEASE_WAIT_SECONDS = 1.0
-"""Minimum wait in seconds that counts as long at the levels for leases. It is also a bucket bound of the wait histogram.
+"""Minimum wait in seconds that counts as long at the levels for leases. The value is also a bucket bound of the wait
+histogram.
 
 A component renews its lease every 2 s. Without success, it gives up the lease after 10 s (default of
 `--leader-elect-renew-deadline`).
@@ -36,9 +37,9 @@ A component renews its lease every 2 s. Without success, it gives up the lease a
 MAX_LONG_WAITS = 0.01
 """Maximum proportion of requests with a long wait that APF802 does not report."""
 MIN_SHORT_SECONDS = 20.0
-"""Minimum time in seconds in which the demand of a level exceeds its seats for reporting the level.
+"""Minimum time in seconds for which the demand of a reported level exceeds its seats.
 
-It is the time of two adjustments of the limits. Shorter times are bursts.
+Two adjustments of the limits take this time. Shorter times are bursts.
 """
 _REASONS = {
     "queue-full": "queue-full: no seat was free, and the queue of the flow with the least estimated work was full.",
@@ -124,7 +125,9 @@ def saturated_level(evidence: Evidence) -> Iterator[Diagnosis]:
         assert level.current is not None, "checked by _is_saturated"
         # The sums over all levels are computed once. Subtracting this level gives the sums over the other levels.
         idle, lendable = all_idle - _idle(level), all_lendable - _lendable(level)
-        if evidence.state.total is not None:  # the current limits may exceed the seats of the server
+        # Limit the idle seats to the unused seats of the server, because the sum of the current limits may exceed the
+        # server's seats.
+        if evidence.state.total is not None:
             used = sum(other.seats_in_use or 0 for other in evidence.state.levels if not other.is_deleted)
             idle = min(idle, evidence.state.total - used)
         if idle <= 0:
@@ -178,7 +181,7 @@ def demand_above_nominal(evidence: Evidence) -> Iterator[Diagnosis]:
         if nominal is None or average is None or smoothed is None or level.current is None:
             continue
         if min(average, smoothed) > nominal and all(earlier[level.name] > nominal for earlier in earlier_demand):
-            # For a current limit of 0, the server observes another ratio in the histogram of `seconds_short`.
+            # With a current limit of 0, the histogram of `seconds_short` counts another ratio, so its value is ignored.
             short = level.seconds_short if level.current else None
             is_short_burst = short is not None and short < MIN_SHORT_SECONDS
             duration = (
@@ -241,7 +244,7 @@ def request_wider_than_level(evidence: Evidence) -> Iterator[Diagnosis]:
         buckets[bound] = buckets.get(bound, 0) + sample.value
         lines.setdefault(level_of(sample), sample.line)
     for level in evidence.limited:
-        # The level may have had its nominal limit when the requests arrived.
+        # The limit may have been the nominal limit when the requests arrived, so use the greater of both limits.
         limit = max(level.nominal or 0, level.current or 0)
         buckets = widths.get(level.name, {})
         # Requests above a bucket bound need more seats than the bound. If the bound is at least the limit of the level,

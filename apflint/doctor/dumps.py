@@ -120,7 +120,7 @@ def looks_like_dump(text: str) -> bool:
 
 
 def _find_titles(text: str, titles: tuple[str, ...]) -> int | None:
-    """Return the index of the line with the column titles of a dump, or None if it is not among the first lines."""
+    """Return the index of the line with the column titles of a dump, or None if the first lines have no titles."""
     lines = text[:_MAX_TITLES_END].split("\n", _MAX_TITLE_LINE)[:_MAX_TITLE_LINE]
     return next(
         (index for index, line in enumerate(lines) if re.sub(r",\s+", ", ", line.strip()).startswith(titles)), None

@@ -34,7 +34,7 @@ class Evidence(NamedTuple):
 
     @property
     def release(self) -> Release:
-        """The release of the server, or the newest one if it is unknown."""
+        """The release of the server, or the newest release if the release of the server is unknown."""
         return self.state.release or NEWEST
 
     def line(self, number: int, part: str = "metrics") -> TextRange:

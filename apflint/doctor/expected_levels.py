@@ -32,7 +32,7 @@ LEASE_LEVELS = frozenset({LEADER_ELECTION, "node-high"})
 
 
 def find_home(evidence: Evidence, request: RequestRow) -> tuple[str, str] | None:
-    """Return the level and the FlowSchema that should have matched a request, or None if the request has this FlowSchema.
+    """Return (level, FlowSchema) that a request should have, or None if the request has this FlowSchema.
 
     Without manifests, the request is classified with the built-in objects.
     """
@@ -52,7 +52,7 @@ def find_home(evidence: Evidence, request: RequestRow) -> tuple[str, str] | None
 def find_built_in_level(release: Release, request: RequestRow) -> str | None:
     """Return the built-in level of a request of the control plane or of a node, or None for other requests.
 
-    A request of a service account of kube-system belongs to the control plane only if it renews a lease.
+    A request of a service account of kube-system belongs to the control plane only if the request renews a lease.
     """
     user = request.user or ""
     is_component = user in _COMPONENTS or user.startswith(NODE_PREFIX)

@@ -50,7 +50,7 @@ class Waits(NamedTuple):
     def longer_than(self, seconds: float) -> int:
         """Return the number of requests that waited longer than `seconds`, which must be a bucket bound.
 
-        Otherwise, return 0.
+        If `seconds` is not a bucket bound, return 0.
         """
         return self.requests - dict(self.buckets).get(seconds, self.requests)
 
@@ -86,7 +86,7 @@ class LevelState(NamedTuple):
     seconds_short: float | None
     """Seconds in which the demand exceeded the current limit.
 
-    They are counted in the same time as all totals (see the module).
+    These seconds are counted in the same time as all totals (see the module).
     """
     seconds: float | None
     """Seconds in which the server observed the demand."""
@@ -94,7 +94,8 @@ class LevelState(NamedTuple):
     rejected: int | None
     """Number of rejected requests."""
     rejections: tuple[Rejection, ...]
-    """Rejected requests by FlowSchema and reason, the largest count first. Empty if only the dump of levels shows the total."""
+    """Rejected requests of each FlowSchema and reason, the largest count first. Empty if only the dump of levels shows
+    the total."""
     waits: Waits | None
     flows: tuple[Flow, ...]
     """The flows with requests in the dumps, the flow with the most seats first."""
@@ -105,12 +106,12 @@ class LevelState(NamedTuple):
     is_deleted: bool
     """Whether only the metrics show the level, because it is deleted.
 
-    The server keeps its metrics until the next restart.
+    The server keeps the metrics of a deleted level until the next restart.
     """
     line: int
     """Line of a metric of the level, preferably its nominal limit.
 
-    Without metrics, line of the level in the dump of levels.
+    Without metrics, the line of the level in the dump of levels.
     """
 
     @property
@@ -152,7 +153,7 @@ class ServerState(NamedTuple):
         return next((level for level in self.levels if level.name == name), None)
 
     def earlier_demand(self) -> list[defaultdict[str, float]]:
-        """Return the average demand in each of the earlier snapshots, in seats by level.
+        """For each earlier snapshot, return a mapping from level names to the average demand in seats.
 
         The demand of absent levels is 0.
         """
@@ -206,7 +207,7 @@ def _level_names(snapshot: Snapshot) -> set[str]:
 
 
 class _Values:
-    """The values of a snapshot by level.
+    """The values of a snapshot, for each level.
 
     With an earlier snapshot, the value of a counter is its increase since that snapshot.
     """
@@ -360,9 +361,9 @@ def _level_state(name: str, snapshot: Snapshot, values: _Values) -> LevelState:
 def _subtract(
     quantity: Quantity, metrics: Metrics | None, earlier: Metrics | None, label: str
 ) -> dict[tuple[str, str, str], tuple[int, int]]:
-    """Return counts by level, FlowSchema and label value, minus the counts of an earlier snapshot.
+    """Return a mapping from (level, FlowSchema, label value) to (count, line of the sample).
 
-    The values of the result are pairs of the count and the line of its sample.
+    The counts of an earlier snapshot are subtracted.
     """
     counts: dict[tuple[str, str, str], tuple[int, int]] = {}
     for factor, source in ((-1, earlier), (1, metrics)):

@@ -50,7 +50,7 @@ def limits_differ(evidence: Evidence) -> Iterator[Diagnosis]:
             Problem(
                 evidence.level(different[0][0]),
                 f"the limits of {pluralize(len(names), 'level')} differ from the manifests",
-                # If the total is unknown, the limits were computed with the default of the inflight flags.
+                # If the total is unknown, the expected limits follow from the default inflight flags, and may be wrong.
                 severity="info" if total is None and expected is None and totals is not None else None,
                 notes=(*(text for _, text in different[:MAX_NAMED]), explanation),
                 help=advice,
@@ -59,7 +59,7 @@ def limits_differ(evidence: Evidence) -> Iterator[Diagnosis]:
 
 
 def _different_limits(evidence: Evidence, limits: Limits) -> Iterator[tuple[LevelState, str]]:
-    """Yield each limit of the server that differs from `limits`: the level, and a sentence."""
+    """Yield (level, sentence) for each limit of the server that differs from `limits`."""
     computed_limits = {level.name: level for level in limits.levels}
     for level in evidence.state.levels:
         computed = computed_limits.get(level.name)
@@ -75,7 +75,7 @@ def _different_limits(evidence: Evidence, limits: Limits) -> Iterator[tuple[Leve
 
 
 def _explain_limits(total: int | None, totals: tuple[int, int] | None) -> tuple[str, str]:
-    """Return an explanation why limits differ, and advice.
+    """Return (explanation why limits differ, advice).
 
     `total` is the server concurrency limit of the server. `totals` is the range of server concurrency limits that would
     result in the observed nominal limits.

@@ -28,7 +28,7 @@ class Metric(NamedTuple):
 
 
 class Quantity(NamedTuple):
-    """A quantity that the diagnosis reads: the metrics that contain it, by release, the newest first."""
+    """A quantity that the diagnosis reads, and the metrics that contain the quantity, the newest metric first."""
 
     label: str
     metrics: tuple[Metric, ...]
@@ -68,7 +68,7 @@ WIDTHS = Quantity("seats of requests", (Metric(f"{PREFIX}work_estimated_seats_bu
 CLOCK = Quantity("time observed", (Metric(f"{PREFIX}demand_seats_count", 26),))
 """The histogram has an observation for each nanosecond, so its count is the age of a priority level in nanoseconds."""
 DEMAND_RATIO = Quantity("demand (distribution)", (Metric(f"{PREFIX}demand_seats_bucket", 26),))
-"""Nanoseconds by the ratio of the demand to the current limit.
+"""Histogram of the ratio of the demand to the current limit. The histogram counts nanoseconds.
 
 The help text of the metric names the nominal limit. But recordings show the current limit for a level that borrows (set
 by `updateBorrowingLocked` in apf_controller.go).
@@ -144,7 +144,9 @@ ETCD_SUM, ETCD_COUNT = (
 LIST_OPERATION_PREFIX = "list"
 """Start of the label `operation` of requests to etcd whose duration depends on the number of objects.
 
-`list` and `listWithCount` in all releases, `listOnlyKeys` from 1.34 on, `listStream` from 1.37 on (`RecordEtcdRequest` in storage/etcd3)."""
+The values are `list` and `listWithCount` in all releases, `listOnlyKeys` from 1.34 on, `listStream` from 1.37 on
+(`RecordEtcdRequest` in storage/etcd3).
+"""
 TERMINATIONS = Quantity(
     "requests that the server ended", (Metric("apiserver_request_terminations_total", 20),), is_permanent=False
 )
@@ -177,7 +179,7 @@ _CAMEL_CASE_MINORS = (18, 19)
 
 
 def name_in(quantity: Quantity, release: Release) -> str | None:
-    """Return the metric of a quantity that servers of a release have, or None."""
+    """Return the metric of a quantity that servers of a release have, or None if the release has no such metric."""
     for metric in quantity.metrics:
         if metric.since <= release.minor and (metric.until is None or release.minor <= metric.until):
             return metric.name

@@ -45,7 +45,7 @@ class Sample(NamedTuple):
 
 
 class Samples(NamedTuple):
-    """The samples of a text by metric name, and the values that are not used."""
+    """The samples of a text, grouped by metric name, and the unusable values."""
 
     by_name: dict[str, list[Sample]]
     unusable: tuple[tuple[int, str], ...]
@@ -97,7 +97,7 @@ def parse_samples(text: str, names: Collection[str]) -> Samples:
 
 
 def _has_bound(name: str, labels: dict[str, str]) -> bool:
-    """Return whether a sample of a bucket has a label with its upper bound. True for other samples."""
+    """Return False if a sample of a bucket has no label with the upper bound, and True for all other samples."""
     if "le" not in labels:
         return not name.endswith("_bucket")
     return _parse_value(labels["le"]) is not None
@@ -108,7 +108,7 @@ def _parse_value(text: str) -> float | None:
 
 
 def _parse_labels(text: str) -> dict[str, str] | None:
-    """Return the labels between the braces of a sample, or None if they are not in the format."""
+    """Return the labels between the braces of a sample, or None if the text is not in the format."""
     labels: dict[str, str] = {}
     position = 0
     while position < len(text):

@@ -57,4 +57,4 @@ DIAGNOSES: dict[str, Callable[[Evidence], Iterator[Diagnosis]]] = {
     "APF820": spec_restored,
     "APF821": default_level_traffic,
 }
-"""Rule functions by rule code."""
+"""Maps rule IDs to the functions of the rules."""

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def find_totals(nominal: Mapping[str, int], limits: Limits) -> tuple[int, int] | None:
-    """Return the smallest and the largest server concurrency limit that result in these nominal limits, or None.
+    """Return (smallest, largest) server concurrency limit that results in these nominal limits, or None if no limit does.
 
-    None means that no server concurrency limit fits. The nominal limit of a level grows with the server concurrency
+    The nominal limit of a level grows with the server concurrency
     limit, so each nominal limit is possible for a range of server concurrency limits. The result is the intersection of
     these ranges.
     """

@@ -35,7 +35,7 @@ _LEVEL_LABELS = ("priority_level", "priorityLevel")
 """Name of the label that contains the priority level. Releases 1.18 and 1.19 use the second name."""
 _SCHEMA_LABELS = ("flow_schema", "flowSchema")
 _MIN_DIFFERENCE, _MAX_PROPORTION = 100, 0.2
-"""Maximum difference between a counter in a dump and in the metrics, as a number of requests or as a proportion.
+"""Maximum difference between a counter in a dump and in the metrics: the greater of a number and a proportion.
 
 The values differ slightly, because dump and metrics were fetched one after the other.
 """
@@ -73,9 +73,9 @@ class Metrics(NamedTuple):
         """Return whether the metrics show a quantity.
 
         A counter appears with its first event, so an absent counter usually has the value 0. But if the file contains
-        only a part of the metrics, the value is unknown. There are two signs of an incomplete file. It has no
-        dispatched requests, which every server exports. Or it ends before the name of the counter, because servers sort
-        metrics by name.
+        only a part of the metrics, the value is unknown. There are two signs of an incomplete file. The file has no
+        dispatched requests, which every server exports. Or the file ends before the name of the counter, because
+        servers sort metrics by name.
         """
         if self.has_unusable(quantity):
             return False
@@ -110,7 +110,7 @@ class Metrics(NamedTuple):
     def missing(self, release: Release | None, *, with_unusable: bool = True) -> Iterator[str]:
         """Yield the quantities that the metrics do not show although the release exports them, each with the name of the metric.
 
-        With `with_unusable`, also yield quantities whose values are unusable.
+        If `with_unusable` is true, also yield quantities whose values are unusable.
         """
         for quantity in metric_names.QUANTITIES:
             name = quantity.metrics[0].name if release is None else metric_names.name_in(quantity, release)
@@ -347,7 +347,10 @@ def _group_dumps(dumps: Sequence[Part]) -> list[list[Part]]:
 
 
 def _assemble(parts: Sequence[Part]) -> Snapshot:
-    """Return the snapshot that consists of these files. Raises UserError if they are from several servers or moments."""
+    """Return the snapshot that consists of these files.
+
+    Raises UserError if the files are from several servers or moments.
+    """
     by_kind: dict[str, Part] = {}
     for part in parts:
         known = by_kind.get(part.kind)

@@ -34,7 +34,7 @@ class StoredObjects(NamedTuple):
     def list_seats(
         self, release: Release, options: ListOptions, level_max_seats: int = 0, *, consistent: bool = True
     ) -> int | None:
-        """Return the seats of a list request, or None if they depend on an unknown size of the objects.
+        """Return the seats of a list request, or None if the seats depend on an unknown size of the objects.
 
         The parameters are those of `estimate_seats`.
         """
@@ -46,7 +46,10 @@ class StoredObjects(NamedTuple):
 
 
 def list_stored_objects(metrics: Metrics) -> dict[tuple[str, str], StoredObjects]:
-    """Return the objects by API group and resource. Resources that the server could not count are left out."""
+    """Return a mapping from (API group, resource) to the stored objects.
+
+    Resources that the server could not count are left out.
+    """
     sizes = {_resource(sample): round(sample.value) for sample in metrics.find(metric_names.SIZES) if sample.value >= 0}
     return {
         _resource(sample): StoredObjects(round(sample.value), sizes.get(_resource(sample)), sample.line)
@@ -56,6 +59,6 @@ def list_stored_objects(metrics: Metrics) -> dict[tuple[str, str], StoredObjects
 
 
 def _resource(sample: Sample) -> tuple[str, str]:
-    """Return the API group and the resource. Older metrics have both in one label: `leases.coordination.k8s.io`."""
+    """Return (API group, resource). Older metrics have both in one label: `leases.coordination.k8s.io`."""
     resource, _, group = sample.labels.get("resource", "").partition(".")
     return sample.labels.get("group", group), resource

@@ -49,9 +49,9 @@ class ClusterLoad(NamedTuple):
 def rank_moments(loads: Iterable[ClusterLoad], seconds: float, maximum: int) -> list[ClusterLoad]:
     """Return the ends of at most `maximum` intervals, the worst first. Each interval has a length of `seconds`.
 
-    Two intervals overlap by at most half of their length. There are several intervals, because the worst one may show
-    only the burst at the start of an overload, and a later one its cause. Moments at which no request waited or was
-    rejected are omitted. If there are no other moments, only the busiest moment is returned.
+    Two intervals overlap by at most half of their length. There are several intervals, because the worst interval may
+    show only the burst at the start of an overload, and a later interval the cause of the overload. Moments at which no
+    request waited or was rejected are omitted. If there are no other moments, only the busiest moment is returned.
     """
     chosen: list[ClusterLoad] = []
     for load in sorted(loads, key=lambda load: load.severity, reverse=True):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Identity = tuple[str, str, ObjectRef | None, str, str]
     LineMap = Mapping[str, list[int]]
-    """Original line number of each line of an edited file, by file name. Files without edits are absent."""
+    """Maps the name of an edited file to the original line number of each of its lines. Files without edits are absent."""
     Scope = tuple[()] | tuple[str] | tuple[str, ObjectRef | None]
     """A part of the inputs: all inputs (an empty tuple), a file, or an object in a file."""
 

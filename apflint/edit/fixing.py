@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from apflint.finding import Finding, Report
 
     Check = Callable[[Mapping[str, bytes]], Report]
-    """A function that checks inputs (content by name) and returns the report."""
+    """A function that checks inputs and returns the report. The argument maps the names of inputs to their contents."""
 
 _LARGE_INPUT_BYTES = 1024 * 1024
 """Maximum number of bytes that all attempts together check.
@@ -53,7 +53,7 @@ class FixResult(NamedTuple):
     """The inputs after fixes, the fixed and the refused findings, and the new report."""
 
     inputs: Mapping[str, bytes]
-    """All inputs by name, edited or not."""
+    """Maps the name of each input to its content, edited or not."""
     fixed: tuple[Finding, ...]
     """The fixed findings, in the order of the fixes.
 
@@ -91,15 +91,14 @@ def apply_fixes(
 
 
 class _FixRun:
-    """The state of a run of `apply_fixes`."""
-
     def __init__(self, state: _State, check: Check, *, unsafe: bool) -> None:
         self._state = state
         self._check = check
         self._unsafe = unsafe
         self._fixed: list[Finding] = []
         self._refused: dict[Identity, tuple[str, Scope]] = {}
-        """Reason why a fix is refused, and the part of the inputs on which the refusal depends."""
+        """Maps the identity of a finding to (reason why its fix is refused, part of the inputs on which the refusal
+        depends)."""
         self._waiting: set[Identity] = set()
         """Findings that wait for a later batch, because an attempt to fix them failed."""
 
@@ -121,7 +120,10 @@ class _FixRun:
         return wanted
 
     def attempt(self, batch: list[Finding]) -> list[Conflict]:
-        """Try the fixes of a batch, and the fixes that they make necessary. Return the conflicts, or [] if the batch is accepted."""
+        """Try the fixes of a batch, and further fixes that the batch makes necessary.
+
+        Return the conflicts, or [] if the batch is accepted.
+        """
         comparison = _Comparison(self._state.report.findings, batch)
         state, todo = self._state, batch
         fixed: list[Finding] = []
@@ -186,9 +188,10 @@ class _Comparison:
         self._allowed = _count(before) - _count(batch)
         self._batch = batch
         self._fixes: defaultdict[Hashable, list[int]] = defaultdict(list)
-        """Indices of fixes in the batch: by scope, by object (kind and name), and by edited field (file, object, field)."""
+        """Maps a scope, an object (kind and name) or an edited field (file, object, field) to the indices of fixes in
+        the batch."""
         self._masked: defaultdict[Scope, set[str]] = defaultdict(set)
-        """Validation rules whose findings were masked, by the object or file with the error that masked them."""
+        """Maps the object or file with a masking error to the validation rules whose findings the error masked."""
         for index, finding in enumerate(batch):
             fields = list(_edited_fields(finding))
             keys: list[Hashable] = [*_scopes(finding), *((finding.file, finding.object, field) for field in fields)]
@@ -196,13 +199,14 @@ class _Comparison:
                 keys.append((finding.object.kind, finding.object.name))
             for key in dict.fromkeys(keys):
                 self._fixes[key].append(index)
-            # A renamed object has another name in later findings.
+            # If a fix renames the object, later findings have the new name. So use the scope of the file instead of the
+            # object.
             is_renamed = any(f"{field}.".startswith("metadata.") for field in fields)
             self._masked[_scopes(finding)[1 if is_renamed or finding.object is None else 2]] |= _masked_rules(finding)
         self._masks_analysis = any(map(_masks_others, batch))
 
     def find_regressions(self, after: Iterable[Finding]) -> list[Finding]:
-        """Return all findings of a rule in a file if the rule has more findings in this file than expected.
+        """Return the findings of each pair of a rule and a file for which there are more findings than expected.
 
         The expected number is the number before the batch, minus the fixed findings. Findings that were masked do not
         count. Only numbers are compared, because a fix elsewhere may change the message of a finding.
@@ -229,7 +233,8 @@ class _Comparison:
     def find_conflicts(self, regressions: list[Finding]) -> list[Conflict]:
         """Return a conflict for each set of fixes that may have caused `regressions`. The sets are as small as possible."""
         for is_relevant in (
-            lambda finding: finding.rule in _VALIDATION,  # a rejected object changes other findings, too
+            # If the server rejects an object, other findings of the object change, too.
+            lambda finding: finding.rule in _VALIDATION,
             self.is_new,
         ):
             regressions = list(filter(is_relevant, regressions)) or regressions
@@ -243,16 +248,16 @@ class _Comparison:
         ]
 
     def _find_suspects(self, finding: Finding) -> tuple[tuple[int, ...], Scope]:
-        """Return the indices of the fixes that may have caused `finding`, and the part of the inputs on which it depends.
+        """Return (indices of the fixes that may have caused `finding`, scope).
 
-        This part is the object of the finding, or all inputs.
+        The scope is the part of the inputs on which the finding depends: the object of the finding, or all inputs.
         """
         _, of_file, of_object = _scopes(finding)
         if finding.rule in _VALIDATION:  # a validation finding depends on one object only
             fields = ((*of_object, field) for field in _and_above(finding.field))
             key: Hashable = next((key for key in (*fields, of_object, of_file) if key in self._fixes), ())
             return tuple(self._fixes[key]), of_object if key != () else ()
-        # An edit outside of objects may have removed a comment that suppressed the finding.
+        # A fix outside of objects may also be the cause: it may have removed a comment that suppressed the finding.
         keys = {of_object, (finding.file, None), *(finding.involves or ())} & self._fixes.keys()
         involved = {index for key in keys for index in self._fixes[key]}
         return tuple(sorted(involved if involved and finding.involves is not None else self._fixes[()])), ()
@@ -297,10 +302,12 @@ def _and_above(field: str) -> Iterator[str]:
 
 
 def _count(findings: Iterable[Finding]) -> Counter[tuple[str, str]]:
-    """Return the number of findings by rule and file. Findings that the report counts but does not list are included.
+    """Return the number of findings for each pair of rule and file.
 
-    A finding of several clusters counts once for each cluster, so that a fix that adds the finding to another cluster is
-    refused.
+    Findings that the report counts but does not list are included.
+
+    A finding of several clusters counts once for each cluster, so that a fix that adds the finding to another cluster
+    is refused.
     """
     counts: Counter[tuple[str, str]] = Counter()
     for finding in findings:

@@ -91,7 +91,7 @@ def _write_hunk(group: list[LineChange], old: list[str], new: list[str]) -> Iter
 
 
 def _range(start: int, end: int) -> str:
-    """Return a range of lines as in the header of a hunk: the first line and, unless it is 1, the number of lines.
+    """Return a range of lines as in the header of a hunk: the first line, and the number of lines unless it is 1.
 
     For an empty range, the first number is the line before the range.
     """

@@ -48,7 +48,9 @@ class Migration(NamedTuple):
 
 
 def migrate(source: Source, target: MigrationTarget, *, accept_changes: bool = False) -> Migration:
-    """Move every object of a text to `target.version`. An object whose meaning would change is refused unless `accept_changes`.
+    """Move every object of a text to `target.version`.
+
+    An object whose meaning would change is refused, unless `accept_changes` is true.
 
     Never raises an error. The result contains a remark for everything that cannot be migrated.
     """
@@ -124,7 +126,9 @@ def _find_obstacle(document: Document, target: MigrationTarget) -> Remark | None
 
 
 def _find_versions(document: Document, target: MigrationTarget) -> dict[Path, str]:
-    """Return the apiVersions to replace for an object, by path from the root of the YAML document.
+    """Return a mapping from paths to the apiVersions to replace for an object.
+
+    Paths start at the root of the YAML document.
 
     The apiVersion of a list is included, because items without an apiVersion inherit the apiVersion of the list.
     """
@@ -143,7 +147,7 @@ def _find_versions(document: Document, target: MigrationTarget) -> dict[Path, st
 def _describe_shared(document: Document, operations: list[Operation]) -> Remark:
     """Return a remark that says that the edits would also change other places.
 
-    If an alias or merge key is the cause, the remark has its position.
+    If an alias or merge key is the cause, the remark has the position of the alias or merge key.
     """
     for operation in operations:
         if alias := find_alias(document.root, operation.path):

@@ -35,8 +35,9 @@ _COMMA = re.compile(r"\s*,\s*\Z")
 def nest_entries(text: str, root: Node, path: Path, names: tuple[str, ...]) -> tuple[Edit, ...]:
     """Return the edits that move the entries `names` into a new mapping at `path`, in their current order.
 
-    The entries are siblings of `path`. Entries that other entries separate from the first one move up to it, together with
-    their comments. Raises CannotEditError if an entry does not exist or cannot be moved.
+    The entries are siblings of `path`. If other entries are between the entries in `names`, the later entries move up
+    to the first entry, together with their comments. Raises CannotEditError if an entry does not exist or cannot be
+    moved.
     """
     owner = find_mapping(root, path[:-1])
     entries = sorted((find_entry(root, (*path[:-1], name)) for name in names), key=lambda entry: entry[0].start)

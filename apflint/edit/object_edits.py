@@ -62,8 +62,8 @@ def prove(
 ) -> None:
     """Prove that `text` contains the objects of `source`, changed by the intended operations and by nothing else.
 
-    `intended` contains operations by the start offset of their YAML document, with paths from the root of the document. With
-    `allows_new_objects`, `text` may contain further objects. Raises CannotEditError if the proof fails.
+    `intended` maps the start offset of a YAML document to operations, with paths from the root of the document. If
+    `allows_new_objects` is true, `text` may contain further objects. Raises CannotEditError if the proof fails.
     """
     before, after = load_text(source), load_text(Source(source.name, text))
     values, new_values = _values(before.documents), iter(_values(after.documents).values())
@@ -87,7 +87,7 @@ def changed_value(value: dict[str, object], operations: Iterable[Operation]) -> 
 
     Raises KeyError or IndexError if an operation needs a field that is absent.
     """
-    # Unlike `copy.deepcopy`, this copy repeats the values that aliases share.
+    # Unlike `copy.deepcopy`, this copy does not share the values of aliases, so an operation changes only one place.
     copy: dict[str, Any] = json.loads(json.dumps(value))
     for operation in sorted(_without_duplicates(operations), key=_depth_first):
         *steps, last = operation.path
@@ -114,9 +114,9 @@ def changed_value(value: dict[str, object], operations: Iterable[Operation]) -> 
 
 
 def _values(documents: Iterable[Document]) -> dict[int, dict[str, object]]:
-    """Return the value of each YAML document with APF objects, by start offset.
+    """Return a mapping from start offsets to the values of all YAML documents with APF objects.
 
-    The value is an APF object, or a list that may also contain objects of other APIs.
+    A value is an APF object, or a list that may also contain objects of other APIs.
     """
     values: dict[int, dict[str, object]] = {}
     for document in documents:
@@ -138,6 +138,9 @@ def _without_duplicates(operations: Iterable[Operation]) -> Iterable[Operation]:
 
 
 def _depth_first(operation: Operation) -> tuple[int, int, int]:
-    """Return a sort key: deeper values first, and the last list item first. In this order, all paths stay valid."""
+    """Return a key that sorts deeper values first, and the last item of a list first.
+
+    In this order, all paths stay valid.
+    """
     last = operation.path[-1]
     return -len(operation.path), _ORDER.index(type(operation)), -last if isinstance(last, int) else 0

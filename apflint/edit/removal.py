@@ -54,7 +54,7 @@ def remove_entries(text: str, root: Node, paths: Iterable[Path]) -> list[Edit]:
 
 
 def _collect(root: Node, path: Path, removed: dict[Path, set[str | int]]) -> None:
-    """Add the entry or item at `path` to `removed`. If an entry is the last one in its mapping, add the mapping instead."""
+    """Add the entry or item at `path` to `removed`. If a mapping would become empty, add the mapping instead."""
     owner_path, step = path[:-1], path[-1]
     owner = resolve_alias(walk(root, owner_path)[2])
     if isinstance(owner, Mapping):
@@ -129,5 +129,6 @@ def _remove_in_flow(text: str, parts: list[_MappingOrListPart]) -> Iterator[Edit
         comments = list_comments(text, [node for _, part in run for node in part.nodes], start, end)
         indent = " " * (start - line_start(text, start))
         lines = "".join(f"{comment}{line_end(text)}{indent}" for comment in comments)
-        needs_space = lines and text[start - 1 : start] not in (" ", "\t", "\n", "\r")  # ` #` starts a comment
+        # The `#` of a comment must follow a space.
+        needs_space = lines and text[start - 1 : start] not in (" ", "\t", "\n", "\r")
         yield Edit(start, end, f" {lines}" if needs_space else lines)

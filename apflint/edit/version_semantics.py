@@ -35,7 +35,7 @@ class Note(NamedTuple):
     path: Path
     message: str
     effect: Literal["kept", "changed", "impossible"]
-    """What happens to the meaning of the object. `changed` requires the user's consent. `impossible` is always refused."""
+    """Effect on the meaning of the object. `changed` requires the user's consent. `impossible` is always refused."""
 
 
 def plan_migration(document: Document, target: MigrationTarget) -> tuple[list[Operation], list[Note]]:
@@ -51,7 +51,7 @@ def plan_migration(document: Document, target: MigrationTarget) -> tuple[list[Op
         _convert_shares(document, target, operations, notes)
     after = _migrated(document, operations, target.version)
     if undecodable := list(_find_undecodable(after, target.releases)):
-        return [], undecodable  # a field that the old version ignores may have a different type in the new version
+        return [], undecodable  # the old version may ignore a field that has another type in the new version
     for release in target.releases:
         notes += _find_differences(document, after, release)
     return operations, list(dict.fromkeys(notes))
@@ -134,7 +134,7 @@ def _convert_shares(
 
 
 def _keep_shares(document: Document, target: MigrationTarget, operations: list[Operation]) -> Iterator[Note]:
-    """Yield notes about a default for shares that changes. Append an operation that keeps the number of shares."""
+    """Yield notes if the default number of shares changes, and append an operation that keeps the number of shares."""
     old, new = shares_field(document.version), shares_field(target.version)
     path = (*_LIMITED, old)
     shares = {
@@ -182,7 +182,7 @@ def _describe_annotation(old: str, new: str) -> str:
     if new == "v1beta3":
         return f"{annotation}: it has no effect in {old}, and in {new} it would make 0 or absent shares 0"
     if old == "v1beta3":
-        return f"{annotation}: {new} rejects it from Kubernetes 1.29 on; the shares are set instead"
+        return f"{annotation}: from Kubernetes 1.29 on, the API server rejects it in {new}; the migration writes the shares instead"
     return f"{annotation}: it has no effect in {old}, and {new} rejects it"
 
 

@@ -27,8 +27,8 @@ EXACT_GROUPS = "exactGroups"
 Proofs in the world `any` (see `apflint.proofs`) print requests with this key.
 """
 
-# `SplitUsername` in staging/src/k8s.io/apiserver/pkg/authentication/serviceaccount/util.go: the namespace is a DNS
-# label, and the name is a DNS subdomain up to the end.
+# Source: `SplitUsername` in staging/src/k8s.io/apiserver/pkg/authentication/serviceaccount/util.go. After the prefix,
+# the user name consists of the namespace (a DNS label), a colon, and the name (a DNS subdomain).
 _LABEL = "[a-z0-9](?:[a-z0-9-]*[a-z0-9])?"
 _SERVICE_ACCOUNT = re.compile(
     rf"{SERVICE_ACCOUNT_PREFIX}(?=.{{1,63}}:)({_LABEL}):(?=.{{1,253}}\Z)({_LABEL}(?:\.{_LABEL})*)", re.ASCII
@@ -43,13 +43,12 @@ def parse_service_account(user: str) -> tuple[str, str] | None:
 
 
 def complete_groups(user: str, groups: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return all groups of `user` after authentication, and sentences that explain added or missing groups.
+    """Return (groups of `user` after authentication, sentences that explain added or missing groups).
 
-    Every user gets `system:authenticated`, except users in `system:unauthenticated`, such as `system:anonymous`. Service
-    accounts get two more groups. Two users get a group only if `groups` is empty: a node gets `system:nodes`, because the
-    certificate of every kubelet names this group. The user of the API server itself gets `system:masters`. Sources:
-    `AuthorizeClientBearerToken` in
-    staging/src/k8s.io/apiserver/pkg/server/config.go, and
+    Every user gets `system:authenticated`, except users in `system:unauthenticated`, such as `system:anonymous`.
+    Service accounts get two more groups. If `groups` is empty, a node gets `system:nodes`, because the certificate of
+    every kubelet names this group, and the user of the API server itself gets `system:masters`. Sources:
+    `AuthorizeClientBearerToken` in staging/src/k8s.io/apiserver/pkg/server/config.go, and
     staging/src/k8s.io/apiserver/pkg/authentication/{group,request/anonymous,serviceaccount}; observed on 1.36.2.
     """
     expected = []
@@ -88,7 +87,7 @@ def has_fixed_groups(user: str) -> bool:
 
 
 def single_user(subject: Subject) -> str | None:
-    """Return the user name if a subject matches exactly one user name, or None if it may match several users."""
+    """Return the user name if a subject matches exactly one user name, or None if the subject may match several users."""
     account = subject.service_account
     if subject.kind == "ServiceAccount" and account is not None and account.name != ALL:
         return f"{SERVICE_ACCOUNT_PREFIX}{account.namespace}:{account.name}"

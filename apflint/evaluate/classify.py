@@ -102,14 +102,15 @@ class Classifier:
         self._index = RuleIndex(configuration.order)
         self._matching_subjects = lru_cache(max_remembered)(self._index.matching_subjects)
         self.resolve = lru_cache(max_remembered)(self._resolve)
-        """Function with the result of `classify`. Its arguments are the user and the `matched_values` of a request."""
+        """Function that returns the result of `classify`. Its arguments are the user and the `matched_values` of a
+        request."""
 
     def __call__(self, digest: RequestDigest) -> Resolution:
         """Return `classify(configuration, digest)`."""
         return self.resolve(digest.user, matched_values(digest.request_info))
 
     def next_match(self, user: UserInfo, request: tuple[str, ...], start: int) -> FlowSchema | None:
-        """Return the first FlowSchema of `Configuration.order[start:]` that matches the request, or None.
+        """Return the first FlowSchema in `Configuration.order[start:]` that matches the request, or None if none does.
 
         `request` contains the `matched_values` of the request (`apflint.evaluate.rule_index`).
         """

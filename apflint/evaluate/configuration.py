@@ -39,13 +39,13 @@ class Configuration(NamedTuple):
     """The objects that a server uses to classify requests."""
 
     order: tuple[FlowSchema, ...]
-    """Effective FlowSchemas, in matching order."""
+    """FlowSchemas that the server uses, in matching order."""
     dangling: tuple[FlowSchema, ...]
     """FlowSchemas that the server skips because their priority level is not in `levels`, in matching order."""
     levels: Mapping[str, PriorityLevelConfiguration]
-    """Effective priority levels by name."""
+    """Maps names to the priority levels that the server uses."""
     unusable: Mapping[str, str]
-    """Reasons why the server treats stored priority levels as absent, by name of the level. See `_why_unusable`."""
+    """Maps the names of stored priority levels that the server treats as absent to the reasons. See `_why_unusable`."""
     imagined: frozenset[tuple[Kind, str]]
     """(kind, name) of each missing mandatory object.
 
@@ -58,12 +58,14 @@ class Configuration(NamedTuple):
 def build_configuration(
     user: Objects, builtin: Objects, *, defaults: bool = True, classifies_watches: bool = True
 ) -> Configuration:
-    """Build the configuration of a server that stores the objects in `user`. They replace built-in objects of the same name.
+    """Build the configuration of a server that stores the objects in `user`.
 
-    `builtin` has all built-in objects of the release. If `defaults` is true, the server also stores the built-in objects
-    that `user` does not replace. If it is false, the server stores only the objects in `user`, and imagines the mandatory
-    objects that are missing. If objects in `user` have the same name, the last object replaces the earlier objects.
-    `classifies_watches` is `Release.classifies_watches`.
+    These objects replace built-in objects of the same name.
+
+    `builtin` has all built-in objects of the release. If `defaults` is true, the server also stores the built-in
+    objects that `user` does not replace. If `defaults` is false, the server stores only the objects in `user`, and
+    imagines the mandatory objects that are missing. If objects in `user` have the same name, the last object replaces
+    the earlier objects. `classifies_watches` is `Release.classifies_watches`.
     """
     levels = _last_by_name((*(builtin.priority_levels if defaults else ()), *user.priority_levels))
     unusable = {level.name: reason for level in levels if (reason := _why_unusable(level)) is not None}
@@ -105,8 +107,8 @@ def _why_unusable(level: PriorityLevelConfiguration) -> str | None:
     `queueSetCompleterForPL`. The API server rejects unusable levels, so only manifests that were never applied contain
     unusable levels. The level `exempt` is usable without the field `exempt`, because the server adds the field.
 
-    Levels with shares or percentages out of range are also treated as unusable. No server computes seats from such values,
-    because it rejects them, and negative shares would change the computed seats of all other levels.
+    Levels with shares or percentages out of range are also treated as unusable. No server computes seats from such
+    values, because servers reject them, and negative shares would change the computed seats of all other levels.
     """
     spec = level.spec
     if (spec.type == "Exempt") != (level.name == EXEMPT):
@@ -131,7 +133,7 @@ def _why_unusable(level: PriorityLevelConfiguration) -> str | None:
 def _find_number_out_of_range(
     settings: LimitedPriorityLevelConfiguration | ExemptPriorityLevelConfiguration | None,
 ) -> str | None:
-    """Return the first number in `settings` that the API server rejects, such as `-5 shares`, or None if it accepts all."""
+    """Return the first number in `settings` that the API server rejects, such as `-5 shares`, or None if all are valid."""
     if settings is None:
         return None
     if settings.shares < 0:

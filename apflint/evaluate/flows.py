@@ -20,7 +20,7 @@ BY_USER, BY_NAMESPACE = "ByUser", "ByNamespace"
 
 
 class RequestFlow(NamedTuple):
-    """The requests of one FlowSchema with the same distinguisher. They wait in the same queues."""
+    """The requests of one FlowSchema with the same distinguisher. These requests wait in the same queues."""
 
     flow_schema: str
     method: str | None

@@ -3,8 +3,7 @@
 In releases up to 1.25, each limited level has a fixed part of the server's concurrency limit: the assured concurrency value
 (ACV). From 1.26 on, this part is called the nominal limit, and levels lend and borrow seats. Every 10 seconds, the server sets
 the current limit of each level to a value from `min` to `max` of the level. From 1.28 on, exempt levels have limits, too.
-Sources: KEP-1040
-"Dispatching" and "Seat Borrowing", `util/flowcontrol/apf_controller.go` (finishQueueSetReconfigsLocked,
+Sources: KEP-1040 "Dispatching" and "Seat Borrowing", `util/flowcontrol/apf_controller.go` (finishQueueSetReconfigsLocked,
 updateBorrowingLocked) and `conc_alloc.go`; compared with recordings of kube-apiserver 1.36.2.
 """
 
@@ -41,14 +40,15 @@ class LevelLimits(NamedTuple):
     type: str
     """`Limited` or `Exempt`."""
     response: str | None
-    """What a limited level does with a request if no seat is free: `Queue` or `Reject`. None for an exempt level."""
+    """Response of a limited level to a request if no seat is free: `Queue` or `Reject`. None for an exempt level."""
     shares: int
     nominal: int
     """Nominal limit. Until 1.25, the assured concurrency value (ACV)."""
     min: int
     """Lower bound of the current limit: the seats that the level never lends."""
     max: int
-    """Upper bound of the current limit, as in the server's metrics. The level may not reach it: see `attainable`.
+    """Upper bound of the current limit, as in the server's metrics. The level may not reach this bound: see
+    `attainable`.
 
     Limits do not apply to requests of an exempt level. Until 1.25, `min` and `max` of a limited level are the ACV.
     """
@@ -57,7 +57,7 @@ class LevelLimits(NamedTuple):
     attainable: int
     """Current limit while only this level has more requests than seats."""
     max_seats: int | None
-    """Maximum seats that the level allows one request, or 0 if it sets no maximum. None in releases up to 1.24."""
+    """Maximum seats that the level allows one request, or 0 if the level sets no maximum. None in releases up to 1.24."""
     max_list_seats: int
     """Maximum seats of one list request at this level."""
     max_mutating_seats: int
@@ -85,7 +85,7 @@ class LevelLimits(NamedTuple):
 
     @property
     def figures(self) -> LevelLimits:
-        """A copy for comparing two levels. It omits `flow_schemas`, the maximum seats of one request, and `idle`.
+        """A copy for comparing two levels. The copy omits `flow_schemas`, the maximum seats of one request, and `idle`.
 
         The maximum seats are omitted because the release and the remaining fields determine them. `idle` is omitted because
         rounding changes it whenever another level changes, and the server adjusts this limit every 10 seconds anyway.
@@ -119,7 +119,7 @@ class Limits(NamedTuple):
 
     @property
     def nominal_sum(self) -> int:
-        """Sum of the nominal limits. It may exceed the server concurrency, because each limit is rounded up."""
+        """Sum of the nominal limits. The sum may exceed the server concurrency, because each limit is rounded up."""
         return sum(level.nominal for level in self.levels)
 
     def level(self, name: str) -> LevelLimits | None:
@@ -206,7 +206,7 @@ def _compute_level(
 
 
 def _round(value: float) -> int:
-    """Round a value of at least 0 to the nearest integer, and halves up, as Go's math.Round."""
+    """Round a value of at least 0 to the nearest integer. Halves are rounded up, as in Go's math.Round."""
     integer = floor(value)
     return integer + 1 if value - integer >= 0.5 else integer
 
@@ -227,11 +227,11 @@ def _add_borrowing(limits: Limits) -> tuple[LevelLimits, ...]:
 
 
 def current_limits(limits: Limits, demand: Mapping[str, float]) -> dict[str, int]:
-    """Return the current limits by level name.
+    """Return a mapping from the names of levels to their current limits.
 
-    `demand` maps the name of a level to its seat demand, which is assumed to be constant. Levels that are not in `demand` have
-    no demand. Before 1.26, there is no borrowing, so the result contains the nominal limits. Before 1.28, the result omits
-    exempt levels.
+    `demand` maps the name of a level to its seat demand, which is assumed to be constant. Levels that are not in
+    `demand` have no demand. Before 1.26, there is no borrowing, so the result contains the nominal limits. Before 1.28,
+    the result omits exempt levels.
 
     Follows `updateBorrowingLocked`, with the demand as both high watermark and smoothed demand.
     """
@@ -279,10 +279,11 @@ class Allocation(NamedTuple):
 def allocate(required: int, items: Sequence[AllocationItem]) -> Allocation | None:
     """Distribute `required` seats to items, or return None if the server would report an error and keep the old limits.
 
-    Every item gets the same proportion of its target, within its bounds (`computeConcurrencyAllocation` in conc_alloc.go).
-    The server reports an error if the bounds of an item are contradictory, or if the target is below the lower bound. It also
-    reports an error if `required` is below the sum of all lower bounds or above the sum of all upper bounds. The server searches
-    the proportion step by step. This function gets the same result faster, because it bisects the sorted bounds.
+    Every item gets the same proportion of its target, within its bounds (`computeConcurrencyAllocation` in
+    conc_alloc.go). The server reports an error if the bounds of an item are contradictory, or if the target is below
+    the lower bound. The server also reports an error if `required` is below the sum of all lower bounds or above the
+    sum of all upper bounds. The server searches the proportion step by step. This function gets the same result faster,
+    because it bisects the sorted bounds.
     """
     if required < 0 or any(not 0 <= item.lower <= item.target or item.upper < item.lower for item in items):
         return None

@@ -60,7 +60,7 @@ _CONDITIONS: Mapping[bool, tuple[Condition, ...]] = {
     True: ("verb", "resource", "group", "namespace"),
     False: ("verb", "path"),
 }
-"""Conditions of an entry, by type of request: True for resource requests, False for non-resource requests."""
+"""Maps True (resource requests) and False (non-resource requests) to the conditions that an entry has for such requests."""
 _HTTP_VERBS = ("get", "head", "post", "put", "patch", "delete", "options", "trace", "connect")
 
 
@@ -84,10 +84,11 @@ class Mismatch(NamedTuple):
     subjects: tuple[Subject, ...] = ()
     hint: Hint | None = None
     missing: Literal["", "resourceRules", "nonResourceRules", "clusterScope"] = ""
-    """The field that is missing. `resourceRules` or `nonResourceRules`: the rule has no entries for requests of this type.
-    `clusterScope`: the entry does not set it, but the request has no namespace. Empty if no field is missing."""
+    """The field that is missing. `resourceRules` or `nonResourceRules`: the rule has no entries for requests of this
+    type. `clusterScope`: the entry does not set this field, but the request has no namespace. Empty if no field is
+    missing."""
     scope: Literal["", "cluster-scoped", "no namespace", "all namespaces"] = ""
-    """If `clusterScope` is missing: why the request has no namespace. `actual` is then the resource."""
+    """Reason why the request has no namespace, if `clusterScope` is missing. `actual` is then the resource."""
 
 
 class Verdict(NamedTuple):
@@ -112,7 +113,7 @@ class SkippedFlowSchema(NamedTuple):
 
     flow_schema: FlowSchema
     unusable: str | None
-    """Why the priority level is unusable, as a verb phrase, or None if the level does not exist."""
+    """A verb phrase that states why the priority level is unusable, or None if the level does not exist."""
     path: Path = ("spec", "priorityLevelConfiguration", "name")
 
 
@@ -156,7 +157,6 @@ def explain_skipped(configuration: Configuration) -> Iterator[SkippedFlowSchema]
 
 
 def _find_path(part: MatchedBy) -> Path:
-    """Return the path of the entry that matches."""
     if part.resource_rule is not None:
         return ("spec", "rules", part.rule, "resourceRules", part.resource_rule)
     return ("spec", "rules", part.rule, "nonResourceRules", part.non_resource_rule or 0)
@@ -173,7 +173,7 @@ def _find_mismatches(rule: PolicyRulesWithSubjects, path: Path, digest: RequestD
         # Clear attributes that no condition tests (object name, path of a resource request), for more hits in the cache.
         info = info._replace(name="", path="") if info.is_resource_request else info
         mismatches = _find_closest_entry(info, entries, (*path, field))
-    else:  # a rule without entries for this type of request matches none, so every condition fails
+    else:  # a rule without entries for this type of request matches no such request, so every condition fails
         conditions = _CONDITIONS[info.is_resource_request]
         mismatches = tuple(Mismatch(condition, (*path, field), missing=field) for condition in conditions)
     if matches_a_subject(user, rule.subjects):

@@ -1,7 +1,6 @@
 """Possible outcomes of a request at its priority level (dispatched, queued, rejected), with their conditions and waits.
 
-A request waits in a queue for at most a quarter of its deadline. The query parameter `timeout` shortens the deadline. Sources:
-KEP-1040,
+A request waits in a queue for at most a quarter of its deadline. The query parameter `timeout` shortens the deadline. Sources: KEP-1040,
 `util/flowcontrol/apf_controller.go` (startRequest), `fairqueuing/queueset/queueset.go`,
 `server/filters/priority-and-fairness.go` (getRequestWaitContext), `endpoints/filters/request_deadline.go`
 (WithRequestDeadline, parseTimeout), Go's `time.ParseDuration`, and recordings of kube-apiserver 1.36.2: requests wait up to 15
@@ -36,7 +35,7 @@ class Deadline(NamedTuple):
     """The effect of the query parameter `timeout` of a request."""
 
     wait_seconds: float
-    """Maximum time in a queue, from Kubernetes 1.28 on."""
+    """Maximum number of seconds in a queue, from Kubernetes 1.28 on."""
     invalid: str | None = None
     """The value of `timeout` if it is invalid, else None. The server answers 400 to an invalid value, without classifying the
     request."""
@@ -71,7 +70,7 @@ class Outcome(NamedTuple):
 
 
 class Unclassified(NamedTuple):
-    """Why API Priority and Fairness does not classify a request."""
+    """Reason why API Priority and Fairness does not classify a request."""
 
     kubernetes: str
     invalid_timeout: str | None
@@ -144,7 +143,7 @@ def _list_timeouts(release: Release) -> tuple[Outcome, ...]:
 
 
 def find_unclassified(info: RequestInfo, deadline: Deadline, release: Release) -> Unclassified | None:
-    """Return why API Priority and Fairness does not classify a request, or None if it classifies the request."""
+    """Return why API Priority and Fairness does not classify a request, or None if the request is classified."""
     if deadline.invalid is not None and release.refuses_invalid_timeouts:
         return Unclassified(release.name, deadline.invalid, release.classifies_watches)
     if is_seen_by_apf(info, watches=release.classifies_watches):

@@ -17,8 +17,8 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 # url.ParseRequestURI also accepts absolute URLs, which clients of a proxy send: GET http://host/path.
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?]*")
 _INT64 = re.compile(r"[+-]?[0-9]+", re.ASCII)
-# Selectors. Sources: `fields.ParseSelector` in staging/src/k8s.io/apimachinery/pkg/fields/selector.go, and `labels.Parse` in
-# .../pkg/labels/selector.go.
+# Patterns of selectors. Sources: `fields.ParseSelector` in staging/src/k8s.io/apimachinery/pkg/fields/selector.go, and
+# `labels.Parse` in .../pkg/labels/selector.go.
 _TERM = re.compile(r"((?:\\.|[^\\,])*\\?)(?:,|\Z)", re.DOTALL)
 """Pattern of a term of a field selector. The term ends at an unescaped comma or at the end of the selector."""
 _OPERATOR = re.compile(r"!=|==|=")
@@ -33,7 +33,8 @@ _KEY = rf"(?:(?=[^/]{{1,253}}/){_DNS_LABEL}(?:\.{_DNS_LABEL})*/)?{_NAME}"
 _VALUES = rf"\( (?!\))(?:(?:{_NAME} )?, )*(?:{_NAME} )?\)"
 _REQUIREMENT = rf"(?:! {_KEY}|{_KEY}(?: (?:in|notin) {_VALUES}| (?:==?|!=)(?: {_NAME})?| [<>] [0-9]{{1,19}})?)"
 _LABEL_SELECTOR = rf"(?:{_REQUIREMENT}(?: , {_REQUIREMENT})*)?"
-"""Pattern of a label selector with single spaces between tokens. It is compiled only if needed: compiling takes 3 ms."""
+"""Pattern of a label selector with single spaces between tokens. The pattern is compiled only if needed: compiling
+takes 3 ms."""
 
 _LONG_RUNNING_VERBS = frozenset(("watch", "proxy"))
 LONG_RUNNING_SUBRESOURCES = frozenset(("attach", "exec", "proxy", "log", "portforward"))
@@ -143,7 +144,9 @@ def is_long_running(info: RequestInfo) -> bool:
 
 
 def is_seen_by_apf(info: RequestInfo, *, watches: bool = True) -> bool:
-    """Return whether API Priority and Fairness classifies a request. It does not classify long-running requests, except watches.
+    """Return whether API Priority and Fairness classifies a request.
+
+    Long-running requests are not classified, except watches.
 
     `watches` is `Release.classifies_watches`: releases up to 1.21 do not classify watches, either. Source:
     `WithPriorityAndFairness` in staging/src/k8s.io/apiserver/pkg/server/filters/priority-and-fairness.go.
@@ -223,8 +226,8 @@ def exact_field_match(selector: str, field: str) -> str | None:
 
     Return None if the selector is malformed, or does not require a value for `field`.
     """
-    # The server sorts the terms by bytes. Python sorts strings in the same order. Then the server uses the first term that
-    # requires a value for `field` with = or ==.
+    # The server sorts the terms, and uses the first term that requires a value for `field` with = or ==. Python sorts
+    # strings in the same order as Go.
     value: str | None = None
     for term in sorted(filter(None, _TERM.findall(selector))):
         operator = _OPERATOR.search(term)

@@ -20,7 +20,8 @@ class Resource(NamedTuple):
     short_names: tuple[str, ...] = ()
     subresources: tuple[str, ...] = ()
     is_virtual: bool = False
-    """Whether the server stores no objects of the resource, such as SubjectAccessReviews and Bindings. Clients cannot watch it."""
+    """Whether the server stores no objects of the resource, such as SubjectAccessReviews and Bindings. Clients cannot
+    watch such resources."""
 
     @property
     def qualified_name(self) -> str:
@@ -86,9 +87,12 @@ def _resources_by_name() -> dict[tuple[str, str], Resource]:
 
 
 def is_stored(name: str, group: str) -> bool:
-    """Return whether kube-apiserver may store objects of a resource. It counts stored objects, and notifies watchers of changes.
+    """Return whether kube-apiserver may store objects of a resource.
 
-    Custom resources are stored. The result is true for every unknown group, although an aggregated API server may serve it.
+    The server counts stored objects, and notifies watchers of changes.
+
+    Custom resources are stored. The result is true for every unknown group, although an aggregated API server may serve
+    the group.
     """
     resource = get_resource(name, group)
     return group not in AGGREGATED_GROUPS and not (resource is not None and resource.is_virtual)

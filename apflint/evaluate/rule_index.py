@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     Values = Collection[str] | None
     """Values of a field that rules cover, or None for all values."""
     SubjectList = tuple[Hashable, list["IndexedSubject"]]
-    """A key for the index of some subjects, and these subjects in matching order. All of them match the same users."""
+    """A key that identifies a list of subjects, and these subjects in matching order. All of these subjects match the
+    same users."""
 
 _T = TypeVar("_T")
 
@@ -55,8 +56,8 @@ class IndexedSubject(NamedTuple):
 class ValueIndex(Generic[_T]):
     """An index of items, such as rules, by the values that the items cover in one field, such as the verb.
 
-    For each value, a bucket contains the items that cover this value. Fewer items in a bucket mean fewer candidates, so the
-    class compares the largest bucket of each field, and uses the field for which it is the smallest.
+    For each value, a bucket contains the items that cover this value. Fewer items in a bucket mean fewer candidates, so
+    the class compares the largest bucket of each field, and uses the field whose largest bucket is the smallest.
     """
 
     def __init__(self, rows: Sequence[tuple[_T, Sequence[Values]]]) -> None:
@@ -101,7 +102,8 @@ class RuleIndex:
 
     def __init__(self, order: Sequence[FlowSchema]) -> None:
         self._subjects: dict[str, dict[str, list[IndexedSubject]]] = {"User": {}, "Group": {}, "Namespace": {}}
-        """Subjects in matching order, by kind and name of the users that they match (see `matching_users`)."""
+        """Maps the kind and the name of users (see `matching_users`) to the subjects that match these users, in
+        matching order."""
         self._indexes: dict[Hashable, ValueIndex[Any]] = {}
         self._url_sets: dict[Sequence[str], UrlSet] = {}
         for position, schema in enumerate(order):
@@ -155,8 +157,9 @@ class RuleIndex:
     ) -> Iterable[Sequence[_T]]:
         """Return ordered lists of candidates. Every item that covers all values of the request is in one of the lists.
 
-        `cover(item, length)` returns the values that an item covers in each field, for requests with `length` matched values. It
-        returns an empty sequence if the item covers no such request. The length tells resource from non-resource requests.
+        `cover(item, length)` returns the values that an item covers in each field, for requests with `length` matched
+        values. The result is empty if the item covers no such request. Resource requests and non-resource requests have
+        different lengths.
         """
         if len(items) <= MAX_SCANNED:
             return (items,)
@@ -219,7 +222,7 @@ def matched_values_of_path(verb: str, path: str) -> tuple[str, ...]:
 
 
 def is_resource_request(request: Sequence[str]) -> bool:
-    """Return whether `matched_values` are those of a resource request."""
+    """Return whether `request`, a result of `matched_values`, describes a resource request."""
     return len(request) == _RESOURCE_VALUES
 
 

@@ -102,7 +102,10 @@ def max_seats(nominal: int, hand_size: int | None) -> int:
 
 
 def request_bound(level_max_seats: int, overall: int) -> int:
-    """Return the maximum seats of one request: `overall`, or `level_max_seats` if that is lower and not 0."""
+    """Return the lower of two maximums of the seats of one request.
+
+    A `level_max_seats` of 0 means that the level sets no maximum.
+    """
     return overall if level_max_seats == 0 else min(level_max_seats, overall)
 
 
@@ -179,9 +182,9 @@ def estimate_by_size(
 def is_listed_from_cache(release: Release, options: ListOptions, *, consistent: bool = True) -> bool:
     """Return whether the server assumes that the watch cache answers a list request.
 
-    `consistent` is whether the watch cache can answer consistent reads (from 1.31 on). This requires etcd 3.4.31, 3.5.13 or later.
-    Sources: `shouldListFromStorage` in list_work_estimator.go, from 1.33 on `ShouldDelegateListMeta` in
-    storage/cacher/delegator/interface.go. The feature gate ConsistentListFromCache is on by default from 1.31 on.
+    `consistent` is whether the watch cache can answer consistent reads (from 1.31 on). Such reads require etcd 3.4.31,
+    3.5.13 or later. Sources: `shouldListFromStorage` in list_work_estimator.go, from 1.33 on `ShouldDelegateListMeta`
+    in storage/cacher/delegator/interface.go. The feature gate ConsistentListFromCache is on by default from 1.31 on.
     """
     version, match, minor = options.resource_version, options.match, release.minor
     is_exact = options.limit > 0 and version not in ("", "0")

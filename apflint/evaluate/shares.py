@@ -29,7 +29,7 @@ def find_smallest_shares(seats: int, other_shares: int, total: int) -> int | Non
 def find_joint_shares(
     wanted: Mapping[str, int], shares: Mapping[str, int], other_shares: int, total: int
 ) -> dict[str, int] | None:
-    """Return the smallest shares, by name, that together give each level in `wanted` at least the wanted seats.
+    """Return a mapping from names to shares: the smallest shares that together give each level at least the wanted seats.
 
     Return None if there are no such shares. No level gets fewer shares than in `shares`. A level that has enough seats
     with `shares` may need more shares, because the shares of another level grow. `other_shares` is the sum of the

@@ -3,8 +3,8 @@
 The queues of a level are a deck of cards. The server deals each flow a hand of queues, by a hash of the flow's name. Each
 request waits in the queue of the hand that has the least estimated work. An elephant is a flow with so many requests that it
 fills all queues of its hand. A mouse is a flow that is not an elephant. Elephants squish a mouse if they fill all queues of the
-hand of the mouse. Sources:
-KEP-1040 "Queue assignment", `util/shufflesharding/shufflesharding.go` (NewDealer, DealIntoHand) and
+hand of the mouse. Sources: KEP-1040
+"Queue assignment", `util/shufflesharding/shufflesharding.go` (NewDealer, DealIntoHand) and
 `util/flowcontrol/apf_filter.go` (computeFlowHash).
 """
 
@@ -159,7 +159,7 @@ class Sharding(NamedTuple):
     queues: int
     entropy_bits: int
     squish: dict[int, float]
-    """Probability that a mouse is squished (0 to 1), by number of elephants."""
+    """Maps the number of elephants to the probability (0 to 1) that a mouse is squished."""
 
     @property
     def problem(self) -> str | None:

@@ -47,7 +47,10 @@ def remove_field(path: Path, *, safe: bool) -> Fix:
 
 
 def replace_items(path: Path, items: Sequence[str], new: Mapping[int, str], *, safe: bool) -> Fix:
-    """Return a fix that replaces items of a list of strings, by index. Items that would become duplicates are removed."""
+    """Return a fix that replaces items of a list of strings. `new` maps indices to new items.
+
+    Items that would become duplicates are removed.
+    """
     present = {item for index, item in enumerate(items) if index not in new}
     changes: list[tuple[str, Operation]] = []
     for index, item in sorted(new.items()):

@@ -109,7 +109,7 @@ def _guess_field(document: Document, path: Path, known: tuple[str, ...]) -> str 
 
 
 def _find_intended_field(document: Document, violation: Violation, release: Release) -> str | None:
-    """Return the new name of an unknown field, or None if it should not be renamed.
+    """Return the new name of an unknown field, or None if the field should not be renamed.
 
     If the unknown name is valid at another place of the object, the field is probably misplaced and not misspelled, so return
     None. But if the intended name differs only in the plural `s`, return the intended name anyway.
@@ -145,7 +145,7 @@ def _nest_fields(document: Document, violation: Violation, release: Release) -> 
 
 
 def _find_nested_owner(document: Document, violation: Violation, name: str, release: Release) -> str | None:
-    """Return the field to which an unknown field `name` belongs, or None unless there is exactly one.
+    """Return the field to which an unknown field `name` belongs, or None if there is no such field or several of them.
 
     The result is a field of the same mapping. The value of the result is a mapping with a field `name`.
     """

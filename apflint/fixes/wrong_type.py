@@ -33,7 +33,7 @@ _MAX_SHOWN_LENGTH = 40
 _STRING_LISTS = ("verbs", "apiGroups", "resources", "namespaces", "nonResourceURLs", "finalizers")
 _AUTOUPDATE = "apf.kubernetes.io/autoupdate-spec"
 _ONLY_FIELD = {"distinguisherMethod": "type", "priorityLevelConfiguration": "name", "user": "name", "group": "name"}
-"""Fields of a FlowSchema whose value is a mapping with a single field, and the name of this single field."""
+"""Maps fields of a FlowSchema whose value is a mapping with a single field to the name of this single field."""
 
 
 def describe_wrong_type(document: Document, violation: Violation) -> str:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 # Strings that need no quotes in YAML.
 _WORD = re.compile(r"/?[A-Za-z_][A-Za-z0-9_-]*(?:[/:.][A-Za-z0-9_-]+)*\Z")
-# libyaml includes an anchor or a tag in its scalar.
+# An anchor and a tag before a scalar, because libyaml's start of a scalar is the start of its anchor or tag.
 _PROPERTIES = re.compile(r"(?:[&!]\S*\s+)+")
 
 
@@ -28,7 +28,7 @@ def write_literal(value: object) -> str:
 
 
 def write_string(value: str) -> str:
-    """Write a string in YAML, with quotes only if it needs them."""
+    """Write a string in YAML, with quotes only if the string needs quotes."""
     return value if _WORD.match(value) and resolve_plain(value) == value else write_literal(value)
 
 

@@ -43,13 +43,13 @@ SHORT_ORIGINS: dict[Origin, str] = {
     "missing": "does not exist",
     "unusable": "treated as absent",
 }
-"""Description of each origin of an object, for a narrow column."""
+"""Maps the origin of an object to a description for a narrow column."""
 ORIGINS: dict[Origin, str] = {
     **SHORT_ORIGINS,
     "changed": f"built-in, {SHORT_ORIGINS['changed']}",
     "imagined": f"built-in, {SHORT_ORIGINS['imagined']}",
 }
-"""Description of each origin of an object."""
+"""Maps the origin of an object to a description."""
 _MAX_SUBJECTS = 50
 """Maximum number of subjects of a FlowSchema to show."""
 
@@ -71,7 +71,7 @@ class SchemaNode(NamedTuple):
     distinguisher: str
     """`ByUser`, `ByNamespace` or empty."""
     blockers: tuple[int, ...]
-    """If the FlowSchema is unreachable, indices in `Picture.schemas` of the FlowSchemas that capture its requests."""
+    """Indices in `Picture.schemas` of the FlowSchemas that capture the requests, if this FlowSchema is unreachable."""
     problem: str
     """The problem as a sentence, or an empty string."""
 
@@ -90,7 +90,7 @@ class SchemaNode(NamedTuple):
 
     @property
     def facts(self) -> dict[str, str]:
-        """Return the facts about the FlowSchema, by title."""
+        """Return a mapping from titles to facts about the FlowSchema."""
         return {
             "FlowSchema": self.name,
             "Origin": ORIGINS[self.origin],
@@ -147,7 +147,7 @@ class LevelNode(NamedTuple):
 
     @property
     def facts(self) -> dict[str, str]:
-        """Return the facts about the priority level, by title."""
+        """Return a mapping from titles to facts about the priority level."""
         return {
             "Priority level": self.name,
             "Origin": ORIGINS[self.origin],
@@ -171,7 +171,7 @@ class Picture(NamedTuple):
     schemas: tuple[SchemaNode, ...]
     levels: tuple[LevelNode, ...]
     configuration: str = ""
-    """Description of the sources of the configuration."""
+    """Text that describes where the configuration comes from."""
 
     @property
     def title(self) -> str:
@@ -194,9 +194,10 @@ class Unreachable(NamedTuple):
     """The unreachable FlowSchemas and rules of a configuration. Both mappings have documents of FlowSchemas as keys."""
 
     schemas: Mapping[Document, tuple[FlowSchema, ...]]
-    """FlowSchemas that capture the requests of an unreachable FlowSchema. Empty if the unreachable FlowSchema matches no request."""
+    """Maps an unreachable FlowSchema to the FlowSchemas that capture its requests, or to () if the FlowSchema matches
+    no request."""
     rules: Mapping[Document, tuple[int, ...]]
-    """Indices of the unreachable rules of reachable FlowSchemas."""
+    """Maps a reachable FlowSchema to the indices of its unreachable rules."""
 
 
 def find_unreachable(configuration: Configuration) -> Unreachable:
@@ -230,8 +231,6 @@ def build_picture(effective: Effective, unreachable: Unreachable) -> Picture:
 
 
 class _PictureBuilder:
-    """Builds the nodes of a picture."""
-
     def __init__(self, effective: Effective, unreachable: Unreachable) -> None:
         self.effective, self.unreachable = effective, unreachable
         self.configuration = effective.configuration
@@ -308,11 +307,12 @@ class _PictureBuilder:
 
 
 def _order_schemas(configuration: Configuration) -> list[FlowSchema]:
-    """Return the effective and the dangling FlowSchemas, in matching order."""
+    """Return the FlowSchemas that the server uses and the dangling FlowSchemas, in matching order."""
 
     def key(schema: FlowSchema) -> tuple[int, int, str]:
         if builtin.is_built_in(schema.document) and ("FlowSchema", schema.name) in configuration.imagined:
-            end = {EXEMPT: 0, CATCH_ALL: 2}[schema.name]  # the server always tries these first and last
+            # The server always tries an imagined `exempt` first and an imagined `catch-all` last.
+            end = {EXEMPT: 0, CATCH_ALL: 2}[schema.name]
             return end, 0, ""
         return 1, *matching_order(schema)
 

@@ -40,7 +40,7 @@ _LEGEND = {
     "unreachable": "unreachable",
     "dangling": "skipped, or does not exist",
 }
-"""Meaning of each style of a card. A card is the box of a FlowSchema or a level."""
+"""Maps the style of a card to its meaning. A card is the box of a FlowSchema or a level."""
 
 
 class Box(NamedTuple):
@@ -65,12 +65,12 @@ class DrawingLayout(NamedTuple):
     schemas: tuple[Box, ...]
     levels: tuple[Box, ...]
     arrow_ends: tuple[float, ...]
-    """For each FlowSchema, the y coordinate at which its arrow ends at its level."""
+    """The y coordinates at which the arrows of the FlowSchemas end, in the order of `Picture.schemas`."""
 
 
 def lay_out(picture: Picture) -> DrawingLayout:
     """Compute the positions. Each level is as near to the middle of its FlowSchemas as the other levels allow."""
-    count = len(picture.schemas)  # at least two mandatory FlowSchemas
+    count = len(picture.schemas)  # at least 2, because two FlowSchemas are mandatory
     has_arrows_left = any(node.state == "unreachable" and node.blockers for node in picture.schemas)
     left = MARGIN + (_BLOCKER_GUTTER if has_arrows_left else 0)
     right = left + SCHEMA_WIDTH + _COLUMN_GAP
@@ -169,7 +169,7 @@ def _description(picture: Picture) -> str:
 
 
 def _definitions() -> Iterator[str]:
-    """Yield the tips of arrows, and clip paths that keep text inside its card even if the font is wide."""
+    """Yield SVG definitions: the tips of arrows, and `clipPath` elements that keep wide text inside its card."""
     tips = [(f"apf-m{hue}", f"tip{hue}") for hue in range(_HUES)]
     for name, kind in (*tips, ("apf-mg", "dangling-tip"), ("apf-mt", "captured-tip")):
         yield (

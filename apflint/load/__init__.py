@@ -32,7 +32,10 @@ class Loaded(NamedTuple):
 
 
 def load(name: str, content: str | bytes) -> Loaded:
-    """Load the text or the bytes of one input. If `name` ends with `.json`, it is JSON. Findings show `name`. Never raises."""
+    """Load the text or the bytes of one input.
+
+    If `name` ends with `.json`, the content is JSON. Findings show `name`. Never raises.
+    """
     if isinstance(content, bytes):
         encoding = next((encoding for mark, encoding in _BYTE_ORDER_MARKS if content.startswith(mark)), "utf-8")
         try:
@@ -44,7 +47,7 @@ def load(name: str, content: str | bytes) -> Loaded:
 
 def load_text(source: Source) -> Loaded:
     """Load the text of one input. Never raises an exception."""
-    from apflint.load.apf_objects import LoadProblem, ObjectFinder  # not needed without APF objects
+    from apflint.load.apf_objects import LoadProblem, ObjectFinder  # imported on demand: most files have no APF objects
     from apflint.load.templates import recognize_file
 
     text = source.text

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 # Cost of each document and of each problem, in addition to the cost of the content. MAX_FILE_CONTENT has the same unit.
 _DOCUMENT_COST = 100
 _PROBLEM_COST = 100
-_MAX_OTHER_KINDS = 200  # more kinds are counted together
+_MAX_OTHER_KINDS = 200  # all further kinds are counted together
 
 _NO_OBJECT = "no Kubernetes object"
 _DELETE_ANNOTATION = "release.openshift.io/delete"
@@ -52,7 +52,7 @@ class LoadProblem(NamedTuple):
     is_rejected: bool
     """Whether the API server cannot decode the text, either."""
     correction: tuple[str, str] | None = None
-    """For `not-apf`: the kind or apiVersion in the text, and the value that was probably intended. None if unknown."""
+    """(kind or apiVersion in the text, value that was probably intended) for `not-apf`, or None if unknown."""
 
 
 class _FileTooLargeError(Exception):

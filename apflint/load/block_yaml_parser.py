@@ -101,7 +101,7 @@ def _read(text: str) -> dict[str, Any] | list[Any] | None:
         if len(outer) > MAX_FAST_DEPTH:
             raise _UnsupportedError
         if value.__class__ is list or value.__class__ is dict:
-            value = value.copy()  # lines share the cached list
+            value = value.copy()  # copied, because equal lines share the cached value
         key_without_value = None
         if key is None:
             top.append(value)

@@ -17,14 +17,17 @@ if TYPE_CHECKING:
 GROUP = "flowcontrol.apiserver.k8s.io"
 KINDS = ("FlowSchema", "PriorityLevelConfiguration")
 LISTS = {"FlowSchemaList": "FlowSchema", "PriorityLevelConfigurationList": "PriorityLevelConfiguration"}
-"""Kind of the items by kind of the list."""
+"""Maps the kind of a list to the kind of its items."""
 
 _FIELDS = frozenset(("apiVersion", "kind", "metadata", "spec"))
 _METADATA_FIELDS = frozenset(("name", "labels", "annotations"))
 
 
 class Document:
-    """A manifest of an APF object. `parse_tree` returns the tree with positions. It is called when the first position is needed."""
+    """A manifest of an APF object.
+
+    `parse_tree` returns the tree with positions. `parse_tree` is called when the first position is needed.
+    """
 
     __slots__ = (
         *(

@@ -67,7 +67,10 @@ def parse_documents(
 
 
 def parse_tree(text: str, start: int, end: int) -> Node:
-    """Return the tree of the value that starts at `start` and ends at or before `end`. Raises ParseError if it is invalid."""
+    """Return the tree of the value that starts at `start` and ends at or before `end`.
+
+    Raises ParseError for an invalid value.
+    """
     root = _JsonTreeBuilder(text, end).build(start, 0)
     if end - start > MAX_DOCUMENT_CHARACTERS:
         raise ParseError(f"more than {MAX_DOCUMENT_CHARACTERS:,} characters in one document", start, limit="apflint")

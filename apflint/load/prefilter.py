@@ -7,7 +7,7 @@ import re
 from apflint.load.document import KINDS, LISTS
 
 _WORDS = ("flowcontrol", *KINDS)
-# Quoted strings may contain escaped letters.
+# The last alternative finds escaped letters, because an escape in a quoted string can hide a letter of a word.
 _SIGN = re.compile(rf"{'|'.join(_WORDS)}|\\(?:u00|x|U000000)[4-7]")
 _KIND = re.compile(r"^kind:[ \t]+[\"']?(\w+)", re.MULTILINE)
 _API_VERSION = re.compile(r"^apiVersion:[ \t]+\S", re.MULTILINE)
@@ -20,7 +20,7 @@ class Prefilter:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._from, self._next = 0, -1  # there is no match between both offsets
+        self._from, self._next = 0, -1  # the text has no match from `_from` to `_next`
 
     def may_contain_apf(self, start: int, end: int) -> bool:
         """Return whether `text[start:end]` may contain an APF object."""

@@ -2,8 +2,7 @@
 
 kube-apiserver and kubectl read YAML with go-yaml v2 (`sigs.k8s.io/yaml/goyaml.v2`, `resolve.go`). go-yaml follows YAML 1.1,
 with two differences: the letters y and n are booleans, and sexagesimal numbers and dates are strings. The result is converted
-to JSON,
-in which a float with an integral value is an integer.
+to JSON, in which a float with an integral value is an integer.
 """
 
 from __future__ import annotations
@@ -131,7 +130,8 @@ def _parse_integer(digits: str) -> int:
     body = digits.lstrip("+-")
     if body[0] == "0" and body.isdigit():
         return int(digits, 8)
-    # go-yaml reads integers of more than 64 bits as floats. Python would take quadratic time to parse long integers.
+    # go-yaml reads integers of more than 64 bits as floats. 2**64 stands for a long integer, because Python takes
+    # quadratic time to parse it.
     return int(digits, 0) if len(body) < 32 or body[0] == "0" else 2**64
 
 

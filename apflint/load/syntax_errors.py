@@ -54,7 +54,7 @@ _EXPLANATIONS = {
         "start a new document with `---`",
     ),
 }
-"""Pairs of message and help, by the beginning of libyaml's message."""
+"""Maps the beginning of a message of libyaml to (message, help) of apflint."""
 _LIBYAML_MESSAGES = (
     (r"expected chomping or indentation indicators", "did not find expected comment or line break"),
     (r"expected '<document start>'", "did not find expected <document start>"),

@@ -43,7 +43,7 @@ _FILE_FORMATS = {
     (".jsonnet", ".libsonnet"): ("a Jsonnet file", "evaluate it: jsonnet FILE | apflint check -"),
     (".j2", ".jinja", ".jinja2"): ("a Jinja template", "render it, and pipe the result to: apflint check -"),
 }
-"""Description and advice by file extension. Commands in the advice must work without knowledge of the project."""
+"""Maps file extensions to (description, advice). Commands in the advice must work without knowledge of the project."""
 _APF_WORDS = re.compile("flowcontrol|FlowSchema|PriorityLevelConfiguration")
 _GO = re.compile(r"\{\{.*?\}\}|\{\{")
 _HEREDOC = re.compile(r"^.*<<-?\s*['\"]?[A-Z_]+['\"]?.*$|^#!.*$", re.MULTILINE)
@@ -52,7 +52,7 @@ _VARIABLE = re.compile(r"\$\{[^${}\n]*\}|\$\([^$()\n]*\)|\$[A-Za-z_][A-Za-z0-9_]
 
 
 def recognize_file(name: str, text: str) -> Template | None:
-    """Return the template if a whole file is a template, or None if it is not.
+    """Return the template if a whole file is a template, or None for any other file.
 
     The extension of the name identifies a programming language or a format. The first line identifies a shell script.
     """

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from apflint.location import Path
 
 Limit = Literal["server", "apflint"]
-"""Which limit a document exceeds. `server`: the API server rejects the document. `apflint`: only apflint does."""
+"""Limit that a document exceeds. `server`: the API server rejects the document, too. `apflint`: only apflint rejects
+the document."""
 
 
 class Scalar:
@@ -84,11 +85,14 @@ class ParseError(Exception):
         self.end = start + 1 if end is None else end
         self.help = help
         self.limit = limit
-        """Which limit the document exceeds, or None if the text is invalid."""
+        """The limit that the document exceeds, or None if the text is invalid."""
 
 
 class ParsedDocument(NamedTuple):
-    """A document in `text[start:end]` of a YAML or JSON stream. Unless it is empty, it has a tree, a value or an error."""
+    """A document in `text[start:end]` of a YAML or JSON stream.
+
+    A document that is not empty has a tree, a value or an error.
+    """
 
     start: int
     end: int
@@ -106,9 +110,9 @@ def resolve_alias(node: Node) -> Scalar | Mapping | Sequence:
 
 
 def entries_of(mapping: Mapping) -> dict[str | None, tuple[Scalar, Node]]:
-    """Return the effective entries of a mapping: key node and value node by JSON key.
+    """Return a mapping from JSON keys to (key node, value node) of the entries that count.
 
-    Of duplicate keys, the last key is effective. Keys of the mapping itself override keys from its merge keys `<<`.
+    Of duplicate keys, the last key counts. Keys of the mapping itself override keys from its merge keys `<<`.
     """
     if mapping.entries is None:
         mapping.entries = entries = {json_key(key.value): (key, value) for key, value in mapping.pairs}

@@ -29,8 +29,8 @@ def parse_documents(
 ) -> Iterator[ParsedDocument]:
     """Yield the documents of a stream for which `is_wanted(start, end)` is true. Never raises.
 
-    With `values`, documents in block style have a value and no tree, which saves two thirds of the time. An error in one
-    document does not affect the documents after it.
+    If `values` is true, documents in block style have a value and no tree, which saves two thirds of the time. An error
+    in one document does not affect the documents after it.
     """
     for number, (start, end) in enumerate(split_documents(text)):
         if number == MAX_DOCUMENTS:
@@ -56,7 +56,10 @@ def too_many_documents(text: str, start: int, is_wanted: Callable[..., bool]) ->
 
 
 def parse_tree(text: str, start: int, end: int) -> Node | None:
-    """Return the tree of the document in `text[start:end]`, or None if it is empty. Raises ParseError if it is invalid."""
+    """Return the tree of the document in `text[start:end]`, or None if the document is empty.
+
+    Raises ParseError for invalid YAML.
+    """
     if end - start > MAX_DOCUMENT_CHARACTERS:
         raise ParseError(f"more than {MAX_DOCUMENT_CHARACTERS:,} characters in one document", start, limit="apflint")
     return _YamlTreeBuilder(text, start, end).build()
@@ -100,8 +103,6 @@ def _make_parser(text: str) -> Any:
 
 
 class _YamlTreeBuilder:
-    """Builds the tree of one document from its events."""
-
     def __init__(self, text: str, base: int, end: int) -> None:
         self.text = text
         self.base = base

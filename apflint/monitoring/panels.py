@@ -67,7 +67,7 @@ def _overview(source: Queries) -> Iterator[Panel]:
     limited = source.of_levels("!~", (EXEMPT,))
     yield Panel(
         "Use of the seats that a level can get now",
-        "From 1 on, requests wait or are rejected. From 1.26 on, waiting requests count, too.",
+        "At 100% or more, requests wait or are rejected. From Kubernetes 1.26 on, waiting requests are included.",
         "percentunit",
         (Target(source.share_of_limit(limited), label),),
     )

@@ -165,13 +165,13 @@ class Queries(NamedTuple):
         return f"sum by ({self.level}) ({f'avg_over_time({selected}[{window}])' if window else selected})"
 
     def share_of_limit(self, *matchers: str, window: str = "") -> str:
-        """Return the ratio of the seats that a level uses or demands to its limit.
+        """Return a query for the ratio of the seats that a level uses or needs to the limit of the level.
 
-        If `window` is not empty, return the average over `window`.
+        If `window` is not empty, the query returns the average over `window`.
 
-        From 1.26 on, this is the ratio of the demand in the last period of 10 seconds to the current limit. For a level
-        without queues, the demand equals the seats in use (`dispatchSansQueueLocked` in queueset.go). Earlier releases
-        export only the seats in use.
+        From 1.26 on, the query returns the ratio of the demand in the last period of 10 seconds to the current limit. For
+        a level without queues, the demand equals the seats in use (`dispatchSansQueueLocked` in queueset.go). Earlier
+        releases export only the seats in use, so the query returns their ratio to the nominal limit.
         """
         if self.counts_demand:
             demand = self.gauge(metric_names.DEMAND_AVERAGE, *matchers, window=window)

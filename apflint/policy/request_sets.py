@@ -133,7 +133,9 @@ def _check_plural(text: str) -> str:
     if "." in resource:
         raise UserError(f'"{text}" includes an API group: remove `apiGroups`')
     if known and all(other.name != resource for other in known):
-        raise UserError(f'"{text}" is not the name in requests, which is "{known[0].name}{slash}{subresource}"')
+        raise UserError(
+            f'"{text}" is not a resource name: requests name the resource "{known[0].name}{slash}{subresource}"'
+        )
     if text != text.lower():
         raise UserError(f'"{text}" has upper-case letters; names of resources have none')
     return text

@@ -258,7 +258,7 @@ class Encoding:
         return self._point() if self.formula.solve((*assumptions, self.requesters(by))) else None
 
     def _point(self) -> Point:
-        """Return the request that the last model represents."""
+        """Return the request that the latest solution of the SAT solver describes."""
         model = self.formula.model()
         user = self._users.chosen(model)
         groups = [group for group, variable in self._groups.items() if model[variable - 1] > 0]

@@ -248,8 +248,8 @@ class Analysis:
                 if work > MAX_REACHABILITY_WORK:
                     not_analyzed[position] = part.schema
                     continue
-                # All proofs of this loop require that no earlier FlowSchema matches. Clauses for this condition make
-                # the formula smaller than assumptions in each proof.
+                # All proofs of this loop require that no earlier FlowSchema matches. Adding this condition to the formula
+                # once keeps the formula smaller than passing the condition to each proof as an assumption.
                 for schema in order[excluded:position]:
                     encoding.formula.add_clause(-encoding.schema(schema))
                 excluded = position

@@ -428,7 +428,10 @@ class _Proposer:
         )
 
     def _try_forbidden(self, cause: LogCause, trials: Trials) -> tuple[str, ...]:
-        """Return the effect of more shares for a built-in level, which is never proposed."""
+        """Return a sentence about the effect of doubling the shares of the overloaded level, if the level is built in.
+
+        Return () for other levels. The search never proposes changes of built-in levels.
+        """
         known = self.replay.known
         limits = known.limits.level(cause.level)
         if limits is None or limits.is_exempt or limits.shares == 0 or trials.is_exhausted:

@@ -42,9 +42,7 @@ UNAVOIDABLE = {
     "APF603": "a new level takes its seats from the other levels; the table shows how many",
 }
 """Rules whose findings do not prevent a proposal, with the reason. See `_is_unavoidable`."""
-_RETURNED = (
-    "requests return to the FlowSchemas that capture them; after you apply the change, remove the rules without effect"
-)
+_RETURNED = "with the change, other FlowSchemas capture these requests; after you apply the change, remove the rules without effect"
 RETURNED = {"APF501": _RETURNED, "APF502": _RETURNED}
 """The same for proposals that give a FlowSchema a later precedence, and add no FlowSchema. See `Intention.returns`."""
 MEASURED = {

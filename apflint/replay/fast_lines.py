@@ -91,7 +91,7 @@ _ANNOTATIONS = b'Z","annotations":'
 
 
 class CanonicalLines:
-    """Reader of lines, with caches for the parts of lines."""
+    """Reads the lines of an audit log that have the usual form, and caches the results for equal parts of lines."""
 
     def __init__(
         self,
@@ -224,8 +224,8 @@ class CanonicalLines:
             named = {"requestURI": url.decode().replace("\\u0026", "&"), "verb": verb.decode()}
             at = url.find(_NAMESPACES)
             namespace = self._plain_namespaces.get(reference)
-            # In most URIs, the namespace is the namespace of the object. Searching the URI for this namespace is faster
-            # than a pattern.
+            # Most URIs contain the namespace of `objectRef`. Comparing the URI with this namespace is faster than matching
+            # the URI with a pattern.
             if (
                 namespace is None
                 or url[:at] not in self._versions

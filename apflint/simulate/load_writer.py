@@ -131,7 +131,7 @@ def _query_totals(replay: Replay) -> tuple[Any, Any]:
 
 
 def _group_requests(replay: Replay) -> Iterator[_Requests]:
-    """Yield the requests of each attribute tuple, and of each namespace if it determines the flow."""
+    """Yield groups of requests with equal attributes. If the namespace determines the flow, it is also equal in a group."""
     rows: Any = replay.log.database.stream(_ROWS)
 
     def find_key(row: tuple[Any, ...]) -> tuple[int, str]:

@@ -328,7 +328,10 @@ class _Surveyor:
 
 
 def survey_log(replay: Replay, seed: int) -> LogSurvey:
-    """Return the survey of a log. `replay` has the configuration that was in force. `seed` initializes the random numbers."""
+    """Return the facts about a log that its simulations need.
+
+    `replay` must use the configuration that was in force. `seed` initializes the random numbers.
+    """
     surveyor = _Surveyor(replay)
     add = surveyor.add
     for row in stream_rows(replay):

@@ -352,10 +352,10 @@ class QueueSet:
     def _bound_next_dispatch(self, queue: Queue) -> None:
         """`boundNextDispatch`: ensure that no request starts before its arrival in virtual time.
 
-        Without this bound, a queue that uses less than its share could later use the unused part in addition
-        (anti-windup). The server also calls this function after it rejects a request, which has no effect.
+        Without this bound, a queue that uses less than its share could save the unused part for later (anti-windup).
+        The server also calls this function after it rejects a request. That call has no effect.
 
-        Also notifies the picker that the queue has changed.
+        This method also tells the picker that the queue has changed.
         """
         if queue.waiting:
             arrival_r = queue.waiting[0].arrival_r

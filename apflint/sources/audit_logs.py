@@ -186,7 +186,7 @@ def _list_files(path: str) -> Iterator[AuditLogFile]:
     except (OSError, ValueError) as error:
         raise UserError(f"{path}: {describe_failure(path, error)}") from None
     if not found:
-        os.getcwd()  # raises OSError in a deleted directory, where `abspath` fails
+        os.getcwd()  # if the current directory was deleted, raise OSError instead of the UserError below
         raise UserError(f"{path}: no file of an audit log, such as audit.log or audit.log.gz, in this directory")
 
 

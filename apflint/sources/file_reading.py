@@ -84,9 +84,10 @@ def read_file(file: FoundFile) -> bytes | UnreadableInput:
 
 
 def open_without_waiting(path: str, flags: int) -> int:
-    """Open a file without waiting. Can be passed to `open` as `opener`.
+    """Return the descriptor of an opened file, without waiting. `open` accepts this function as its `opener`.
 
-    Reading does not wait for data, either: even a regular file such as /proc/kmsg may wait.
+    Reading from the descriptor does not wait for data, either. Otherwise, even a regular file such as /proc/kmsg could
+    make the reader wait.
     """
     return os.open(path, flags | _NON_BLOCKING)
 

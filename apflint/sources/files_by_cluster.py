@@ -205,7 +205,7 @@ class _Finder:
         elif not members and not cluster.is_rendered:
             paths = join_some(cluster.paths, _MAX_PATHS)
             problem = f"cluster {quote(cluster.name)}: there is no file named *.yaml, *.yml or *.json in {paths}."
-        # A file that is both a manifest and context is used as context, as in a project without clusters.
+        # If a cluster lists a file as a manifest and as context, the file is context, as in a project without clusters.
         rendered_files = frozenset[str]()
         if cluster.is_rendered:
             from apflint.sources.built_clusters import list_rendered_files

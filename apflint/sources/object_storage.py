@@ -64,7 +64,7 @@ _SERVICES = {
 
 
 def is_object_url(path: str) -> bool:
-    """Return whether a path is a URL of an object that apflint reads itself."""
+    """Return whether a path is a URL such as `s3://bucket/key`, whose object apflint reads without another program."""
     return _URL.match(path) is not None
 
 

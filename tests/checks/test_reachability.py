@@ -139,7 +139,7 @@ CELL = ("apiGroups", "resources", "namespaces")
             flow_schema(
                 "mine", "workload-low", 9500, subjects=[service_account("ci", "x")], by="ByUser", resources=[READ_PODS]
             ),
-            "Without it, its requests have the same priority level and distinguisherMethod",
+            "Without this FlowSchema, its requests get the same priority level and distinguisherMethod",
         ),
     ],
 )

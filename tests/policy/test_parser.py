@@ -121,7 +121,7 @@ MISTAKES = [
     (never("nonResourceURLs: «healthz»"), "must start with /", 0),
     (never("resources: «widgets»"), "name its API group too", 0),
     (never("resources: [pods, «pods/*»]"), "does not name a subresource", 0),
-    (never('apiGroups: "", resources: «pod»'), 'which is "pods"', 0),
+    (never('apiGroups: "", resources: «pod»'), 'requests name the resource "pods"', 0),
     (never("apiGroups: apps, resources: «deployments.apps»"), "remove `apiGroups`", 0),
     (never("apiGroups: x.io, resources: «Widgets»"), "upper-case", 0),
     (never("apiGroups: «apps/v1»"), 'write "apps" only', 0),

@@ -193,7 +193,7 @@ def test_text_of_a_later_precedence_names_no_new_flow_schema() -> None:
     answered: Any = log_answer_json(answer, files)
     (finding,) = answered["change"]["findings"]
     assert finding["rule"] == "APF501"
-    assert finding["why"].startswith("requests return to the FlowSchemas that capture them")
+    assert finding["why"].startswith("with the change, other FlowSchemas capture these requests")
 
 
 @pytest.mark.parametrize("name", [name for name, expected in EXPECTED.items() if expected.kind])

@@ -220,7 +220,7 @@ def _check(inputs: Inputs, get_options: Callable[[], Options]) -> tuple[Report, 
     names = ", ".join(f"{entry.rule} {entry.object} {entry.field}".strip() for entry in stale[:_MAX_STALE_ENTRIES])
     more = f" and {len(stale) - _MAX_STALE_ENTRIES} more" if len(stale) > _MAX_STALE_ENTRIES else ""
     note = (
-        f"{baseline}: {what} not found in this run: {names}{more}. If all files were read, write it again with"
+        f"{baseline}: {what} not found in this run: {names}{more}. If all files were read, write the baseline again with"
         " --write-baseline"
     )
     return compared.report, (note,)

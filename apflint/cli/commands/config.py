@@ -70,7 +70,7 @@ def config(
 def _plain(value: Any) -> Any:
     """Return the value of a setting as it is written in a settings file."""
     match value:
-        case None:  # only `select` can be None: it stands for the default rules
+        case None:  # only `select` can be None, which stands for the default rules
             return ["APF"]
         case Release():
             return value.name

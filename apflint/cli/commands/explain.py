@@ -306,7 +306,7 @@ def _print_names(
 def _with_first_line(
     line: str, answers: Iterator[tuple[str, list[RejectedLine]]]
 ) -> Iterator[tuple[str, list[RejectedLine]]]:
-    """Yield the answers. The text of the first answer begins with `line`."""
+    """Yield the answers, with `line` before the text of the first answer."""
     for text, errors in answers:
         yield (line + text if text else text), errors
         line = "" if text else line
@@ -358,7 +358,8 @@ def _print_answers(path: str, answers: Iterator[tuple[str, list[RejectedLine]]],
             for text, new_errors in answers:
                 sys.stdout.write(text)
                 sys.stdout.flush()  # a program that writes requests to a pipe may wait for each answer
-                # `text` is a single answer for people, or lines of JSON, of which one line for each new error is not an answer.
+                # `text` is a single answer for people, or several lines of JSON. In JSON, each new error has a line,
+                # which is not an answer.
                 answered += text.count("\n") - len(new_errors) if text.startswith("{") else bool(text)
                 progress.label = f"Explained {pluralize(answered, 'request')}"
                 errors += new_errors[: _MAX_PRINTED_ERRORS - len(errors)]

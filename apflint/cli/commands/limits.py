@@ -37,7 +37,7 @@ def limits(
         list[str] | None,
         option(
             OUTPUT,
-            "Show which shares give a level at least this many nominal seats, and which levels give them; repeatable.",
+            "Show which shares give a level at least this many nominal seats, and which levels lose seats; repeatable.",
             "--want",
             metavar="LEVEL=SEATS",
         ),

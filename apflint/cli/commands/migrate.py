@@ -152,7 +152,9 @@ def _list_clusters(settings: Settings) -> list[_Cluster]:
 
 
 def _choose_for_clusters(file: InputFile, clusters: Iterable[_Cluster]) -> MigrationTarget | None:
-    """Return a target version that fits the releases of all clusters that contain a file. Return None if no cluster contains it.
+    """Return a target version that fits the releases of all clusters that contain a file.
+
+    Return None if no cluster contains the file.
 
     Raises UserError if no version is served by all of these releases.
     """

@@ -37,7 +37,8 @@ Name = Literal[
     "why-output",
 ]
 FILES = {name: f"apflint-{name}.json" for name in ("config", "goals", "load", "report", "test")}
-"""File names of schemas by kind: settings, goals of proposals, loads of simulations, policy tests, and the output of `check --format json`."""
+"""Maps kinds to the file names of their schemas. The kinds are settings, goals of proposals, loads of simulations,
+reports (the output of `check --format json`) and policy tests."""
 OUTPUTS = "apflint-output.json"
 """File with the schemas of the JSON output of the commands that have no file in `FILES`. One file contains all of these
 schemas, because they share definitions. `$defs` has an entry for each command."""

@@ -173,7 +173,7 @@ def _pair_of_flow_schema(name: str, distinguisher: str, known: Effective) -> tup
         raise UserError(f'the priority level "{level.name}" of FlowSchema "{name}" has no queues, so there is no hand')
     if spec.distinguisher_method is None and distinguisher:
         print_note(
-            f'FlowSchema "{name}" has no distinguisherMethod, so all of its requests are one flow: that without'
+            f'FlowSchema "{name}" has no distinguisherMethod, so all of its requests are one flow: leave out'
             " --distinguisher"
         )
     elif spec.distinguisher_method == "ByUser" and not distinguisher:

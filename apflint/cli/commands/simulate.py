@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 QUESTION = "Question"
 PARTIAL_NOTE = "Interrupted: only a part of the log was simulated, and all figures are those of this part."
 OLDEST_MINOR = 31
-"""Oldest minor release whose adjustment of limits `apflint.simulate.borrowing` computes."""
+"""Oldest minor release that can be simulated: `apflint.simulate.borrowing` adjusts limits as this and later releases do."""
 _SET_HELP = "Change a field of a priority level: LEVEL.FIELD=VALUE, as in workload-low.queues=64; repeatable."
 _FAIL_IF_HELP = (
     "Exit with 1 if this is true of a client or priority level: 'NAME rejected', 'NAME waits > 1s' or"
@@ -262,7 +262,7 @@ def _show_simulating() -> Iterator[Progress]:
 
 
 def _render(done: Simulated, failures: Sequence[tuple[str, str]], output_format: str, how: Style) -> str:
-    """Render the only result, or the differences of two results."""
+    """Return the only result, or the differences of two results, in the output format."""
     results, log = done.results, done.log
     result, found = results[-1], compare_results(*results) if len(results) > 1 else None
     if output_format == "json":
@@ -288,9 +288,8 @@ def _print_mistakes(parsed: ParsedLoad, error: InvalidLoadError | None, color: s
 
 def _read_other(name: str, request: InputRequest, known: Effective) -> EffectiveConfiguration:
     """Read the configuration of --compare. Raises UserError for an old release, and for objects that a server rejects."""
-    if (
-        name == LIVE and request.recorded is None
-    ):  # assume that the running cluster has the same seats as the other side
+    # The objects of a cluster do not show its seats: assume those of `known`.
+    if name == LIVE and request.recorded is None:
         request = read_live(request.assume(server_concurrency=known.limits.server_concurrency))
     other = read_other_side(name, request)
     _reject_unsuitable(other.effective)

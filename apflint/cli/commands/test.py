@@ -71,7 +71,7 @@ def test(
     words = options.list_words(filename, kustomize=kustomize, clusters=clusters, live=live)
     if "-" in suites and "-" in words:
         raise UserError("standard input cannot be both the suite and the manifests")
-    # Before the suites run, so that a mistake in the settings is reported only once.
+    # Resolve the settings before the suites run, so that a mistake in the settings is reported only once.
     effective = resolve_settings(config=config, isolated=isolated)
     options.reject_combinations({"--live": live, "--kustomize": kustomize}, {"--cluster": cluster})
     request = create_request(

@@ -21,7 +21,7 @@ WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 _VERBS = {"POST": "create", "PUT": "update", "APPLY": "patch", "DELETECOLLECTION": "deletecollection"}
 """Verbs in metrics whose names differ from the verbs of requests. All other verbs differ only in letter case."""
 _MIN_SHARE = 0.2
-"""Minimum proportion of requests with the same verb or resource for naming this verb or resource."""
+"""Minimum proportion of requests that share a verb or resource, so that a report names this verb or resource."""
 _MAX_NAMED = 3
 
 
@@ -52,7 +52,8 @@ class Client(NamedTuple):
 def user_of(row: RequestRow) -> str | None:
     """Return the user of a request.
 
-    If the dump lacks includeRequestDetails=1, return the distinguisher of its flow, or None if the flow has none.
+    If the dump was made without includeRequestDetails=1, return the distinguisher of the request's flow, or None if the
+    flow has no distinguisher.
     """
     return row.user if row.user is not None else row.distinguisher or None
 

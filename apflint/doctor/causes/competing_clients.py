@@ -38,7 +38,7 @@ MIN_SHORT_WAITS = 0.02
 MIN_SHORT_OF_FLOOD = 0.05
 """Like `MIN_SHORT_WAITS`, but for a queue that was empty at the start of the counted time."""
 MIN_WIDE = 1.5
-"""Minimum mean number of seats for calling the requests of one kind wide, such as the lists of one client."""
+"""Minimum mean number of seats of requests of one kind that count as wide, such as the lists of one client."""
 MIN_FLOOD_SHARE, MIN_FLOOD_RATIO = 1 / 3, 6.0
 """Minimum ratios for a flood: of the offered load to the seats of the server, and of arrived requests to executed requests."""
 TIMEOUT_PROPORTION = 4
@@ -46,8 +46,8 @@ TIMEOUT_PROPORTION = 4
 MIN_IMPATIENT, IMPATIENT_RATIO, IMPATIENT_CHANCE = 3, 0.9, 0.1
 """Thresholds for users whose requests time out.
 
-They are the minimum number of waiting requests, the maximum ratio of their waits to the longest wait, and the maximum
-probability that all of these requests have just arrived.
+The thresholds are the minimum number of waiting requests, the maximum ratio of their waits to the longest wait, and the
+maximum probability that all of these requests have just arrived.
 """
 DEFAULT_WAIT_LIMIT_SECONDS = 15.0
 SHORT_LIMIT_SECONDS = 5.0
@@ -55,7 +55,7 @@ SHORT_LIMIT_SECONDS = 5.0
 MIN_TIMEOUT_REASON = 0.8
 """Minimum proportion of time-outs among the rejected requests for the cause to be short timeouts."""
 MAX_TIMED_OUT = 0.5
-"""Maximum proportion of requests that time out. If it is exceeded, the level does not serve the other requests."""
+"""Maximum proportion of requests that time out. If more requests time out, the level does not serve the other requests."""
 
 _LIMIT_RATE = "fix the client: it must limit its rate, and wait for Retry-After"
 _UNKNOWN_REJECTIONS = "Without metrics, rejections are unknown. If no request is rejected, fair queuing protects the other clients: see the cause noisy-but-fair."
@@ -186,10 +186,10 @@ def find_client_timeouts(server: ServerLoad, overload: Overload) -> OverloadCaus
 
 
 def find_impatient(level: LevelLoad, rejected: Client) -> tuple[Client, ...]:
-    """Return the users whose requests seem to time out: none of their requests has waited as long as the requests of other users.
+    """Return the users whose requests seem to time out.
 
-    In addition, one of two conditions must be met. The requests of the user have verbs that were rejected, or it is
-    unlikely that all of them have just arrived.
+    No request of such a user has waited as long as the requests of other users. In addition, one of two conditions must be met. The requests of the user have verbs that were rejected, or all of
+    these requests are unlikely to have just arrived.
     """
     longest = longest_wait(level)
     if not longest:
@@ -214,7 +214,7 @@ def _describe_impatient(clients: tuple[Client, ...]) -> Iterator[str]:
 
 
 def find_wait_limit(level: LevelLoad) -> float | None:
-    """Return an upper bound in seconds of the waits that ended in a time-out, or None if it is unknown or long.
+    """Return an upper bound in seconds of the waits that ended in a time-out, or None if the bound is unknown or long.
 
     The result is a bucket bound of the histogram. The number of requests that waited longer than this bound is far
     below the number of time-outs. So most time-outs waited less.
@@ -250,8 +250,9 @@ def find_domination(level: LevelLoad) -> Domination | None:
 def short_wait_share(level: LevelLoad) -> float | None:
     """Return the proportion of requests that waited for less than a fifth of the mean wait, or None if unknown.
 
-    If the queue was empty at the start of the counted time, its first requests also waited for a short time. Their
-    number is about the number of requests that wait now.
+    If the queue was empty at the start of the counted time, its first requests also waited for a short time, although
+    the level is overloaded. These requests are not counted. Their number is assumed to be the number of requests that
+    wait now.
     """
     waits, mean = level.state.waits, level.wait.mean
     if waits is None or not waits.requests or mean is None:
@@ -262,7 +263,7 @@ def short_wait_share(level: LevelLoad) -> float | None:
 
 
 def find_own_wait(server: ServerLoad, overload: Overload) -> OverloadCause | None:
-    """Return a cause if a client waits only for its own requests, at a level that cannot borrow, else None."""
+    """Return a cause if a client waits only because of its own requests, at a level that cannot borrow, else None."""
     level, domination = overload.load, find_domination(overload.load)
     if (
         domination is None
@@ -275,7 +276,8 @@ def find_own_wait(server: ServerLoad, overload: Overload) -> OverloadCause | Non
     client = domination.client
     width = client.seats / len(client.rows)
     if level.width.mean is not None and level.width.mean <= MAX_SAME_WIDTH * width:
-        return None  # requests of other flows have fewer seats, and may wait behind these requests
+        # Not this cause: requests of other flows have fewer seats, and may wait behind the wide requests of this client.
+        return None
     return _fair_cause(server, overload, domination)
 
 
@@ -301,7 +303,7 @@ def find_flood(server: ServerLoad, overload: Overload) -> OverloadCause | None:
 
 
 def _flood_of_metrics(server: ServerLoad, overload: Overload) -> OverloadCause | None:
-    """Return a cause if a client floods a level, found without a dump, else None.
+    """Return a cause if the metrics show, without a dump, that a client floods a level, else None.
 
     There are two signs of a flood: queues overflow although many requests hardly wait, or the offered load is far above
     the seats.
@@ -326,7 +328,7 @@ def _flood_of_metrics(server: ServerLoad, overload: Overload) -> OverloadCause |
 def _serves_others(level: LevelLoad) -> bool:
     """Return whether queues overflow while other requests wait only for a short time.
 
-    The queues of other flows are not full then.
+    This difference shows that only the queues of some flows are full.
     """
     waits, mean = level.state.waits, level.wait.mean
     if waits is None or not waits.requests or mean is None:
@@ -416,13 +418,13 @@ def _contained_cause(server: ServerLoad, overload: Overload, client: Client, uns
 def _fair_cause(server: ServerLoad, overload: Overload, domination: Domination | None) -> OverloadCause:
     level = overload.load
     client = domination.client if domination is not None else describe_rejected(server, level)
-    who = f'"{client.user}"' if client.user else "One client"
+    who = f'"{client.user}"' if client.user else "one client"
     short = short_wait_share(level)
     is_shared = short is not None and short >= MIN_SHORT_WAITS
     return client.add_to(
         OverloadCause(
             "noisy-but-fair",
-            f'{who} waits for its own requests at "{level.name}", and nothing is rejected. '
+            f'At "{level.name}", requests of {who} wait only for other requests of this client, and none is rejected. '
             + ("Other clients hardly wait: fair queuing works." if is_shared else "No other client waits there."),
             is_apf=True,
             severity="info",

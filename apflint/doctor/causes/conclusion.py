@@ -60,7 +60,7 @@ class OverloadCause(NamedTuple):
     verb: str | None = None
     resource: str | None = None
     since: str | None = None
-    """How long the level has been overloaded, as a clause of a sentence, or None if unknown."""
+    """A clause that states how long the level has been overloaded, or None if unknown."""
     evidence: tuple[str, ...] = ()
     """Sentences with figures, their units, and values for comparison."""
     actions: tuple[Action, ...] = ()

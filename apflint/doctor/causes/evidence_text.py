@@ -68,7 +68,7 @@ def describe_harm(server: ServerLoad, overload: Overload) -> str:
 
 
 def describe_offered(server: ServerLoad, level: LevelLoad) -> Iterator[str]:
-    """Yield a sentence with the offered load of a level and its limits, if they are known."""
+    """Yield a sentence with the offered load and the limits of a level, or nothing if the offered load is unknown."""
     offered = offered_seats(server, level)
     if offered is None or level.service_seconds is None:
         return
@@ -88,7 +88,7 @@ def describe_limits(level: LevelLoad) -> str:
 
 
 def describe_service(level: LevelLoad) -> Iterator[str]:
-    """Yield a sentence with the execution time now and before, if it is known."""
+    """Yield a sentence with the mean execution time of a level, now and before, or nothing if the time is unknown."""
     now = level.executions.mean
     if now is not None:
         yield f'Requests of "{level.name}" run {seconds_text(now)} on average{compare(level.earlier_executions)}.'

@@ -156,7 +156,7 @@ def _summarize(verdict: str, causes: Sequence[OverloadCause], servers: Sequence[
 
 
 def _describe_limits(servers: Sequence[ServerLoad]) -> Iterator[str]:
-    """Yield sentences about data that the files do not contain."""
+    """Yield sentences about missing data, because of which the conclusion is uncertain."""
     for server in servers:
         last = server.state.server.last
         if last.metrics is None:

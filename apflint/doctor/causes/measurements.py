@@ -92,7 +92,7 @@ class LevelLoad(NamedTuple):
     earlier_executions: Sum
     """The executions in the baseline.
 
-    If there are too few, the executions from the start of the server to the earlier snapshot.
+    If the baseline has too few executions, those from the start of the server to the earlier snapshot.
     """
     earlier_watches: Sum
     wait: Sum
@@ -140,7 +140,7 @@ class LevelLoad(NamedTuple):
         return (self.state.rejected or 0) / self.arrived if self.arrived else 0.0
 
     def reasons(self) -> Counter[str]:
-        """Return the rejected requests by reason."""
+        """Return the number of rejected requests for each reason."""
         reasons: Counter[str] = Counter()
         for rejection in self.state.rejections:
             reasons[rejection.reason] += rejection.requests
@@ -179,9 +179,9 @@ class ServerLoad(NamedTuple):
     """Operations of etcd on single objects."""
     earlier_etcd: Sum
     terminated: Mapping[tuple[str, str, str], float]
-    """Requests that the server ended, by code, verb and resource."""
+    """Maps (HTTP status code, verb, resource) to the number of requests that the server ended."""
     terminated_before: Mapping[tuple[str, str, str], float]
-    """Requests that the server ended from its start to the earlier snapshot, by code, verb and resource."""
+    """Like `terminated`, but from the start of the server to the earlier snapshot."""
     watch_events: float
     has_webhooks: bool
     """Whether the metrics show calls of webhooks. A server without webhooks has no such metrics."""
@@ -189,7 +189,7 @@ class ServerLoad(NamedTuple):
     dumped: datetime | None
     """Time of the dump of requests: the latest time in the dump."""
     by_name: Mapping[str, LevelLoad]
-    """The levels by name."""
+    """Maps the name of a level to the level."""
     limited: tuple[LevelLoad, ...]
     """The levels with a limit."""
     rejecting: frozenset[str]
@@ -199,9 +199,8 @@ class ServerLoad(NamedTuple):
     used_seats: int | None
     """Seats in use at all levels, or None if unknown."""
     typical_seconds: float | None
-    """Median over the levels of the mean execution time in seconds, or None.
-
-    Only levels with enough executions count."""
+    """Median of the mean execution times of the levels, in seconds. Only levels with enough executions count. None if
+    there are no such levels."""
 
     @property
     def name(self) -> str:
@@ -210,7 +209,7 @@ class ServerLoad(NamedTuple):
 
     @property
     def exempt(self) -> LevelLoad | None:
-        """The mandatory level `exempt`, or None if the files do not show it."""
+        """The mandatory level `exempt`, or None if the files do not show this level."""
         return self.by_name.get(EXEMPT)
 
     def level(self, name: str) -> LevelLoad | None:
@@ -305,23 +304,23 @@ def intervals(state: ServerState) -> list[ServerState]:
 
 
 class _Reader:
-    """Reads the increase of counters between an earlier snapshot and the last one.
+    """Reads the increase of counters between an earlier snapshot and the last snapshot.
 
-    `key` chooses the samples that are added up.
+    The parameter `key` of the methods returns the group of a sample. The values of a group are added up.
     """
 
     def __init__(self, metrics: Metrics | None, earlier: Metrics | None) -> None:
         self.metrics, self.earlier = metrics, earlier
 
     def difference(self, quantity: Quantity, key: Callable[[Sample], _Key | None]) -> dict[_Key, float]:
-        """Return the increase of a counter by key. Samples for which `key` returns None are ignored."""
+        """Return the increase of a counter for each key. Samples for which `key` returns None are ignored."""
         totals = self.total(self.metrics, quantity, key)
         before = self.total(self.earlier, quantity, key)
         return {found: max(0.0, value - before.get(found, 0)) for found, value in totals.items()}
 
     @staticmethod
     def total(metrics: Metrics | None, quantity: Quantity, key: Callable[[Sample], _Key | None]) -> dict[_Key, float]:
-        """Return the value of a counter by key."""
+        """Return the value of a counter for each key."""
         totals: dict[_Key, float] = {}
         for sample in metrics.find(quantity) if metrics is not None else ():
             found = key(sample)
@@ -332,7 +331,7 @@ class _Reader:
     def sums(
         self, count: Quantity, total: Quantity, key: Callable[[Sample], _Key | None]
     ) -> tuple[dict[_Key, Sum], dict[_Key, Sum]]:
-        """Return two histograms by key: the increase since the earlier snapshot, and the state in the earlier snapshot."""
+        """Return two mappings from keys to histograms: the increases since the earlier snapshot, and the earlier state."""
         now, before = (
             (self.total(metrics, count, key), self.total(metrics, total, key))
             for metrics in (self.metrics, self.earlier)
@@ -381,7 +380,7 @@ def _termination(sample: Sample) -> tuple[str, str, str]:
 
 
 def _read_baseline(server: Server) -> _Reader | None:
-    """Return a reader of the baseline, or None if the server has none, or has restarted since then."""
+    """Return a reader of the baseline. Return None if the server has no baseline, or has restarted since the baseline."""
     if server.baseline is None:
         return None
     first, last = (shot.metrics for shot in server.baseline)

@@ -24,7 +24,7 @@ MIN_REJECTED_SHARE, MIN_REJECTED = 0.01, 5
 MAX_DRAIN_SECONDS = 2.5
 """Maximum time in seconds for which the waiting requests of a burst would use all seats of the server.
 
-It is a quarter of the time between two adjustments. A larger burst lasts longer than the next adjustment.
+This time is a quarter of the time between two adjustments. A larger burst lasts longer than the next adjustment.
 """
 ADJUSTMENT_SECONDS = 10.0
 """Time between two adjustments of the limits (`borrowingAdjustmentPeriod` in apf_controller.go)."""
@@ -33,13 +33,13 @@ RECENT_SECONDS = 60.0
 MIN_USE_RATIO = 0.3
 """Minimum ratio of two averages of the seats in use: in the last adjustment period, and in the counted time."""
 MIN_WIDTH = 2.0
-"""Minimum mean number of seats for calling requests wide."""
+"""Minimum mean number of seats of requests that count as wide."""
 MAX_SAME_WIDTH = 0.7
 """Maximum ratio of the mean seats of all requests to the seats of wide requests. Above this ratio, nearly all requests are wide."""
 _MIN_BLOCKED = 0.05
 """Minimum probability of a rejection that counts as an overload, at a level without queues.
 
-It is computed from the seats in use in the last adjustment period.
+The probability is computed from the seats in use in the last adjustment period.
 """
 _MAX_SEATS = 2**31 - 1
 """Maximum number of seats that a metric of kube-apiserver can report: limits are 32-bit integers in its code."""
@@ -110,14 +110,14 @@ def drain_seconds(level: LevelLoad, seats: int | None) -> float | None:
 def service_of_waiting(level: LevelLoad) -> float | None:
     """Return the mean execution time in seconds of the waiting requests, or None if unknown.
 
-    If watches execute, wide waiting requests are assumed to be watches.
+    If watches execute, waiting requests of several seats are assumed to be watches.
     """
     is_wide = (level.waiting_seats or 0) >= MIN_WIDTH * (level.state.waiting or 1)
     return level.watches.mean if is_wide and level.watches.mean else level.service_seconds
 
 
 def longest_wait(level: LevelLoad) -> float | None:
-    """Return the longest wait in seconds of a request in the dump, or None if none waits.
+    """Return the longest wait in seconds of a request in the dump, or None if no request waits.
 
     The dump's latest time is the end of the wait.
     """
@@ -132,7 +132,7 @@ def _is_lasting(server: ServerLoad, level: LevelLoad, delay: float | None) -> bo
     """Return whether requests will still wait after the next adjustment of the limits."""
     current, average = level.state.current, level.state.demand_average
     if current is None or average is None:
-        return True  # releases before 1.26 do not borrow, and dumps do not show the demand
+        return True  # no adjustment can help before 1.26, and dumps do not show the demand
     if average > current:
         return True
     if (
@@ -159,7 +159,7 @@ def _rejects_now(server: ServerLoad, level: LevelLoad) -> bool:
     if state.current is None or state.demand_average is None:
         return not server.is_since_start
     if state.current == 0:
-        return False  # with a limit of 0, requests can only wait or time out
+        return False  # no rejections now: with a limit of 0, requests can only wait or time out
     is_full = (state.seats_in_use or 0) >= state.current and state.demand_average >= state.current
     if not level.reasons()["concurrency-limit"]:
         return is_full  # with queues but without a waiting request, only a full level is overloaded
@@ -205,7 +205,7 @@ def blocking_probability(used: float, seats: int) -> float:
 
 
 def _erlang_b(offered: float, seats: int) -> float:
-    """Compute Erlang's loss formula.
+    """Return the probability that all `seats` are in use at an offered load in seats (Erlang's loss formula).
 
     The inverse of the result is a sum of terms. Only the first terms are significant, about the square root of `seats`.
     """

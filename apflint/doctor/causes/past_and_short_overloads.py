@@ -32,7 +32,7 @@ At this ratio or more, a note reports that the level depends on borrowed seats.
 def find_past(
     server: ServerLoad, intervals: list[ServerState], explained: frozenset[str] = frozenset()
 ) -> OverloadCause | None:
-    """Return a past overload that the counters show, or None.
+    """Return a cause if the counters show an overload that is over, else None.
 
     The cause does not name a client, because a dump shows only the present requests. Levels in `explained` are ignored.
     """
@@ -49,7 +49,8 @@ def find_past(
             is_rejected = rejected >= MIN_REJECTED and rejected >= MIN_REJECTED_SHARE * level.requests
             long = waits_between(level.waits, LONG_WAIT_SECONDS) or 0
             is_delayed = long >= MIN_REJECTED and level.waits and long >= MIN_REJECTED_SHARE * level.waits.requests
-            # Until a server has read its objects, it sends all requests to catch-all, and rejects some.
+            # Until a server has read its objects, it sends all requests to catch-all, and rejects some of them. These
+            # rejections are not an overload.
             if level.name == CATCH_ALL and not is_delayed and rejected <= MIN_REJECTED_SHARE * _all_requests(state):
                 continue
             mean = measured.wait.mean if (measured := server.level(level.name)) and state is intervals[-1] else None

@@ -167,7 +167,10 @@ def _imbalance_cause(
 
 
 def find_predecessor(server: ServerLoad, servers: Sequence[ServerLoad]) -> ServerLoad | None:
-    """Return the same server before a restart, or None. Its snapshots are older than the start of `server`."""
+    """Return the state of the same server before its restart, or None if unknown.
+
+    The snapshots of this state are older than the start of `server`.
+    """
     if server.started is None:
         return None
     earlier = [

@@ -36,7 +36,7 @@ MIN_WEBHOOK_SHARE = 0.5
 SLOW_ETCD_SECONDS = 0.1
 """Minimum mean duration in seconds of slow etcd operations on single objects.
 
-etcd warns of requests that take longer than this (`DefaultWarningApplyDuration` in server/etcdserver/txn).
+etcd warns of requests that take longer than this duration (`DefaultWarningApplyDuration` in server/etcdserver/txn).
 """
 SLOW_LEVEL_RATIO = 5.0
 """Minimum ratio of the execution time of a slow level to its earlier execution time, or to that of most other levels."""
@@ -62,8 +62,8 @@ MIN_REVIEWS_PER_CALL = 0.5
 MIN_CALLBACKS, MIN_CALLBACK_SHARE = 3, 0.6
 """Thresholds for requests that are callbacks of a webhook.
 
-They are the minimum number of callbacks, the minimum proportion of executing writes that have a callback, and the
-minimum proportion of callbacks among the requests of the user.
+The thresholds are the minimum number of callbacks, the minimum proportion of executing writes that have a callback, and
+the minimum proportion of callbacks among the requests of the user.
 """
 _MIN_LEVELS = 3
 
@@ -159,7 +159,7 @@ def _name(client: Client) -> str:
 
 
 def find_callbacks(level: LevelLoad) -> Callbacks | None:
-    """Return the user whose waiting requests are callbacks of the executing writes of a level, or None.
+    """Return the user whose waiting requests are callbacks of the executing writes of a level, or None if there is none.
 
     A webhook sends one callback for each reviewed write, right after the write has started. So a waiting request counts
     as a callback if it arrived right after the start of an executing write of another user.
@@ -188,7 +188,7 @@ def find_callbacks(level: LevelLoad) -> Callbacks | None:
 
 
 def _count_callbacks(executing: Sequence[RequestRow], waiting: Sequence[RequestRow]) -> int:
-    """Return the number of executing requests for which a request in `waiting` arrived right after their start."""
+    """Return the number of executing requests after whose start a request in `waiting` arrived immediately."""
     arrivals = sorted(row.arrived for row in waiting)
     starts = sorted(row.started for row in executing if row.started is not None)
     matched = position = 0
@@ -290,7 +290,10 @@ def _main_webhook(server: ServerLoad, level: LevelLoad) -> Webhook | None:
 
 
 def _suspect_webhook(server: ServerLoad, overload: Overload) -> OverloadCause | None:
-    """Return a cause if something outside of the server slows the writes of a level and the metrics show no webhook."""
+    """Return a cause if something outside of the server slows the writes of a level, else None.
+
+    The metrics must not show calls of webhooks.
+    """
     level = overload.load
     executing = [row for flow in level.flows for row in flow.executing]
     slow = [row for row in executing if _execution_seconds(server, row) >= LONG_EXECUTION_SECONDS]
@@ -336,7 +339,7 @@ def _describe_slow_writes(executing: Sequence[RequestRow], slow: Sequence[Reques
 
 
 def _is_slow_level(server: ServerLoad, level: LevelLoad) -> bool:
-    """Return whether requests of one seat are slower at this level than before, or slower than at most other levels."""
+    """Return whether requests of one seat are slower at this level than before, or than at the majority of other levels."""
     mean, before = level.executions.mean, level.earlier_executions
     if mean is None or mean < LONG_EXECUTION_SECONDS or level.executions.number < MIN_CALLBACKS:
         return False

@@ -26,7 +26,7 @@ _GROUPS = {
     "selfsubjectaccessreviews": "authorization.k8s.io",
     "tokenreviews": "authentication.k8s.io",
 }
-"""API groups by resource. Dumps and metrics name these resources without their group."""
+"""Maps resources to their API groups. Dumps and metrics name these resources without their group."""
 
 
 def verify_doctor(effect: str) -> Action:
@@ -75,13 +75,14 @@ def simulate_change(level: str, field: str, value: int) -> str | None:
 def simulate_manifests() -> str:
     """Return a command that compares the cluster with and without new manifests, for the requests of an audit log.
 
-    The back-test needs the objects that were in force. They are assumed to be the objects of the cluster.
+    The back-test needs the objects that were in force. These objects are assumed to be the current objects of the
+    cluster.
     """
     return f"apflint simulate --from-audit {_LOG} --live -f manifests/ --compare live"
 
 
 def compare_defaults(release: Release) -> str:
-    """Return a command that shows how the objects of the cluster differ from the built-in ones of a release."""
+    """Return a command that shows how the objects of the cluster differ from the built-in objects of a release."""
     return f"apflint diff live defaults:{release.name}"
 
 

@@ -40,7 +40,7 @@ A single wide list increases only the high watermark, and the limits recover wit
 
 
 def find_watch_storm(server: ServerLoad, overload: Overload) -> OverloadCause | None:
-    """Return an overload cause if watches fill the level with their initial events, or None if they do not."""
+    """Return a cause if watches fill the level with their initial events, else None."""
     level = overload.load
     rows = [row for row in level.rows if row.verb == "watch"]
     seats = count_seats(level.rows)
@@ -50,7 +50,8 @@ def find_watch_storm(server: ServerLoad, overload: Overload) -> OverloadCause | 
     is_wide = (level.waiting_seats or 0) >= MIN_WIDTH * (level.state.waiting or 1)
     share = MIN_WIDE_WATCH_SHARE if is_wide else MIN_SEAT_SHARE
     held = server.held_seats(watch_time * (level.width.mean or 1))
-    # Narrow watches must hold the seats now. Totals since the start of the server do not show this.
+    # Narrow watches are a cause only if they hold the seats now. Totals since the start of the server do not show the
+    # present use.
     is_busy = is_wide or (
         not server.is_since_start and held is not None and held >= MIN_WATCH_SEATS * (level.state.current or 1)
     )
@@ -109,7 +110,7 @@ def _has_other_rows(level: LevelLoad) -> bool:
 
 
 def find_heavy_lists(server: ServerLoad, overload: Overload) -> OverloadCause | None:
-    """Return a cause if requests with several seats fill a level and narrow requests wait, else None."""
+    """Return a cause if requests with several seats fill a level, and requests with one seat wait, else None."""
     level = overload.load
     wide = tuple(_wide_rows(level))
     if wide:
@@ -162,9 +163,9 @@ def _wide_rows(level: LevelLoad) -> Iterator[RequestRow]:
 
 
 def _is_wide(level: LevelLoad) -> bool:
-    """Return whether most seats of a level belong to wide requests, although most requests are narrow.
+    """Return whether wide requests (several seats) have most seats of a level of mostly narrow requests (one seat).
 
-    If all requests are about equally wide, narrow requests do not wait behind wide ones.
+    If all requests are about equally wide, no narrow requests wait behind wide requests.
     """
     state = level.state
     executing = state.seats_in_use / state.executing if state.seats_in_use and state.executing else None
