@@ -176,8 +176,8 @@ def _mismatched_queuing(release: Release, place: Place, response: LimitResponse)
             fix=remove_field((*place.path, "queuing"), safe=True),
         )
     elif response.type == "Queue" and response.queuing is None:
-        # The fix writes `queues`, and thereby also adds the mapping `queuing`. 64 is the default of the server
-        # (DefaultQueues).
+        # The edit that adds the field `queues` creates the missing mapping `queuing`, too. The value is the server's
+        # default number of queues (DefaultQueues).
         insertion = Insert((*place.path, "queuing", "queues"), 64)
         yield required(
             place / "queuing",

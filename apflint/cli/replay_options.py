@@ -44,8 +44,8 @@ _TIMEZONE_HELP = (
 _HISTORY_HELP = (
     "With -f git:REVISION[:PATH]: classify each request with the commit that was in force when the request arrived."
 )
-_PARQUET_HELP = "Also write the classified requests to DIR/requests.parquet, for other tools."
-_BY_HELP = "Group the requests by these, separated by commas: user, group, userPattern, userAgent, userAgentPattern, verb, resource, namespace, flowSchema, priorityLevel, flow, status, server."
+_PARQUET_HELP = "Also write the requests and their levels to DIR/requests.parquet, for other tools."
+_BY_HELP = "Group the requests by these dimensions, separated by commas: user, group, userPattern, userAgent, userAgentPattern, verb, resource, namespace, flowSchema, priorityLevel, flow, status, server."
 _METRICS_HELP = (
     "Metrics of the API server, for the seats of lists: a file with the output of kubectl get --raw /metrics."
 )

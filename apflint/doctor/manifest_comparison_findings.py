@@ -89,8 +89,8 @@ def _explain_limits(total: int | None, totals: tuple[int, int] | None) -> tuple[
     first, last = totals
     seats = str(first) if first == last else f"{first} to {last}"
     return (
-        f"A server concurrency limit of {seats} explains the nominal limits: the server has other inflight flags.",
-        f"use --server-concurrency {first}, or change the inflight flags of kube-apiserver",
+        f"A server concurrency limit of {seats} explains the nominal limits: the server's inflight flags have other values.",
+        f"use --server-concurrency {first} here, or change --max-requests-inflight and --max-mutating-requests-inflight of kube-apiserver",
     )
 
 
@@ -188,7 +188,7 @@ def flow_schema_without_requests(evidence: Evidence) -> Iterator[Diagnosis]:
                 Problem(
                     Place(schema.document),
                     f'FlowSchema "{schema.name}" got no request since the start of the server',
-                    notes=("The server dispatched and rejected no request of the FlowSchema.",),
+                    notes=("The server has neither executed nor rejected a request of the FlowSchema.",),
                     help="does it match the requests that you intend? Try apflint explain with one of them",
                 ),
                 ("FlowSchema", schema.name),

@@ -91,9 +91,9 @@ def _write_hunk(group: list[LineChange], old: list[str], new: list[str]) -> Iter
 
 
 def _range(start: int, end: int) -> str:
-    """Return a range of lines as in the header of a hunk: the first line, and the number of lines unless it is 1.
+    """Return a range of lines in the form of a hunk header of a unified diff: `FIRST,COUNT`, or `FIRST` for one line.
 
-    For an empty range, the first number is the line before the range.
+    For an empty range, FIRST is the number of the line before the range.
     """
     if end == start + 1:
         return str(end)

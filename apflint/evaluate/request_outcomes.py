@@ -81,8 +81,8 @@ class Unclassified(NamedTuple):
 
 def find_deadline(url: str, info: RequestInfo) -> Deadline:
     """Return the deadline of a request. `url` is its path with or without a query, and `info` has its attributes."""
-    # A long-running request has no deadline, so its `timeout` has no effect. The default deadline then limits only the
-    # wait in the queue.
+    # The server ignores `timeout` of a long-running request. The execution of such a request has no deadline, but its
+    # wait in the queue is limited by the default deadline.
     if "timeout" not in url or is_long_running(info):
         return _DEFAULT_DEADLINE
     return read_deadline(url.partition("?")[2])
@@ -132,7 +132,7 @@ def _list_timeouts(release: Release) -> tuple[Outcome, ...]:
     """Return the outcomes in which the server removes a waiting request from its queue without executing it."""
     if release.limits_wait_by_deadline:
         return (Outcome("rejected", "waited too long", 429, "time-out"),)
-    # These releases look for requests that waited too long only when another request arrives
+    # Without a limit by deadline, the server removes requests that waited too long only when another request arrives
     # (timeoutOldRequestsAndRejectOrEnqueueLocked). If a client leaves, releases from 1.23 on (`estimates_seats`) count a
     # rejection with the reason "cancelled". Up to 1.22, the metrics do not count such a rejection.
     reason: Reason | None = "cancelled" if release.estimates_seats else None

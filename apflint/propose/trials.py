@@ -94,10 +94,10 @@ def select_part(
     counts: ObjectCounts | None,
     incident: Incident,
 ) -> LogPart:
-    """Return the requests of a log in a period, which is in microseconds since 1970.
+    """Return the part of a log in `period`, which is the start and the end in microseconds since 1970.
 
-    `known` are assumptions for a simulation that begins at `origin`. They are converted, so that the servers adjust
-    their limits at the same times in a simulation that begins with the period.
+    `known` are the assumptions of a simulation that begins at `origin`. The returned assumptions have another phase:
+    servers of a simulation that begins with the period adjust their limits at the same times as in the other simulation.
     """
     part = replay._replace(period=period)
     survey = survey_log(part, 1)

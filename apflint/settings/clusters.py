@@ -184,7 +184,7 @@ def _parse_render(value: object, place: str, _directory: str) -> tuple[str, ...]
         import json  # imported for errors only
 
         raise UserError(
-            f"{place}: expected a list of words, because no shell runs the command: {json.dumps(value.split())}."
+            f"{place}: expected a list of strings, because apflint runs the program without a shell. Write {json.dumps(value.split())}."
         )
     if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
         raise UserError(f'{place}: expected a list of strings, such as ["helm", "template", "charts/apf"].')

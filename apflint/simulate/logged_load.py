@@ -289,7 +289,7 @@ class _Sending:
                     yield arrival
 
     def _find_sender(self, key: tuple[int, str, int, str | None], request: LoggedArrival) -> tuple[int, int]:
-        """Return the number of the client that sends a request, and the index of its source."""
+        """Return who sends a request: the number of the client, and the index of the source (`_OPEN`, `_RETRYING`, `_CLOSED`)."""
         instance, source = self._routes.find_instance(request), _OPEN
         if self._loops.has(instance):
             source = _CLOSED

@@ -158,8 +158,8 @@ def find_client_timeouts(server: ServerLoad, overload: Overload) -> OverloadCaus
                 f" {level.state.dispatched or 0:,} were served.{mean}"
             ),
             (
-                f"By default, a request waits for {seconds_text(DEFAULT_WAIT_LIMIT_SECONDS)}: these clients set a timeout of"
-                f" {seconds_text(TIMEOUT_PROPORTION * limit)} or less."
+                f"By default, a request waits for up to {seconds_text(DEFAULT_WAIT_LIMIT_SECONDS)}. The clients of requests"
+                f" that waited less set a timeout of {seconds_text(TIMEOUT_PROPORTION * limit)} or less."
             ),
             describe_harm(server, overload),
             *describe_offered(server, level),
@@ -210,7 +210,10 @@ def find_impatient(level: LevelLoad, rejected: Client) -> tuple[Client, ...]:
 def _describe_impatient(clients: tuple[Client, ...]) -> Iterator[str]:
     names = [f'"{clipped(client.user or "")}"' for client in clients]
     if names:
-        yield f"Probably those of {join_some(names, 3)}: none of their requests in the dump has waited for as long as those of others."
+        yield (
+            f"The requests that timed out are probably those of {join_some(names, 3)}: in the dump, other requests have waited"
+            " longer than any of these users' requests."
+        )
 
 
 def find_wait_limit(level: LevelLoad) -> float | None:
@@ -276,8 +279,7 @@ def find_own_wait(server: ServerLoad, overload: Overload) -> OverloadCause | Non
     client = domination.client
     width = client.seats / len(client.rows)
     if level.width.mean is not None and level.width.mean <= MAX_SAME_WIDTH * width:
-        # Not this cause: requests of other flows have fewer seats, and may wait behind the wide requests of this client.
-        return None
+        return None  # requests of other flows need fewer seats, and may wait behind the wide requests of this client
     return _fair_cause(server, overload, domination)
 
 

@@ -320,7 +320,7 @@ class _Reader:
 
     @staticmethod
     def total(metrics: Metrics | None, quantity: Quantity, key: Callable[[Sample], _Key | None]) -> dict[_Key, float]:
-        """Return the value of a counter for each key."""
+        """Sum the samples of a counter for each value of `key`. Samples for which `key` returns None are omitted."""
         totals: dict[_Key, float] = {}
         for sample in metrics.find(quantity) if metrics is not None else ():
             found = key(sample)
@@ -331,7 +331,10 @@ class _Reader:
     def sums(
         self, count: Quantity, total: Quantity, key: Callable[[Sample], _Key | None]
     ) -> tuple[dict[_Key, Sum], dict[_Key, Sum]]:
-        """Return two mappings from keys to histograms: the increases since the earlier snapshot, and the earlier state."""
+        """Sum the histograms for each value of `key`.
+
+        Returns two dictionaries: the increase since the earlier snapshot, and the values in the earlier snapshot.
+        """
         now, before = (
             (self.total(metrics, count, key), self.total(metrics, total, key))
             for metrics in (self.metrics, self.earlier)

@@ -52,7 +52,7 @@ MIN_ETCD_SHARE = 0.3
 LONG_EXECUTION_SECONDS = 0.5
 """Minimum execution time in seconds of a slow request in the dump."""
 REVIEWS = frozenset({"subjectaccessreviews", "localsubjectaccessreviews", "selfsubjectaccessreviews", "tokenreviews"})
-"""Resources that webhooks create to ask the server whether a user may do something, or which user a token belongs to."""
+"""Resources that webhooks create to ask the server whether a user is authorized, or which user a token belongs to."""
 MAX_CALLBACK_SECONDS = 0.25
 """Maximum time in seconds between the start of a request and the arrival of the callback of its webhook."""
 MAX_ENDED = 0.3
@@ -100,7 +100,10 @@ def find_inversion(server: ServerLoad, overload: Overload) -> OverloadCause | No
             f"{user} that arrived right after their start and waits at the same level."
         )
     if reviews:
-        evidence.append(f"{count_noun(round(reviews), 'review')} timed out or were rejected {describe_span(server)}.")
+        evidence.append(
+            f"{count_noun(round(reviews), 'SubjectAccessReview or TokenReview', 'SubjectAccessReviews and TokenReviews')}"
+            f" timed out or got the answer 429 {describe_span(server)}."
+        )
     if webhook is not None and webhook.calls.mean is not None:
         calls = count_noun(round(webhook.calls.number), "call")
         evidence.append(
