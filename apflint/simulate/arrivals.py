@@ -21,26 +21,26 @@ if TYPE_CHECKING:
 
 
 class Arrival(NamedTuple):
-    """A request that a client sends. Arrivals are compared by their fields, in this order."""
+    """A request that a client sends. Arrivals are ordered as tuples: by time, and then by the other fields."""
 
     time: int
     source: int
-    """Index of the source."""
+    """Index of the `ArrivalSource` that has the request."""
     number: int
-    """Number of the request in its source."""
+    """Number of the request among the requests of its source."""
     instance: int
     """Index of the client among the clients with this name, from 0."""
     service: int
-    """Nanoseconds of the execution, unless a deadline ends the request earlier."""
+    """Service time in nanoseconds. The execution is shorter if a deadline ends it earlier."""
 
 
 class ArrivalSource(NamedTuple):
-    """A loop or a burst of a client."""
+    """The requests of one open loop, closed loop or burst of a client."""
 
     client: SimulatedClient
     arrivals: Iterator[Arrival]
     draw_service: Callable[[int], int]
-    """Function that returns the service time in nanoseconds for the number of a request."""
+    """Function that takes the number of a request, and returns the service time of the request in nanoseconds."""
     differ: bool
     """Whether the instances of the client send different requests, with another user or other arguments."""
     is_closed: bool
@@ -80,7 +80,7 @@ def _make_service_draws(client: SimulatedClient, draws: Draws) -> Callable[[int]
 def _serve(
     source: int, requests: Iterator[tuple[int, int, int]], draw_service: Callable[[int], int]
 ) -> Iterator[Arrival]:
-    """Yield arrivals for `requests`, which are tuples of time, number and instance."""
+    """Yield an arrival for each item of `requests`. The items are tuples (time, number, instance)."""
     for time, number, instance in requests:
         yield Arrival(time, source, number, instance, draw_service(number))
 

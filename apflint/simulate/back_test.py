@@ -1,7 +1,8 @@
-"""Back-test of a simulation: compares rejections and waits in the log with the simulation of the configuration that was in force.
+"""Back-test of a simulation: compares an audit log with a simulation of the same requests.
 
-If a difference exceeds its tolerance, the simulation lacks a fact about the server or its clients. Then its predictions
-for other configurations are unreliable.
+The simulation uses the configuration that was in force when the log was written. The back-test compares rejections and
+waits. If a difference exceeds its tolerance, the simulation lacks a fact about the server or its clients. Then its
+predictions for other configurations are unreliable.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class LevelFigures(NamedTuple):
 
 
 class LevelBackTest(NamedTuple):
-    """The back-test of a priority level."""
+    """The logged and the simulated figures of a priority level."""
 
     name: str
     requests: int
@@ -55,7 +56,7 @@ class LevelBackTest(NamedTuple):
 
     @property
     def is_usable(self) -> bool:
-        """Whether the simulation reproduces the level."""
+        """Whether rejections and waits of the level agree within the tolerances."""
         return self.has_rejections and self.has_waits
 
     @property
@@ -74,7 +75,7 @@ class LevelBackTest(NamedTuple):
 
 
 class BackTest(NamedTuple):
-    """The back-test of a simulation."""
+    """The back-tests of all levels."""
 
     levels: tuple[LevelBackTest, ...]
     """Priority levels with requests in the log, sorted by name."""
@@ -83,7 +84,7 @@ class BackTest(NamedTuple):
 
     @property
     def is_usable(self) -> bool:
-        """Whether the simulation reproduces all levels."""
+        """Whether rejections and waits of all levels agree within the tolerances."""
         return all(level.is_usable for level in self.levels)
 
     @property
@@ -107,7 +108,7 @@ class BackTest(NamedTuple):
 
 
 def are_alike(first: int, second: int) -> bool:
-    """Return whether the difference of two waits in nanoseconds is permitted."""
+    """Return whether the difference of two waits, in nanoseconds, is within the tolerances."""
     low, high = sorted((first, second))
     return high - low <= WAIT_TOLERANCE or high <= WAIT_FACTOR * low
 

@@ -51,12 +51,13 @@ class Adjustment(NamedTuple):
     case: Literal["minimums", "shared", "allocated", "error"]
     """Rule by which seats are assigned, or `error` if nothing changes.
 
-    A level gets its minimum (`minimums`), its minimum and a fraction of the difference to its floor (`shared`), or a
-    fraction of its target (`allocated`).
+    A level gets its minimum (`minimums`), its minimum plus a fraction of the difference between minimum and floor
+    (`shared`), or a fraction of its target (`allocated`).
     """
     limits: tuple[int, ...]
     fair_fraction: float = 0.0
-    """Fraction of its target that each level gets within its bounds (`apiserver_flowcontrol_seat_fair_frac`)."""
+    """Fraction of its target that each level gets, unless its bounds limit it (`apiserver_flowcontrol_seat_fair_frac`).
+    """
     share_fraction: float = 0.0
     """Fraction of the difference between its floor and its minimum that each level gets in the case `shared`."""
 
@@ -81,8 +82,8 @@ def adjust_limits(levels: Sequence[Borrower], nominal_sum: int) -> Adjustment:
         part = (remaining - min_sum) / (floor_sum - min_sum)
         shared = [level.min + round_half_away((level.floor - level.min) * part) for level in limited]
         return Adjustment("shared", merge(shared), share_fraction=part)
-    # `remaining` would be correct. But the server passes `nominal_sum`, and so lends the seats of exempt requests
-    # twice. The simulation does the same.
+    # The correct argument would be `remaining`. But the server passes `nominal_sum`, and so lends the seats of exempt
+    # requests twice. The simulation does the same.
     items = [AllocationItem(float(level.floor), float(level.max), level.target) for level in limited]
     allocation = allocate(nominal_sum, items)
     if allocation is None:
@@ -91,7 +92,7 @@ def adjust_limits(levels: Sequence[Borrower], nominal_sum: int) -> Adjustment:
 
 
 def concurrency_denominator(current: int, server_concurrency: int) -> int:
-    """Return the denominator of the server's metrics of used seats.
+    """Return the number by which the server divides the seats in use, for its metrics of the utilization.
 
     The denominator is the current limit, or a tenth of all seats if the limit is 0.
     """

@@ -28,7 +28,7 @@ class ClientTotals(NamedTuple):
     name: str
     levels: tuple[str, ...]
     verb: str
-    """Verb of the requests, or `request` if they have several verbs."""
+    """Verb of the requests, or the word `request` if the requests have several verbs."""
     user: str | None
     """The user, or None if the clients with this name may have several users."""
     resource: str | None
@@ -47,12 +47,12 @@ class ClientTotals(NamedTuple):
 
     @property
     def subject(self) -> str:
-        """The name of the client as the subject of a sentence."""
+        """The name of the client for the start of a sentence: its user, or its name in the load."""
         return self.user or self.name
 
     @property
     def requests_noun(self) -> str:
-        """The noun for the requests, such as `lists of pods`, or `lists` if they have several resources."""
+        """The plural noun for the requests, such as `lists of pods`, or `lists` if the requests have several resources."""
         return describe_requests(self.verb, self.resource)
 
     @property

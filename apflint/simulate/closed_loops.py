@@ -13,7 +13,10 @@ from apflint.named_tuple import NamedTuple
 
 _MIN_REQUESTS = 20
 _MIN_PART = 2 / 3
-"""Minimum proportion of the time in which at least `_NEARLY_ALL` of the workers have a request in flight."""
+"""Minimum proportion of the time in which a closed loop is busy.
+
+A loop is busy if at least the fraction `_NEARLY_ALL` of its workers have a request in flight.
+"""
 _NEARLY_ALL = 0.9
 _MAX_REJECTED = 0.05
 """Maximum proportion of a closed loop's requests that are rejected on arrival.
@@ -39,7 +42,7 @@ class _InFlight:
         self._at = now
         self._ends: list[int] = []
         self.durations: Counter[int] = Counter()
-        """Duration in microseconds, by number of requests in flight."""
+        """Total duration in microseconds for each number of requests in flight."""
         self.most = self.requests = self.rejected = 0
 
     def add(self, received: int, ended: int) -> None:

@@ -25,7 +25,10 @@ class Figures(NamedTuple):
 
 
 class FigureDifference(NamedTuple):
-    """A level or a client whose figures differ. If a simulation has no such requests, its figures are None."""
+    """A level or a client whose figures differ.
+
+    If it has no requests in one of the simulations, those figures are None.
+    """
 
     name: str
     levels: tuple[str, str] | None

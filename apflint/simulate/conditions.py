@@ -41,7 +41,7 @@ class FailureCondition(NamedTuple):
 
 
 def parse_condition(text: str) -> FailureCondition:
-    """Parse `NAME rejected`, `NAME waits > 1s` or `NAME waits p99 > 1s`, where NAME may follow `client` or `level`.
+    """Parse `NAME rejected`, `NAME waits > 1s` or `NAME waits p99 > 1s`. The word `client` or `level` may precede NAME.
 
     Raises UserError for other text.
     """

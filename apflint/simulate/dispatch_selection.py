@@ -28,15 +28,15 @@ class Picker:
     def __init__(self, queues: Sequence[Queue]) -> None:
         self._queues = queues
         self._finishes: list[int] = []
-        """Heap of the keys of `_listed`."""
+        """Virtual finish times of listed queues, which are the keys of `_listed`, as a heap."""
         self._listed: dict[int, list[int]] = {}
-        """Indices of queues in ascending order, by the virtual finish time under which the queues are listed.
+        """For each listed virtual finish time: the indices of its queues in ascending order.
 
         Entries may be outdated.
         """
 
     def note(self, queue: Queue) -> None:
-        """List a queue with waiting requests, unless the queue is already listed under an equal or earlier time."""
+        """List a queue that has waiting requests, unless it is already listed under an equal or earlier time."""
         finish = queue.next_dispatch_r + queue.waiting[0].estimate.total_work
         if finish < queue.listed_finish:
             self._list(queue, finish)

@@ -47,9 +47,9 @@ class EventLoop:
     def __init__(self) -> None:
         self.events: list[Event] = []
         self._limited: dict[int, deque[SimulatedRequest]] = {}
-        """Requests by wait limit, in order of arrival.
+        """For each wait limit: the requests with this limit, in order of arrival.
 
-        Some requests may no longer wait. The first request of each limit has a pending event.
+        Some of these requests may no longer wait. The first request of each limit has a pending event.
         """
 
     def schedule(self, time: int, kind: int, number: int, action: Callable[[T, int], None], subject: T) -> None:
@@ -95,7 +95,10 @@ class EventLoop:
         self.finish()
 
     def advance(self, when: int, number: int) -> None:
-        """Run all events before the event `number`. `when` is the time of this event, combined with its kind as in `events`."""
+        """Run all events that precede the event `number`.
+
+        `when` combines the time and the kind of this event, as in `events`.
+        """
         events, until = self.events, (when, number)
         while events and events[0] < until:
             at, _, action, subject = heappop(events)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from apflint.simulate.seat_demand import IntegratorResults
 
 _SEAT_BITS = 32
-"""Bits of the seats in an integer that combines the time at which a request releases its seats with the seats."""
+"""Number of low bits that contain the seats, in integers that combine a release time with the released seats."""
 _FIELDS = len(Arrival._fields)
 MAX_RECORDED_REQUESTS = 1_000_000
 """Maximum number of recorded requests, of 40 bytes each. A level with more requests since it was idle uses its queues."""
@@ -61,9 +61,12 @@ class FastForwardQueueSet(QueueSet):
         self._releases: list[int] = []
         """Heap of the times at which requests release their seats, each combined with the seats."""
         self._recorded = array("q")
-        """The fields of all arrivals since the level was idle, in a flat array."""
+        """The fields of all arrivals since the level was last idle, in a flat array."""
         self._others: list[tuple[int, SimulatedRequest | _LimitChange]] = []
-        """Other events since the level was idle, each with the number of arrivals in `_recorded` before it."""
+        """All other events since the level was last idle.
+
+        Each item is a pair: the number of arrivals in `_recorded` before the event, and the event.
+        """
         self._first_limit = concurrency_limit
         """The limit when the first recorded request arrived."""
         self._latest_hash = 0
@@ -76,8 +79,8 @@ class FastForwardQueueSet(QueueSet):
     def start_at_once(self, arrival: Arrival, service: int, latency: int, seats: int, flow_hash: int) -> bool:
         """Start a request if it need not wait. If the result is False, the caller must call `start_request`.
 
-        The request executes for `service` nanoseconds and then holds its seats for `latency` nanoseconds. `on_end` is not
-        called for it.
+        The request executes for `service` nanoseconds and then holds its seats for `latency` nanoseconds. `on_end` is
+        not called for the request.
         """
         now = arrival[0]
         if self.wake is not None:
@@ -104,7 +107,7 @@ class FastForwardQueueSet(QueueSet):
         return True
 
     def start_request(self, request: SimulatedRequest, now: int) -> None:
-        """Start a request immediately. If its seats are not free, switch to the simulation with queues before."""
+        """Start a request. If its seats are not free, first switch to the simulation with queues."""
         if self.wake is not None:
             self.wake(now)
         if not self._uses_queues:
@@ -134,7 +137,7 @@ class FastForwardQueueSet(QueueSet):
         self._on_end(request)
 
     def _release_until(self, now: int) -> None:
-        """Release the seats of all requests that release them up to the time `now`."""
+        """Release the seats of all requests whose release time is `now` or earlier."""
         releases, demand, used = self._releases, self.seat_demand, self.seats_in_use
         while releases:
             time, seats = releases[0] >> _SEAT_BITS, releases[0] & (1 << _SEAT_BITS) - 1

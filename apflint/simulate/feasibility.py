@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from apflint.simulate.routes import Routes
 
 _LONG_SERVICE = 0.999
-"""Quantile of the service time at which a request counts as slow, for the upper bound of requests in flight."""
+"""Quantile of the service time that counts as slow, for the upper bound of the number of requests in flight."""
 
 
 def find_problems(load: Load, routes: Routes) -> Iterator[tuple[Path, str]]:
@@ -66,7 +66,10 @@ def check_servers(servers: int, duration: int, limits: Limits) -> None:
 
 
 def find_excess(load: Load) -> Iterator[tuple[Path, str]]:
-    """Yield a problem if the load has too many requests, in total or at the same time. The path is that of the largest client."""
+    """Yield a problem if the load has too many requests, in total or at the same time.
+
+    Each item is a pair: the path of the client with the most requests, and the message.
+    """
     requests = {client: count_requests(client, load.end) for client in load.clients}
     if sum(requests.values()) > MAX_SIMULATED_REQUESTS:
         worst = max(requests, key=requests.__getitem__)

@@ -8,7 +8,7 @@ from math import ceil
 from apflint.named_tuple import NamedTuple
 
 _PRECISION_BITS = 8
-"""Number of leading bits of a time that its bucket keeps.
+"""Number of leading bits of a time that determine its bucket.
 
 With 8 bits, a percentile differs from the exact value by less than 1%.
 """

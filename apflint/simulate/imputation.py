@@ -76,7 +76,8 @@ class ServiceTimes:
             for attributes, assignment in zip(tuples, assignments, strict=True)
         ]
         self._samples: dict[tuple[int, bool], _Samples] = {}
-        """The samples of the most specific kind, by index of the attribute tuple and whether they are exact."""
+        """The samples of each attribute tuple. The keys are pairs (index of the tuple, whether the samples are exact).
+        """
         self._exact: dict[RequestKind, _Samples] = {}
         self._rough: dict[RequestKind, _Samples] = {}
         self._merged: dict[tuple[RequestKind, bool], _Samples] = {}

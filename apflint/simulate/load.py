@@ -58,7 +58,7 @@ def log_normal(p50: int, p99: int) -> ServiceTime:
 class Burst(NamedTuple):
     """Requests that the clients send at one time, or evenly during some time.
 
-    They are sent in addition to other requests.
+    The requests of a burst are sent in addition to the other requests of the clients.
     """
 
     at: int
@@ -105,7 +105,7 @@ class SimulatedClient(NamedTuple):
 
     @property
     def differ(self) -> bool:
-        """Whether the clients send different requests: another user or other arguments."""
+        """Whether the clients send different requests, because the user or another argument contains `NUMBER`."""
         user, words, groups, namespace, _, _, path = self.arguments
         return any(NUMBER in text for text in (user, *words, *groups, namespace or "", path or ""))
 

@@ -51,9 +51,9 @@ _MIN_EXECUTED = 5
 _MIN_STEADY = 20
 """Minimum number of requests of a client with a rate. Clients with fewer requests have bursts."""
 _STEADY = (0.5, 1.5)
-"""Range of the ratio of variance to mean, of the number of requests per interval, in which requests count as a Poisson process.
+"""Range of the variance-to-mean ratio in which requests count as a Poisson process.
 
-For an exact Poisson process, the ratio is 1.
+The ratio is that of the number of requests per interval. For an exact Poisson process, it is 1.
 """
 _OBJECT_NAME = "name"
 """Name of the object, for requests that need a name. API Priority and Fairness does not read names."""
@@ -61,7 +61,7 @@ _ROWS = """
     SELECT tuple, coalesce(namespace, ''), received, busy, rejected FROM apf
     WHERE rejected = 1 OR busy IS NOT NULL ORDER BY tuple, coalesce(namespace, ''), received, rejected, busy
 """
-"""SQL query for requests that the server rejected or executed, by attribute tuple and namespace."""
+"""SQL query for requests that the server rejected or executed, sorted by attribute tuple and namespace."""
 
 
 class _Requests(NamedTuple):
@@ -131,7 +131,10 @@ def _query_totals(replay: Replay) -> tuple[Any, Any]:
 
 
 def _group_requests(replay: Replay) -> Iterator[_Requests]:
-    """Yield groups of requests with equal attributes. If the namespace determines the flow, it is also equal in a group."""
+    """Yield the requests of each client: the requests with the same attribute tuple.
+
+    If the namespace determines the flow, the requests of a client also have the same namespace.
+    """
     rows: Any = replay.log.database.stream(_ROWS)
 
     def find_key(row: tuple[Any, ...]) -> tuple[int, str]:
@@ -172,7 +175,7 @@ def _average_time(requests: Sequence[tuple[int, int | None]]) -> float:
 
 
 def _describe_client(replay: Replay, requests: _Requests, names: Counter[str]) -> list[str] | None:
-    """Return the first lines of a client, or None if a load file cannot express its request."""
+    """Return the first lines of a client in the load file, or None if a load file cannot express the client's request."""
     attributes = replay.log.tuples[requests.attributes]
     arguments = _find_arguments(attributes, requests.namespace)
     if arguments is None:
@@ -267,12 +270,12 @@ def _describe_objects(counts: ObjectCounts) -> Iterator[str]:
     if known:
         yield "objects:"
     for name, total in known.items():
-        # The server assumes this size if it could not measure the objects.
+        # `UNKNOWN_OBJECT_BYTES` is the size that the server assumes if it could not measure the objects.
         yield f"  {json.dumps(name)}: {{count: {total.number}, size: {total.size or UNKNOWN_OBJECT_BYTES}}}"
 
 
 def _list_figures(replay: Replay, description: str, duration: int, left_out: int) -> Iterator[str]:
-    """Yield comments with the figures of the log."""
+    """Yield the comment lines of the load file, which state the figures of the log."""
     yield f"# Requests of {description}: {format_duration(duration)}. Written by apflint replay --write-load."
     yield "# Each attempt of a client is a request, because the log does not show which requests are retries."
     if left_out:

@@ -60,7 +60,8 @@ class LoggedLevel(NamedTuple):
     wait_p99: int | None
     """99th percentile of the wait in nanoseconds, of requests that were not rejected on arrival.
 
-    Waits that the log does not show count as 0. None without such requests."""
+    Waits that the log does not show count as 0. The value is None if there are no such requests.
+    """
 
 
 class LoggedClient(NamedTuple):
@@ -177,7 +178,10 @@ def list_sent_requests(survey: LogSurvey, rows: Iterator[RequestRow]) -> Iterato
 
 
 class _LevelTally:
-    """Counts the requests of a priority level. Only rejections, waits, watches and retries are added one by one."""
+    """Counts the requests of a priority level.
+
+    The caller counts `requests`. It calls `add` only for rejections, waits, watches and retries, because these are few.
+    """
 
     def __init__(self) -> None:
         self.requests = self.rejected = self.retries = self.watches = self._shown = 0
@@ -235,7 +239,10 @@ class _Surveyor:
         self.known: dict[int, _SurveyedTuple] = {}
 
     def _recall(self, number: int) -> _SurveyedTuple:
-        """Return the values of an attribute tuple, computed for its first request."""
+        """Return the values of an attribute tuple.
+
+        They are computed for the first request with the tuple, and then cached.
+        """
         attributes, assignment = self.tuples[number], self.assignments[number]
         level = self.limits.get(assignment.priority_level or "")
         found = self.known[number] = _SurveyedTuple(attributes, assignment, level)
@@ -244,7 +251,6 @@ class _Surveyor:
         return found
 
     def add(self, row: RequestRow) -> None:
-        """Add a request."""
         number, _, server, received, ended, busy, wait, rejected, _, timeout = row
         known = self.known.get(number) or self._recall(number)
         known.requests += 1
@@ -295,7 +301,6 @@ class _Surveyor:
             self.retries.add(known.user, is_rejected=request.rejected == 1, is_retry=bool(marks & _RETRY))
 
     def summarize(self, servers: tuple[int, ...], seed: int) -> LogSurvey:
-        """Return the survey."""
         for known in self.known.values():
             self.levels[known.level].requests += known.requests
         executed = sum(known.requests for known in self.known.values()) - self.unknown - self.imputed

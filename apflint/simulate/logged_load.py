@@ -2,8 +2,8 @@
 
 Rejected requests are part of the load. If clients retried rejected requests, the log has all attempts. A simulation can
 send each attempt at its logged time. Or it can send only the first attempt, and retry if the simulated server rejects
-it. A client that sends a request only after a response (`closed_loops`) always waits for the response of the simulated
-server.
+the attempt. A client that sends a request only after a response (`closed_loops`) always waits for the response of the
+simulated server.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class _Sender(NamedTuple):
     left_after: int | None
     """Wait in nanoseconds after which the client left the queue, or None if it did not leave."""
     is_early: bool
-    """Whether the requests arrived in the time `early` of `build_logged_load`. If so, they are counted separately."""
+    """Whether the requests arrived in the period `early` of `build_logged_load`, and so are counted separately."""
 
 
 class LoggedRoutes:
@@ -90,7 +90,7 @@ class LoggedRoutes:
         self._assignments = replay.assignments
         self._queues = {level.name: level.queues or 0 for level in replay.known.limits.levels}
         self.has_namespace = [assignment.distinguished_by == BY_NAMESPACE for assignment in replay.assignments]
-        """Whether the flow of requests depends on their namespace, by attribute tuple."""
+        """For each attribute tuple: whether the flow of its requests depends on their namespace."""
         self._servers = {server: index for index, server in enumerate(survey.servers)}
         self._wait_limit = survey.wait_limit
         self._numbers: dict[_Sender, int] = {}
@@ -98,7 +98,7 @@ class LoggedRoutes:
 
     @property
     def is_divided(self) -> bool:
-        """Whether some requests are counted separately, because they arrived early."""
+        """Whether some requests are counted separately, because they arrived in the period `early`."""
         return self._early[0] < self._early[1]
 
     def find_instance(self, request: LoggedArrival) -> int:
@@ -116,14 +116,17 @@ class LoggedRoutes:
         return number
 
     def _find_departure(self, request: LoggedArrival) -> int | None:
-        """Return the wait in nanoseconds after which the client of a rejected request left the queue, or None if it did not leave."""
+        """Return after which wait in nanoseconds the client of a rejected request left the queue.
+
+        The result is None if the client did not leave before the wait limit.
+        """
         wait = to_nanoseconds(request.shown_wait)
         if not 0 < wait < _LEFT_EARLY * self._limit_wait(request.timeout):
             return None
         return max(1, round(wait / _WAIT_STEP)) * _WAIT_STEP
 
     def _limit_wait(self, timeout: str | None) -> int:
-        """Return the maximum wait of requests with a parameter `timeout`."""
+        """Return the maximum wait in nanoseconds of requests with this parameter `timeout`, or without it if None."""
         if timeout is None:
             return self._wait_limit
         return min(self._wait_limit, round(read_deadline(f"timeout={timeout}").wait_seconds * SECOND))
@@ -138,15 +141,15 @@ class LoggedRoutes:
         return self._senders[instance].attributes
 
     def is_early(self, instance: int) -> bool:
-        """Return whether the requests of a client arrived in the time `early` of the load."""
+        """Return whether the requests of a client arrived in the period `early` of the load."""
         return self._senders[instance].is_early
 
     def find_server(self, _client: SimulatedClient, instance: int) -> int:
-        """Return the index of the API server that received the requests."""
+        """Return the index of the API server that received the requests of a client."""
         return self._senders[instance].server
 
     def __call__(self, _client: SimulatedClient, instance: int) -> Route:
-        """Return the route of requests."""
+        """Return the route of the requests of a client."""
         sender = self._senders[instance]
         attributes, assignment = self._tuples[sender.attributes], self._assignments[sender.attributes]
         level, schema = assignment.priority_level, assignment.flow_schema
@@ -184,9 +187,9 @@ class _ClosedLoops:
         self._duration = duration
         self._ends: dict[tuple[str, int], list[int]] = {key: [] for key in self._workers}
         self._following: dict[tuple[str, int], deque[tuple[int, Arrival]]] = {key: deque() for key in self._workers}
-        """Requests that are sent after a response, by user and server, as pairs.
+        """Requests that follow a response, by user and index of the server.
 
-        The first item is the time between response and request.
+        Each item is a pair: the time between the response and the request in nanoseconds, and the request.
         """
 
     def add(self, request: LoggedArrival, arrival: Arrival) -> bool:
@@ -227,7 +230,8 @@ def build_logged_load(
     `survey` is the survey of the same log, under the configuration that was in force. The factors of `scaling` are the
     average number of times that a request is sent. With `merges`, only first attempts are sent at their logged times,
     and clients retry if the simulated server rejects an attempt. Requests in the first `warmup` nanoseconds of the log
-    are not counted. Requests that arrived in the time `early`, in microseconds since 1970, have separate routes.
+    are not counted. `early` is a period (start and end in microseconds since 1970) whose requests have separate routes,
+    so that they are counted separately.
     """
     duration = max(to_nanoseconds(survey.end - survey.start + 1), _MIN_DURATION)
     routes = LoggedRoutes(replay, survey, early)
@@ -257,7 +261,7 @@ def build_logged_load(
 
 
 class _Sending:
-    """Turns requests of a log into arrivals."""
+    """Turns the requests of a log into arrivals."""
 
     def __init__(
         self, survey: LogSurvey, routes: LoggedRoutes, loops: _ClosedLoops, scaling: Scaling, retrying: frozenset[str]
@@ -271,7 +275,7 @@ class _Sending:
         """Cache for requests that the server accepted: the number of their client, and the index of their source."""
 
     def list_arrivals(self, requests: Iterator[SentRequest]) -> Iterator[Arrival]:
-        """Yield the requests that do not follow a response."""
+        """Yield the arrivals of all requests that do not follow a response."""
         copies, number, start = Draws(self._survey.seed, "copies"), 0, self._survey.start
         factors, has_namespace, senders = self._factors, self._routes.has_namespace, self._senders
         for place, (row, service, is_retry) in enumerate(requests):

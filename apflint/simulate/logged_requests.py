@@ -44,7 +44,7 @@ class LoggedArrival(NamedTuple):
     busy: int | None
     """Duration of the execution, or None if the log does not show it.
 
-    A logged wait in a queue is subtracted. A wait that the log does not show is still included.
+    If the log shows the wait in a queue, the wait is not included. Otherwise, the duration may include a wait.
     """
     wait: int | None
     """Time in the queue, or None if the log does not show it."""

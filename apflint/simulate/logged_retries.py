@@ -39,7 +39,10 @@ class RetryFinder:
         The items are tuples: end, index of the server, index of the attribute tuple, hash of the URI.
         """
         self._expected: dict[tuple[int, int], deque[tuple[int, int]]] = {}
-        """Periods in which retries are expected, as pairs of start and end, by attribute tuple and hash of the URI."""
+        """Periods in which retries are expected, as pairs (start, end).
+
+        The keys are pairs (index of the attribute tuple, hash of the URI).
+        """
 
     @property
     def has_rejections(self) -> bool:

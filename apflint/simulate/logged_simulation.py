@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _PHASES = tuple(part * ADJUSTMENT_PERIOD // 8 for part in range(8))
 """Times at which the simulation may adjust limits for the first time, in nanoseconds after the start.
 
-The back-test tries them.
+The back-test tries each of these times.
 """
 _MAX_TRIED_REQUESTS = 70_000
 """Number of simulated requests after which the back-test tries no further item of `_PHASES`.
@@ -267,9 +267,9 @@ def _find_server_concurrency(
 ) -> int | None:
     """Return a number of seats of the API server with which the simulation reproduces the log, or None.
 
-    The number is searched only if the simulation does not reproduce the log, and the number that it used is an assumption: the
-    default, without object counts of the server. With fewer seats, the server rejects more requests, so that bisection finds a
-    number. Other numbers may fit, too: for recordings of servers with 14 and 18 seats, the search finds 14, 24 and 53.
+    The search runs only if the simulation rejects fewer requests than the log, and uses the default number of seats
+    without object counts. With fewer seats, the server rejects more requests, so that bisection finds a number. Other
+    numbers may fit, too: for recordings of servers with 14 and 18 seats, the search finds 14, 24 and 53.
 
     Raises _StoppedError after Ctrl-C.
     """

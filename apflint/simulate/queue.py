@@ -44,7 +44,7 @@ class Queue:
         self.listed_finish = NOT_LISTED
         """Virtual finish time under which `dispatch_selection.Picker` lists the queue.
 
-        It is never greater than the actual time.
+        The listed time is never greater than the actual time.
         """
         self.is_removed = False
 

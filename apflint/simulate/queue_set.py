@@ -204,7 +204,7 @@ class QueueSet:
         elapsed = now - self._last_time
         self._last_time = now
         if elapsed and self._active_queues:
-            # Inlined: seats_times_duration(self.virtual_time_ratio, elapsed).
+            # `seats_times_duration(self.virtual_time_ratio, elapsed)`, inlined because it runs for every event.
             seats = self._seats_requested
             if seats > self.concurrency_limit:  # noqa: PLR1730  # twice as fast as min()
                 seats = self.concurrency_limit
@@ -213,7 +213,7 @@ class QueueSet:
             self.current_r += units if work - units < 0.5 else units + 1
 
     def _enqueue(self, queue: Queue, request: SimulatedRequest, now: int) -> None:
-        """`enqueueToBound`, and `boundNextDispatch`."""
+        """`enqueueToBound`: add a request to a queue. Then call `boundNextDispatch`."""
         estimate = request.estimate
         seats = estimate.max_seats
         waiting = queue.waiting
@@ -234,7 +234,7 @@ class QueueSet:
         self.seat_demand.set(self.seats_in_use + self.seats_waiting, now)
 
     def _dispatch_as_much_as_possible(self, now: int) -> None:
-        """`dispatchAsMuchAsPossible`."""
+        """`dispatchAsMuchAsPossible`: dispatch requests until no request waits or too few seats are free."""
         while self.waiting and self.seats_in_use < self.concurrency_limit and self._dispatch(now):
             pass
 

@@ -85,7 +85,7 @@ def search_rate(simulate: Callable[[float], SimulationResult | None], max_wait: 
 
 
 def _find_bounds(attempt: Callable[[float], bool]) -> tuple[float | None, float | None]:
-    """Return a factor that works and a larger factor that does not.
+    """Return a factor that works, and a larger factor that does not work.
 
     The first is None if no factor works. The second is None if all factors work.
     """

@@ -79,7 +79,7 @@ class SimulatedRequest:
     dispatch_queue: int
     """Index of the queue at dispatch, or -1 without a queue.
 
-    It differs from `queue_index` only if the level has lost queues since arrival.
+    The index differs from `queue_index` only if the level has lost queues since arrival.
     """
     dispatch_number: int
     """Number of requests that the level dispatched earlier."""

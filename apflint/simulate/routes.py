@@ -66,7 +66,7 @@ class Routes:
         self._estimates: dict[Seats, WorkEstimate] = {}
         self._routes: dict[tuple[str, int], Route] = {}
         self._first_instances: dict[str, int] = {}
-        """Number of clients that precede the first client with a name.
+        """For each name of a client: the number of clients in the load before the first client with this name.
 
         Client number n is connected to server n modulo the number of servers.
         """

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _MAX_SAMPLES = 50_000
 _MIN_CONCURRENCY = 4
-"""Kinds of which fewer requests ever execute at the same time are ignored."""
+"""Minimum of the largest number of requests of a kind that execute at the same time. Other kinds are ignored."""
 _FEW, _MANY = 0.3, 0.7
 """Fractions of the maximum number of requests of a kind that execute at the same time.
 
@@ -50,7 +50,7 @@ Executions: TypeAlias = "tuple[array[int], array[int]]"
 
 
 def add_execution(executions: Executions, start: int, end: int) -> None:
-    """Add the execution of a request. Of many requests, only the first ones count."""
+    """Add the execution of a request, unless `executions` already has the maximum number of samples."""
     starts, ends = executions
     if len(starts) < _MAX_SAMPLES:
         starts.append(start)

@@ -371,7 +371,7 @@ class Simulation:
             tally.waits.add(now - request.arrival)
 
     def _retry(self, request: Attempt, call: Call) -> bool:
-        """Schedule the next attempt of a rejected request. Return whether there is one."""
+        """Schedule the next attempt of a rejected request. Return whether there is a next attempt."""
         retry_after = self._trackers[request.queue_set].record_rejection(request.end // SECOND)
         retries = call.source.client.retries
         if retries is None or request.id & MAX_RETRIES >= retries.max:
@@ -406,10 +406,11 @@ def simulate(
 ) -> SimulationResult:
     """Run a simulation and return its result. `routes` and `limits` must be from the same configuration.
 
-    The servers adjust their limits every 10 seconds. The first adjustment is at the time `first_adjustment` in nanoseconds.
+    The servers adjust their limits every 10 seconds. The first adjustment is at the time `first_adjustment` in
+    nanoseconds.
 
     At intervals, calls `show` with the time of the simulation, to show the progress, and then `stops`. If `stops`
     returns true, the simulation ends, and the result is about the simulated time. Raises UserError if clients send too
-    many requests in response to responses.
+    many requests after responses.
     """
     return Simulation(load, limits, routes, sources, seed, first_adjustment).run(show, stops)
