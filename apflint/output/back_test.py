@@ -38,7 +38,10 @@ def report_back_test(found: LogSimulation) -> Iterator[Block]:
 
 
 def list_warnings(found: LogSimulation) -> Iterator[str]:
-    """Yield sentences about uncertain figures of the last simulated configuration, for which the log lacks information."""
+    """Yield sentences about figures that are uncertain because the log lacks information.
+
+    The figures are those of the last simulated configuration.
+    """
     yield from (f"Not predicted: {reason}" for reason in found.runs[-1].unpredictable)
     retries = sum(level.retries for level in found.survey.levels)
     ranges = [

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 Format = Literal["text", "markdown", "html"]
 Tone = Literal["", "name", "bold", "dim", "error", "warning", "info", "good", "bad", "caution"]
-"""Emphasis of a string. The tone `name` marks a value from a manifest, a log or a server: code in Markdown and HTML."""
+"""Emphasis of a string. The tone `name` marks a value from a manifest, a log or a server. Markdown and HTML show it as
+code.
+"""
 TEXT: tuple[Format, ...] = ("text",)
 HTML: tuple[Format, ...] = ("html",)
 DOCUMENTS: tuple[Format, ...] = ("markdown", "html")
@@ -147,7 +149,7 @@ class Table(NamedTuple):
     notes: Sequence[Inline] = ()
     """Sentences below the table."""
     keys: int = 1
-    """If the text renderer splits a wide table into several tables, each of these begins with this number of first columns."""
+    """Number of first columns to repeat in each part, if the text renderer splits a wide table into several tables."""
     has_header: bool = True
     max_markdown_rows: int | None = None
     """Maximum number of rows in Markdown, because code hosts limit the size of a comment. None for no maximum."""

@@ -65,7 +65,7 @@ class _Fact(NamedTuple):
     """A part of the report of `apflint why`."""
 
     rank: int
-    """0 for a part that is never left out. The part with the highest rank is left out first."""
+    """Order in which parts are left out: the part with the highest rank first. A part with rank 0 is never left out."""
     blocks: Sequence[Block]
     short: Sequence[Block] = ()
     """Shorter blocks that are printed if the part is left out."""

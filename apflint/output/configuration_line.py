@@ -35,7 +35,7 @@ def name_sides(old: EffectiveConfiguration, new: EffectiveConfiguration) -> Side
 
 
 def report_configuration(*sentences: str) -> Prose:
-    """Return the sentences below a verdict that name what it is based on. The last one is the description of a configuration.
+    """Return a paragraph that names the basis of a verdict. The last sentence is the description of a configuration.
 
     For example `Configuration: apf.yaml (2 objects) and built-in objects of 1.36`.
     """

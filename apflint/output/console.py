@@ -119,6 +119,6 @@ def hang(head: str, text: str, width: int | None, indent: int, cells: int | None
 
 
 def render_prose(style: Style, sentence: str, color: str = "") -> str:
-    """Render a sentence, which is not sanitized yet."""
+    """Sanitize a sentence, wrap it, and return its lines in the style `color`."""
     lines = wrap(sanitize(sentence), style.prose_width)
     return "".join(f"{style.paint(line, color) if color else line}\n" for line in lines)

@@ -34,7 +34,10 @@ _ALL = VariableOption(selected=True, text="All", value="$__all")
 
 
 def render_dashboard(rows: Iterable[Row], levels: Sequence[str], source: Queries, notes: Sequence[str]) -> str:
-    """Render a dashboard as JSON in ASCII. `source` selects the API servers, without the selection by the dashboard's variables."""
+    """Render a dashboard as JSON in ASCII.
+
+    `source` selects the API servers. The variables of the dashboard narrow this selection.
+    """
     builder = (
         dashboard.Dashboard(TITLE)
         .uid(UID)

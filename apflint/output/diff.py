@@ -185,7 +185,7 @@ def _tabulate_levels(changed: Sequence[LevelChange]) -> Iterator[Block]:
 
 
 def _list_objects(difference: ConfigurationDifference, *, is_document: bool = False) -> Iterator[Block]:
-    """Yield the objects that differ, and the drift: what `kubectl apply` of the manifests leaves in the cluster."""
+    """Yield the objects that differ, and the drift: what `kubectl apply` does not change in the cluster."""
     changes: list[Inline] = []
     for change in difference.objects:
         details = [part for detail in change.details for part in (", ", Text(detail, "name"))][1:]
@@ -340,7 +340,7 @@ def _describe_method(schema: FlowSchema) -> str:
 
 def _format_request(example: ChangedRequest) -> str:
     """Return the request as arguments of `apflint explain`, quoted for a shell."""
-    return shlex.join(example.witness.words or ())  # None only for users that cannot exist
+    return shlex.join(example.witness.words or ())  # `words` is None only for users that cannot exist
 
 
 def _list_causes(example: ChangedRequest, difference: ConfigurationDifference) -> list[tuple[str, str]]:

@@ -118,7 +118,8 @@ REPEATED_FIELDS: tuple[tuple[Callable[[Explanation], object], Callable[[Explanat
 )
 """Pairs of functions for fields that are equal in many explanations of one configuration.
 
-The first function returns a key. The second function returns the fields. If keys are equal, the fields are equal.
+The first function returns a key, and the second function returns the fields. Explanations with equal keys have equal
+fields, so that the JSON of the fields can be cached.
 """
 
 
@@ -179,7 +180,7 @@ def place_json(schema: FlowSchema, path: Path | None = None) -> dict[str, object
 
 
 def _find_line(document: Document, path: Path | None) -> int:
-    """Return the line of the field `path` of a document, or of its name."""
+    """Return the line of the field `path` of a document, or of the name of its object if `path` is None."""
     return (document.span(("metadata", "name"), True) if path is None else document.span(path)).line
 
 
@@ -275,7 +276,7 @@ def _answer(explanation: Explanation, style: Style) -> str:
 
 
 def _list_facts(explanation: Explanation, style: Style) -> Iterator[tuple[str, str]]:
-    """Yield (label, sentences). For an unclassified request, omit the flow and the seats, because it has none."""
+    """Yield (label, sentences) pairs. For an unclassified request, omit the flow and the seats, which do not exist."""
     request, level = explanation.request, explanation.level
     yield "Request", _describe_with_user(request)
     yield "", " ".join(request.notes)

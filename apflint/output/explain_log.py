@@ -30,8 +30,11 @@ if TYPE_CHECKING:
     from apflint.requests.request import Request
 
 _MAX_DOUBTFUL_LINES = 1_000
-"""Maximum number of lines that are not JSON before the first request in kube-apiserver's own log. Such a log may
-contain them. If there are more, they are reported as errors."""
+"""Maximum number of lines that are not JSON and whose errors are held back until the first request.
+
+If this request shows that the input is kube-apiserver's own log, the lines are not errors, because such a log contains
+other lines, too. Errors of further lines are reported immediately.
+"""
 
 
 class LogExplainer:

@@ -269,7 +269,7 @@ def _describe_findings(proposal: LogProposal) -> str:
 
 
 def _list_reasons(proposal: LogProposal) -> dict[str, str]:
-    """Return why findings of `apflint check` do not prevent the proposal, by rule."""
+    """Return why findings of `apflint check` do not prevent the proposal: a reason for each rule ID."""
     return {**UNAVOIDABLE, **(RETURNED if proposal.candidate.isolation is None else {}), **MEASURED}
 
 

@@ -98,7 +98,7 @@ def _add_hint(clause: str, mismatch: Mismatch) -> str:
 
 
 def _exclude(subjects: Sequence[Subject], *, has_names: bool) -> str:
-    """Return a predicate for users that none of the subjects matches."""
+    """Return a phrase for users whom none of the subjects matches, such as `in none of the groups ["a", "b"]`."""
     kinds = {subject.kind for subject in subjects}
     names = [(subject.group if subject.kind == "Group" else subject.user) or "" for subject in subjects]
     is_single = len(subjects) == 1

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from apflint.releases import Release
 
 _ADJUSTMENT_SECONDS = 10
-"""Interval at which the server adjusts the current limits of all levels (`borrowingAdjustmentPeriod`)."""
+"""Interval in seconds at which the server adjusts the current limits of all levels (`borrowingAdjustmentPeriod`)."""
 
 
 def describe_outcome(

@@ -26,7 +26,7 @@ class ProposalFiles(NamedTuple):
     written: tuple[str, ...]
     """Names of the files that apflint has written. It only suggests the names of all other files."""
     diff: str
-    """Command line that shows what the proposal changes, or "" if there is no short one."""
+    """Command line that shows what the proposal changes, or "" if there is no short command line for this purpose."""
     words: str = ""
     """Command-line arguments for the configuration."""
 

@@ -317,7 +317,7 @@ def _client_cells(client: ClientResult) -> tuple[str | Text, ...]:
 
 
 def _difference_cells(difference: FigureDifference) -> tuple[Cell, ...]:
-    """Return the table cells for a client or level whose figures differ. Figures that differ are shown as `old -> new`."""
+    """Return the table cells for a client or level. A figure that differs is shown as `old -> new`."""
     sides = [_format_figures(figures) for figures in (difference.old, difference.new)]
     steps = (_format_step(*pair) for pair in zip(*sides, strict=True))
     name = Text(f"{'level' if difference.levels is None else 'client'} {difference.name}", "bold")

@@ -295,7 +295,7 @@ def _steps(values: Sequence[float], highest: float) -> str:
 
 
 def _area(values: Sequence[float], highest: float) -> str:
-    """Return an SVG path around the area below the steps."""
+    """Return an SVG path around the area below the line that `_steps` draws."""
     base, steps = _TOP + _PLOT_HEIGHT, _steps(values, highest).removeprefix(f"M{LEFT} ")
     return f"M{LEFT} {base}V{steps}V{base}Z"
 

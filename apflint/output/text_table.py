@@ -40,7 +40,7 @@ class _Column(NamedTuple):
 
     @property
     def width(self) -> int:
-        """Return the width in cells without line breaks in cells."""
+        """Return the width in terminal cells that the column needs if none of its strings is broken into lines."""
         return max(map(count_cells, (*self.title, *(cell.plain for cell in self.cells))), default=0)
 
 
@@ -77,7 +77,10 @@ def _to_text(cell: Cell, *, is_first: bool) -> Text:
 
 
 def _fit(columns: list[_Column], keys: int, width: int | None) -> Iterator[_Fitted]:
-    """Yield one or more tables of at most `width` cells that together have all columns. They are wider only if nothing helps."""
+    """Yield one or more tables of at most `width` cells that together have all columns.
+
+    A table is wider than `width` only if it can be neither narrowed nor split.
+    """
     if width is None:
         yield columns, [column.width for column in columns]
         return

@@ -35,7 +35,7 @@ class LineUnwrapper:
     """Extracts events from log records. Caches the wrapper of each combination of keys."""
 
     def __init__(self, event_field: Sequence[str]) -> None:
-        self._is_enabled = not event_field  # `log_wrappers` reads fields that the user names
+        self._is_enabled = not event_field  # with --event-field, only `log_wrappers` can find the events
         self._wrappers: dict[tuple[str, ...], Wrapper | None] = {}
 
     def unwrap(self, lines: Sequence[bytes]) -> list[BareLine | None]:

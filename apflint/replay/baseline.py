@@ -27,7 +27,7 @@ class Baseline(NamedTuple):
     """The value of `--baseline`. Exactly one of the fields is set."""
 
     duration: int | None = None
-    """Length in microseconds of the time before the period."""
+    """Length of the baseline in microseconds. The baseline ends where the period starts."""
     interval: tuple[Moment, Moment] | None = None
     log: str | None = None
     """A file, directory or pattern of another audit log."""

@@ -31,7 +31,7 @@ class Traffic(NamedTuple):
     executed: int = 0
     """Number of executed requests whose duration is known. Watches are not counted."""
     seat_microseconds: int = 0
-    """Sum over `executed` of seats x duration after the logged wait."""
+    """Sum of seats x duration after the logged wait, over the requests that `executed` counts."""
     first: int | None = None
     """Time at which the first request was received, in microseconds since 1970. None without requests."""
     last: int | None = None

@@ -18,7 +18,11 @@ if TYPE_CHECKING:
     from apflint.replay.statistics import ReplayReport
 
 MoveType = Literal["classification", "priorityLevel", "flowSchema", "flow"]
-"""First difference between two destinations: classified or not, priority level, FlowSchema, or flow."""
+"""The first of these values that differs between two destinations.
+
+`classification`: whether API Priority and Fairness classifies the requests. Then the priority level, the FlowSchema,
+and the flow.
+"""
 MOVE_TYPES: tuple[MoveType, ...] = ("classification", "priorityLevel", "flowSchema", "flow")
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from apflint.replay.loaded_log import Log
 
 _UNUSED = Assignment("no user")
-"""Assignment of attribute tuples without requests under a version of the configuration."""
+"""Placeholder for attribute tuples that have no requests under a version of the configuration."""
 
 
 def assign_by_time(log: Log, classifiers: Sequence[TupleClassifier], times: Sequence[int]) -> list[Assignment]:

@@ -1,8 +1,9 @@
 """The tables of a replay, and the interface of the databases that hold them: SQLite or DuckDB.
 
-The table `request` has a row for each request. The table `received` has audit IDs of requests with an event `RequestReceived`
-but perhaps no other event. The table `attributes` has a row for each attribute tuple, with its assignment. The view
-`logged` joins both. The table `apf` has the requests that API Priority and Fairness classified.
+The table `request` has a row for each request. The table `received` has audit IDs of requests with an event
+`RequestReceived` but perhaps no other event. The table `attributes` has a row for each attribute tuple, with its
+assignment. The view `logged` joins `request` and `attributes`. The table `apf` has the requests that API Priority and
+Fairness classified.
 """
 
 from __future__ import annotations
@@ -61,7 +62,8 @@ _DROP_STARTED = """
         SELECT id FROM request WHERE started = 0 AND id IN (SELECT id FROM request WHERE started = 1))
 """
 
-# The same steps for databases in which rows cannot be changed. Each statement defines a new table from the former one.
+# The same steps as above, for databases in which rows cannot be changed. Each statement defines a new table from the
+# former one.
 _WITHOUT_COPIES = f"""
     SELECT {_REQUEST_NAMES} FROM (SELECT *, CASE WHEN id IS NULL THEN 1 ELSE row_number() OVER (
         PARTITION BY ended, id, started, received ORDER BY tuple, server) END AS copy FROM request) AS numbered WHERE copy = 1

@@ -2,9 +2,10 @@
 
 The difference of a client measures the evidence that its rate of requests has grown: N ln(N / E) - (N - E) for N
 requests if E requests are expected, as in the G-test of statistics. A new client, or a busy client whose rate doubles,
-has a large difference. Random variations cause small differences. Seat-seconds are compared in the same way. For both
-sides, they are computed with the durations in the period. Otherwise, a slow server would make all of its clients
-differ.
+has a large difference. Random variations cause small differences.
+
+Seat-seconds are compared in the same way. The seat-seconds of both the period and the baseline are computed with the
+durations in the period. Otherwise, a slow server would make all of its clients differ.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 _MINIMUM_EXPECTED = 0.5
 """Expected number of requests of a client that sent none in the baseline. With 0, its difference would be infinite."""
 _MIN_EXECUTED = 3
-"""Minimum number of executed requests on both sides for comparing their durations."""
+"""Minimum number of executed requests in the period, and in the baseline, for comparing their durations."""
 SLOW_FACTOR = 2.0
 """Minimum ratio of the durations in the period to those in the baseline for calling a client slower."""
 
@@ -76,7 +77,7 @@ class Slowdown(NamedTuple):
     compared: int
     """Number of clients with requests in both periods."""
     share: float
-    """Share of the additional seat-seconds of the period that these durations explain, from 0 to 1."""
+    """Share of the additional seat-seconds of the period that the longer durations explain, from 0 to 1."""
 
     @property
     def factor(self) -> float:
@@ -179,7 +180,10 @@ def _compare(
 
 
 def _measure(now: int, before: int, ratio: float) -> float:
-    """Return the difference of a number of requests from that in the baseline. It is 0 if the rate has not grown."""
+    """Return the evidence that the rate has grown: N ln(N / E) - (N - E), or 0 if the rate has not grown.
+
+    N is `now`, and E is `before` times `ratio`.
+    """
     expected = max(before, _MINIMUM_EXPECTED) * ratio
     return now * log(now / expected) - (now - expected) if now > expected else 0.0
 

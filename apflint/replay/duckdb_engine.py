@@ -230,7 +230,8 @@ def read_log(
     the interrupted query, which reads one or several files. If this is the first query, Python reads the beginning of
     the first file instead.
 
-    Raises UserError if `memory` is not a size, and KeyboardInterrupt if `wanted` has the field `whole_log`.
+    Raises UserError if `memory` is not a size. Raises KeyboardInterrupt after an interrupt if `wanted.whole_log` is
+    true.
     """
     database = DuckDatabase(memory)
     with close_on_error(database):
@@ -408,13 +409,16 @@ def _read_files(database: DuckDatabase, reader: EventReader, files: Sequence[Aud
 
 
 def _reduce(database: DuckDatabase, reader: EventReader, event: str, wanted: Wanted) -> None:
-    """Create the table `raw` from the query `event`, which does not contain the hash of the audit ID."""
+    """Create the table `raw`: the reduced events of the query `event`, with the hash of the audit ID."""
     event = f"SELECT *, CAST(hash(audit_id) >> 1 AS BIGINT) AS id FROM ({event})"
     database.query(f"CREATE TABLE raw AS {reduce_events(event, 'epoch_us', wanted, reader.namespaces)}")
 
 
 def _list_other_lines(database: DuckDatabase, number: int) -> list[str] | None:
-    """Return the lines that are not in the wrapper of the file, or None if Python must read the whole file."""
+    """Return the lines that are not in the wrapper of the file, or None if Python must read the whole file.
+
+    `number` is the number of these lines.
+    """
     if not number:
         return []
     if number > _MAX_OTHER_LINES:
@@ -448,7 +452,7 @@ def _find_object_compression(file: AuditLogFile) -> str | None:
     except UserError:
         return None
     compression = find_compression(BytesIO(start))
-    # Only the headers of all blocks, which are in the whole object, show whether Zstandard data is complete.
+    # Whether Zstandard data is complete is known only after reading the headers of all blocks, so the whole object.
     return None if compression == "zstd" else compression
 
 

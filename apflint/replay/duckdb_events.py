@@ -96,7 +96,7 @@ def quote_name(name: str) -> str:
 def _parse_time(text: str) -> str:
     """Return an SQL expression that converts a time field of the event.
 
-    Its value is NULL if kube-apiserver does not write times in this form.
+    The value is NULL if the time is not in the form that kube-apiserver writes.
     """
     return f"CASE WHEN NOT {_IS_RECEIVED} AND {text} LIKE {quote(_TIME)} THEN try_strptime({text}, {quote(_TIME_FORMAT)}) END"
 

@@ -27,7 +27,7 @@ class ObjectFileSystem(AbstractFileSystem):
         self._files: list[AuditLogFile] = []
 
     def add(self, file: AuditLogFile) -> str:
-        """Return a path of an object for DuckDB."""
+        """Register an object, and return the path under which DuckDB opens it."""
         self._files.append(file)
         return f"{self.protocol}://{len(self._files) - 1}"
 

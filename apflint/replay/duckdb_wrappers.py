@@ -56,8 +56,9 @@ def unwrap_events(
 ) -> Iterator[UnwrappedEvents]:
     """Write the events in a file to a temporary file, which exists during the block.
 
-    In this file, an event of another API server than the usual one also has its name, and a line that Python must read is an
-    object with the line. The keys of both are random, so that no log contains them.
+    Most events have the same API server. In the temporary file, an event of another server also has the name of its
+    server, and a line that Python must read is an object with the line. The keys of the name and of the line are
+    random, so that no log contains them.
     """
     unwrapping = make_unwrapping(wrapper, quote_name, "JSON")
     mark = secrets.token_hex(8)

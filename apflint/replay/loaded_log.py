@@ -38,7 +38,7 @@ class Wanted(NamedTuple):
 
     @property
     def texts(self) -> tuple[bool, ...]:
-        """Whether namespace, user agent and audit ID of each request are needed, in this order."""
+        """Whether the namespace, the user agent and the audit ID of each request are needed, in this order."""
         return self.namespace, self.agent, self.audit_id
 
 
@@ -134,7 +134,7 @@ class Replay(NamedTuple):
     """Configurations that were in force before `known`, in the order of their times."""
 
     def find_limits(self, level: str) -> LevelLimits | None:
-        """Return the last limits of a priority level. It may no longer exist in the last configuration."""
+        """Return the last limits of a priority level, which may no longer exist in the last configuration."""
         for version in (self.known, *reversed(self.earlier)):
             if (limits := version.limits.level(level)) is not None:
                 return limits

@@ -34,7 +34,7 @@ class ComparedPeriod(NamedTuple):
     """The requests of a period, or of its baseline."""
 
     period: LogPeriod
-    """The time, cut to the time that the log covers."""
+    """The part of the requested period that the log covers."""
     report: ReplayReport
 
 

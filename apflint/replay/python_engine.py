@@ -606,7 +606,7 @@ def read_log(
 ) -> Log:
     """Read files into SQLite. After an interrupt, the result has the events that were read so far.
 
-    Raises KeyboardInterrupt if `wanted` has the field `whole_log`.
+    Raises KeyboardInterrupt after an interrupt if `wanted.whole_log` is true.
     """
     database = SqliteDatabase()
     with close_on_error(database):

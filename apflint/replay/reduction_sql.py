@@ -46,9 +46,9 @@ _WAIT_UNITS = (("h", 3600e6), ("m", 60e6), ("s", 1e6), ("ms", 1e3), ("[uµμ]s",
 
 _NUMBER = r"-?[0-9]+([.][0-9]*)?([eE][-+]?[0-9]+)?"
 _OTHER_VALUE = rf"^([{{\[]|({_NUMBER}|true|false|[-+]?([Nn][Aa][Nn]|[Ii][Nn][Ff]([Ii][Nn][Ii][Tt][Yy])?))$)"
-"""Pattern of texts that may come from a JSON value that is not a string.
+"""Pattern of strings that may come from a JSON value that is not a string.
 
-It does not match UUIDs, although some UUIDs consist only of digits, `e` and `-`.
+The pattern does not match UUIDs, although some UUIDs consist only of digits, `e` and `-`.
 """
 _find_other_value = re.compile(_OTHER_VALUE).search
 _IS_PLAIN = """
@@ -163,7 +163,8 @@ def read_key(key: str) -> AttributeTuple:
 
     Raises ValueError if a part of the key may come from a JSON value of another type.
     """
-    # The key of a request without a user does not begin with a separator.
+    # Without a user, the key has one part less, because it does not begin with a separator. Then `user` is an empty
+    # list.
     *user, groups, verb, api_group, resource, subresource, namespace, path, options = key.split(_SEPARATOR)
     if len(user) > 1 or any(map(_find_other_value, (*user, verb, api_group, resource, subresource))):
         raise ValueError(key)

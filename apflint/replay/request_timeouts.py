@@ -15,11 +15,11 @@ _search = re.compile(_TIMEOUT).search
 
 
 def find_timeout(uri: str) -> str | None:
-    """Return the value of the parameter `timeout` as the client encoded it, or None if it is absent or empty."""
+    """Return the value of the parameter `timeout` as the client encoded it, or None if the value is absent or empty."""
     match = _search(uri) if _MARK in uri else None
     return match[1] if match else None
 
 
 def make_sql(uri: str) -> str:
-    """Return `find_timeout` as an SQL expression. `uri` is an SQL expression."""
+    """Return an SQL expression that computes `find_timeout` for the SQL expression `uri`."""
     return f"CASE WHEN instr({uri}, '{_MARK}') > 0 THEN nullif(regexp_extract({uri}, '{_TIMEOUT}', 1), '') END"

@@ -76,7 +76,7 @@ class ReplayOptions(NamedTuple):
     omitted: tuple[OmittedObjects, ...] = ()
     """Objects in object storage that are not read because of their names."""
     period: ReadPeriod = WHOLE_LOG
-    """The period of which Spark reads objects whose names have times."""
+    """Period to read. Spark does not read objects whose names have times outside of this period."""
     whole_log: bool = False
     """Whether Ctrl-C while the log is read raises KeyboardInterrupt, instead of ending the log early."""
     changes: tuple[ConfigurationChange, ...] = ()

@@ -50,7 +50,10 @@ class Imbalance(NamedTuple):
 
 
 def sum_by_server(log: Log, servers: Sequence[str]) -> tuple[ServerTraffic, ...]:
-    """Return the sums over the selected requests of each of these API servers, by name. Servers without requests are included."""
+    """Return the sums of the selected requests for each of `servers`, sorted by name.
+
+    Servers without requests are included. For a single server, the result is empty.
+    """
     if len(servers) == 1:  # the report of the levels already contains these sums
         return ()
     rows: Any = log.database.query(

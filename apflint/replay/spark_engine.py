@@ -91,7 +91,7 @@ def read_log(
         except Exception as error:  # noqa: BLE001  # Spark Connect, Py4J and SQL have different errors
             if any(file.is_remote for file in distributed):
                 raise UserError(f"Spark cannot read the log: {_describe(error)}") from None
-            distributed = []  # files that Spark reads; Python reads the other files
+            distributed = []  # none: Python reads all files, because Spark cannot
         for file in files:
             if file not in distributed:
                 reader.read_file(file)
@@ -297,7 +297,7 @@ def _collect(database: SparkDatabase, sql: str) -> list[Any]:
 
 
 def _url(file: AuditLogFile) -> str:
-    """Return the URL of a file for Spark."""
+    """Return the URL from which Spark reads a file."""
     if file.path.startswith("s3://"):  # Hadoop's file system for S3 has the scheme `s3a`
         return f"s3a{file.path.removeprefix('s3')}"
     return file.path if is_url(file.path) else Path(file.path).resolve().as_uri()

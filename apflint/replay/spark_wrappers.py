@@ -40,7 +40,7 @@ def unwrap_lines(lines: str, event_field: Sequence[str] = ()) -> str:
     is_record = "substr(value, 1, 1) = '{'"
     if not event_field:
         is_record += f" AND NOT startswith(value, {quote(_EVENT_START)})"
-    # No prefix contains a brace.
+    # No prefix contains a brace, so the first brace begins the event.
     return f"""
         SELECT value, file, server, CASE WHEN substr(content, 1, 1) = '{{' THEN content
             WHEN regexp_like(content, {quote(f"^({_PREFIXES})[{{]")}) THEN substr(content, instr(content, '{{')) END AS text

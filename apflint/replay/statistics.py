@@ -35,7 +35,7 @@ _SERIES_LENGTH = 240
 
 
 _BIN_BITS = 11
-"""Number of bits that the values in a bin of a histogram share: values differ by less than 0.1%."""
+"""Number of leading bits that all values in a histogram bin have in common, so that they differ by less than 0.1%."""
 
 
 class DurationPercentiles(NamedTuple):
@@ -110,7 +110,7 @@ class LevelTraffic(NamedTuple):
     Watches are not counted, because clients choose how long they last.
     """
     seat_microseconds: int
-    """Sum over executed requests of seats x duration after the wait, in microseconds. Watches are not counted."""
+    """Sum of seats x duration after the wait in microseconds, over all executed requests. Watches are not counted."""
     peaks: tuple[Peak, ...]
     """The peak of each API server. Empty if no request has a duration."""
     user_count: int
@@ -181,7 +181,7 @@ class ReplayReport(NamedTuple):
     levels: tuple[LevelTraffic, ...]
     """Priority levels with requests, in descending order of rejections.
 
-    Equal levels are in descending order of waits, then of requests.
+    Levels with equally many rejections are in descending order of waits, then of requests.
     """
     breakdown: Breakdown | None
     engine: str
@@ -196,7 +196,7 @@ class ReplayReport(NamedTuple):
     later_configurations: tuple[tuple[int, str], ...] = ()
     """Configurations that replaced `configuration`: the time of each change in microseconds since 1970, and the name."""
     by_server: tuple[ServerTraffic, ...] = ()
-    """The requests of each API server, by name. Empty if there is only one."""
+    """The requests of each API server, sorted by name. Empty for a single API server."""
     zone: tzinfo = UTC
     """Time zone of the times in reports for people."""
 
@@ -434,7 +434,7 @@ _STARTS = "SELECT level, server, ended - busy AS start, ended, seats FROM apf WH
 
 
 def _find_peaks(database: Database, intervals: Intervals) -> Iterable[Sequence[Any]]:
-    """Return the rows of `_PEAKS`. For SQLite, they are computed in Python, because its window functions are slower."""
+    """Return the rows of `_PEAKS`. For SQLite, Python computes the rows, because SQLite's window functions are slower."""
     if database.is_distributed:
         return _add_seats_at_start(_query(database, _RELATIVE_PEAKS.format(interval=_interval("time", intervals))))
     if database.has_fast_windows:
@@ -535,7 +535,11 @@ def _find_peak(server: str, changes: dict[int, tuple[int, int, int]]) -> Peak:
 
 
 def _follow(changes: dict[int, tuple[int, int, int]], number: int) -> tuple[int, ...]:
-    """Return the maximum seats in use in each interval, including seats that were in use at the start of the interval."""
+    """Return the maximum seats in use in each of `number` intervals.
+
+    Seats that were in use at the start of an interval count, too. `changes` has the intervals in which the seats
+    change.
+    """
     in_use, peaks = 0, []
     for position in range(number):
         seats, _, net = changes.get(position, (0, 0, 0))
@@ -581,7 +585,7 @@ def _query_histograms(database: Database, value: str, condition: str) -> dict[in
     ):
         levels.setdefault(level, []).append((int(shift), int(number), int(count), int(largest)))
     wanted: dict[tuple[int, int], tuple[int, int, int]] = {}
-    """Shift, bin, and rank within the bin, by level and number of the percentile."""
+    """Shift, bin, and rank within the bin. The keys are pairs (level, number of the percentile)."""
     for level, bins in levels.items():
         ranks = _rank_percentiles(sum(count for _, _, count, _ in bins))
         for at, rank in enumerate(ranks[:2]):
@@ -614,7 +618,7 @@ def _find_bin(bins: Iterable[tuple[int, int, int, int]], rank: int) -> tuple[int
 
 
 def _pick(values: Iterable[tuple[int, int]], rank: int) -> int:
-    """Return the value of a rank, from pairs of value and count."""
+    """Return the value at a rank. `values` are pairs (value, count) in ascending order of the values."""
     for value, count in values:
         if rank < count:
             return value

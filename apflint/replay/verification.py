@@ -23,7 +23,7 @@ _MARK = b"HTTP"
 
 
 class Decision(NamedTuple):
-    """The FlowSchema and the priority level of a request. None if it is not classified."""
+    """The FlowSchema and the priority level of a request. Both are None if the request is not classified."""
 
     flow_schema: str | None
     priority_level: str | None

@@ -1,7 +1,7 @@
 """SQL that takes audit events out of their wrappers, for DuckDB and Spark. Python's reader is the reference.
 
-SQL unwraps one event per line: a line with a prefix, or an object with the event in a field. For any other line, the column
-`text` is NULL, and Python reads the line: batches, wrappers in wrappers, converted records, and whatever could have two meanings.
+SQL unwraps one event per line: a line with a prefix, or an object with the event in a field. For any other line, the
+column `text` is NULL, and Python reads the line: batches, wrappers in wrappers, converted records, and ambiguous lines.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def make_unwrapping(wrapper: Wrapper, name: Callable[[str], str], json_type: str
     `name` writes the name of a column, and `json_type` is the type of a column that keeps a string as in JSON.
     """
     if wrapper.prefix:
-        # No prefix contains a brace. A line without a prefix may be an event, too.
+        # No prefix contains a brace, so the first brace begins the event. A line without a prefix may be an event, too.
         text = f"regexp_replace(line, {quote(f'^({wrapper.prefix})[{{]')}, '{{')"
         conditions = [f"substr({text}, 1, 1) = '{{'", _is_plain("line")]
         return Unwrapping(f"CASE WHEN {' AND '.join(conditions)} THEN {text} END", _NULL, {})

@@ -156,7 +156,7 @@ def is_url(path: str) -> bool:
 
 
 def _find_objects(url: str, period: ReadPeriod, report: Callable[[OmittedObjects], object]) -> list[AuditLogFile]:
-    """Return the objects that a URL names. If the URL is a prefix, `select_logs` selects by name."""
+    """Return the objects that a URL names. Below a prefix, return only the objects that `select_logs` selects by name."""
     found = list_objects(url)
     if not found:
         raise UserError(f"{url}: no such object, and no objects below this prefix")
@@ -238,7 +238,7 @@ def locate(file: AuditLogFile) -> str:
     if _find_inode(file.path) == file.inode:
         return file.path
     directory = os.path.dirname(file.path) or "."
-    try:  # not for every file, because listing the directory each time would take quadratic time
+    try:  # only for rotated files, because listing the directory for each file would take quadratic time
         candidates = sorted(entry.path for entry in os.scandir(directory))
     except OSError as error:
         raise UserError(describe_failure(directory, error)) from None
@@ -258,7 +258,7 @@ def _find_inode(path: str) -> tuple[int, int] | None:
 
 
 def read_blocks(file: AuditLogFile) -> Iterator[Block]:
-    """Yield the decompressed lines of a file in blocks. Problems are blocks, too, so that they can be counted.
+    """Yield the decompressed lines of a file in blocks. A problem is a block, too, so that the caller can count it.
 
     A line of more than `MAX_FILE_BYTES` is skipped.
     """

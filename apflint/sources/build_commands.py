@@ -57,7 +57,7 @@ class Origin(NamedTuple):
 
 
 def name_rendered(directory: str) -> str:
-    """Return the name of the objects of a kustomization in findings, in place of a file name."""
+    """Return the name of a kustomization that findings about its built objects show in place of a file name."""
     return f"{directory}{RENDERED_SUFFIX}"
 
 
@@ -180,8 +180,9 @@ class _OriginFinder:
     def find(self, document: Document, directory: str, origin: Origin | None) -> tuple[str, Document | None] | None:
         """Return the path of the source file of a built object, and the object in this file.
 
-        The object is None if the file does not show which one it is. Return None instead of a pair if the source file
-        is unknown. Files outside of the project are not read, because an untrusted annotation or link may name them.
+        The object is None if several objects in the file may be the source. Return None instead of a pair if the source
+        file is unknown. Files outside of the project are not read, because an untrusted annotation or link may name
+        them.
         """
         projects = find_projects(directory)
         if origin is not None:

@@ -144,7 +144,10 @@ class _ConfigurationBuilder:
         )
 
     def _explain_unused_files(self, loaded: Sequence[Loaded]) -> str:
-        """Return a sentence such as ` The manifests are templates: render them first.`, or "" if no APF file is unused."""
+        """Return why manifests are not used, such as ` The manifests are templates: render them first.`.
+
+        Return "" if all files with APF objects are used.
+        """
         kinds = {problem.kind for part in loaded for problem in part.problems}
         if self._configuration.skipped:
             return " The manifests are patches of a kustomization."

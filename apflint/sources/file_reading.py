@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from apflint.sources.discovery import FoundFile
 
 _CHUNK_BYTES = 512 * 1024  # fits into the cache of a processor
-_OVERLAP_BYTES = 64  # longer than the longest sign, so that a sign on the border of two chunks is found
+_OVERLAP_BYTES = 64  # longer than each of `_SIGNS`, so that a string on the border of two chunks is found
 
 _SIGNS = (b"flowcontrol", b"FlowSchema", b"PriorityLevelConfiguration")
-"""Signs: a file with an APF object contains at least one of these strings, unless it escapes letters."""
+"""Strings that show an APF object. A file with an APF object contains one of them, unless it escapes letters."""
 _SIGNS_BY_BOM = {
     b"\xff\xfe": tuple(sign.decode().encode("utf-16-le") for sign in _SIGNS),
     b"\xfe\xff": tuple(sign.decode().encode("utf-16-be") for sign in _SIGNS),
@@ -156,9 +156,9 @@ def is_stream(path: str) -> bool:
 def may_hold_apf(data: bytes, signs: tuple[bytes, ...] = ()) -> bool:
     """Return whether the bytes of a file may contain an APF object. All other files need not be parsed.
 
-    Searches for signs: the API group and the kinds, in UTF-8, or in UTF-16 after a byte order mark. Kubernetes' YAML
-    parser supports the same encodings. An escaped letter is a sign, too. By default, `signs` are the signs in the
-    encoding of `data`.
+    Searches for the API group and the kinds, in UTF-8, or in UTF-16 after a byte order mark. Kubernetes' YAML parser
+    supports the same encodings. An escaped letter also counts, because it may be part of such a string. By default,
+    `signs` are `_SIGNS` in the encoding of `data`.
     """
     first, second, third = signs or _signs(data)
     return (

@@ -34,7 +34,7 @@ _MAX_PATHS = 5
 
 
 class _Found(NamedTuple):
-    """The files of a cluster by real path."""
+    """The manifests and the context files of a cluster, each by real path."""
 
     settings: ClusterSettings
     members: dict[str, FoundFile]

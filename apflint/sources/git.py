@@ -286,7 +286,7 @@ def _follow_links(
 
 
 def _with_parents(path: str, start: str) -> Iterator[str]:
-    """Yield a path and then its parent directories, below `start`."""
+    """Yield a path, and then its parent directories that are below `start`, from the innermost to the outermost."""
     while path not in ("", start):
         yield path
         path = posixpath.dirname(path)

@@ -175,7 +175,7 @@ class InputConfiguration(NamedTuple):
     settings: Settings
     """The settings for this configuration, including the release and the seats."""
     members: tuple[str, ...]
-    """Names of the files with the objects, in the order of application."""
+    """Names of the files with the objects, in the order in which the objects are applied."""
     context: tuple[str, ...] = ()
     """Names of files with further objects of the cluster. Findings about these objects are not reported."""
     words: Words = Words()
@@ -196,7 +196,7 @@ class InputConfiguration(NamedTuple):
 
     @property
     def assumptions(self) -> Assumptions:
-        """The assumptions about the cluster that its files do not contain: release, seats and the like."""
+        """Facts about the cluster that its files do not contain, such as the release and the seats."""
         from apflint.effective_configuration import Assumptions  # imported only for runs with APF objects
 
         is_live = self.live is not None

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from apflint.sources.source_arguments import Words
 
     Track = Callable[[Sequence[FoundFile]], Iterable[FoundFile]]
-    """Function that returns the given files, or only some of them. It may show the progress."""
+    """Function that takes the files to read, and returns all or some of them. The function may show the progress."""
 
 
 def read_inputs(request: InputRequest, track: Track = iter) -> Inputs:

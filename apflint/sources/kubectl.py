@@ -42,8 +42,9 @@ class KubectlOptions(NamedTuple):
     def arguments(self) -> tuple[str, ...]:
         """The options of kubectl for this cluster.
 
-        If they have the address of a single API server, its certificate is verified for the name of the service `kubernetes`.
-        Pods use this name, so the certificate is always valid for it, but not always for the address.
+        If `address` is set, kubectl verifies the certificate of the API server for the name of the service
+        `kubernetes`. Pods use this name, so the certificate is always valid for this name, but not always for the
+        address.
         """
         given = (
             ("--kubeconfig", self.kubeconfig),
@@ -187,16 +188,16 @@ class _LiveObjectDumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type:
 
 
 def _represent(dumper: Any, text: str) -> Any:
-    """Represent a string.
+    """Represent a string. Quote the string if PyYAML or go-yaml would parse it as another type.
 
-    Quote it if PyYAML or go-yaml would parse it as another type. For example, they differ for `1e3`.
+    For example, go-yaml parses `1e3` as a number, but PyYAML parses it as a string.
     """
     clean = text.encode("utf-8", "replace").decode()  # lone surrogates become `?`
     is_plain = resolve_plain(text) == text and dumper.resolve(yaml.ScalarNode, text, (True, False)) in _STRING_TAGS
     return dumper.represent_scalar(_STRING_TAGS[0], clean, style="|" if "\n" in text else None if is_plain else '"')
 
 
-# Tags of strings that PyYAML writes correctly. `*` has the second tag, and PyYAML quotes it.
+# Tags that PyYAML finds for strings that it writes correctly. The second is the tag of `*`, which PyYAML quotes.
 _STRING_TAGS = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:yaml")
 _LiveObjectDumper.add_representer(str, _represent)
 
@@ -220,7 +221,7 @@ def read_raw(
 
     Raises UserError if the request fails.
 
-    `seconds` limits the request, but not the login of the user before it.
+    `seconds` limits the time of the request, but not the time of a login that kubectl performs before.
     """
     command = ("kubectl", "get", "--raw", path, f"--request-timeout={seconds}s", *options.arguments)
     done = run_program(command, MAX_KUBECTL_SECONDS, max_bytes=max_bytes)
@@ -241,7 +242,7 @@ def read_raw(
 def is_verified(options: KubectlOptions) -> bool:
     """Return whether kubectl verifies the certificate of the API server that the kubeconfig names.
 
-    A kubeconfig can disable verification (`insecure-skip-tls-verify`). No option of kubectl enables it again:
+    A kubeconfig can disable verification (`insecure-skip-tls-verify`). No option of kubectl enables verification again:
     `--insecure-skip-tls-verify=false` has no effect.
     """
     command = ("kubectl", "config", "view", "--minify", "--output=json", *options.arguments)

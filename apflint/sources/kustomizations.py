@@ -137,7 +137,7 @@ def find_outside_reference(directory: str) -> OutsideReference | None:
     """Return the first reference of a kustomization that leaves its project, or None.
 
     All directories and files that the kustomization references are searched, too. A field that apflint does not support
-    counts as an outside reference. A missing file does not, because kustomize reports it.
+    counts as an outside reference. A missing file does not count, because kustomize reports it.
     """
     projects = find_projects(directory)
     pending, seen = [directory], {os.path.realpath(directory)}
@@ -302,7 +302,7 @@ def _rename(listed: ListedFile, kustomization: Kustomization) -> ListedFile:
 
 
 def breaks_references(directory: str) -> bool:
-    """Return whether kustomize renames priority levels without the references to them.
+    """Return whether kustomize renames priority levels without changing the references to them.
 
     A `nameReference`, replacement, patch or transformer that changes the references contains the name of their field.
     So all files that the kustomization references are searched for this name. Bases are searched, too, because

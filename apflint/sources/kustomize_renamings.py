@@ -1,4 +1,4 @@
-"""Finds kustomizations that rename priority levels without the references to them, among the files of a run."""
+"""Finds kustomizations that rename priority levels without changing the references to them, among the files of a run."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _AFFIXES = (b"namePrefix", b"nameSuffix")
 
 
 def find_renamings(inputs: Inputs) -> tuple[Renaming, ...]:
-    """Return the renamings of files with APF objects. Kustomizations that adapt the references are omitted.
+    """Return the renamings of files with APF objects. Kustomizations that also change the references are omitted.
 
-    A parent kustomization may adapt the references, too, so the parents among the files of the run are searched.
+    A parent kustomization may change the references, too, so the parents among the files of the run are searched.
     """
     files = [inputs.files[name] for name in inputs.reported]
     kustomizations = [file for file in files if os.path.basename(file.path) in KUSTOMIZATIONS]

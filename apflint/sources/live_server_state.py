@@ -44,8 +44,8 @@ class Reading:
     def parse(self, notes: list[str], name: str | None = None, *, has_dumps: bool = True) -> tuple[Part, ...]:
         """Return the metrics and, with `has_dumps`, the dumps. Append sentences about missing parts to `notes`.
 
-        The names of the parts have the form `live:10.0.0.1:6443/metrics`, or `live:metrics` if the server has no name. The
-        default is the address of the server. Raises UserError if neither metrics nor dumps can be read.
+        The names of the parts have the form `live:10.0.0.1:6443/metrics`, or `live:metrics` if the server has no name.
+        The default of `name` is the address of the server. Raises UserError if neither metrics nor dumps can be read.
         """
         errors: list[str] = []
         directory = self._name if name is None else name

@@ -2,8 +2,8 @@
 
 Each server is read at its own address, which the service `kubernetes` contains, with the credentials of the user. A
 server whose address cannot be reached may still answer through the load balancer in the kubeconfig. The load balancer
-chooses the server, so it is read several times. Reading through `pods/proxy` does not work, because the API server does
-not forward the credentials of the user, so metrics are forbidden.
+chooses the server, so several requests are sent to reach all servers. Reading through `pods/proxy` does not work,
+because the API server does not forward the credentials of the user, so metrics are forbidden.
 """
 
 from __future__ import annotations
@@ -200,7 +200,10 @@ def _list_starts(readings: Iterable[Reading]) -> set[bytes]:
 
 
 def _choose_direct(readings: Sequence[Reading]) -> Iterator[_Parse]:
-    """Yield, for each server, a function that parses its answers. If a server has several addresses, only one is used."""
+    """Yield a function for each server, which parses the answers of the server.
+
+    If a server has several addresses, only one is used.
+    """
     known: set[bytes] = set()
     for reading in readings:
         start = reading.find_start()
@@ -211,7 +214,7 @@ def _choose_direct(readings: Sequence[Reading]) -> Iterator[_Parse]:
 
 
 def _choose_balanced(readings: Sequence[Reading], known: set[bytes], notes: list[str]) -> Iterator[_Parse]:
-    """Yield, for each server behind a load balancer, a function that parses its answers.
+    """Yield a function for each server behind a load balancer, which parses the answers of the server.
 
     Servers whose start time is in `known` are omitted.
 
@@ -241,7 +244,7 @@ def _to_answer(parts: tuple[Part, ...]) -> _Answer:
 
 
 def _group(answers: Sequence[_Answer], earlier: Sequence[_Answer] | None, notes: list[str]) -> tuple[Server, ...]:
-    """Return the servers, each with its earlier metrics if there are any."""
+    """Return the servers that answered. A server with metrics in `earlier` has these metrics, too."""
     return tuple(
         server
         for answer in answers
@@ -250,7 +253,10 @@ def _group(answers: Sequence[_Answer], earlier: Sequence[_Answer] | None, notes:
 
 
 def _add_earlier(answer: _Answer, earlier: Sequence[_Answer], notes: list[str]) -> tuple[Part, ...]:
-    """Return the parts of an answer, and the earlier metrics of the same server. If there are none, append a note."""
+    """Return the parts of an answer, and the earlier metrics of the same server.
+
+    Without earlier metrics, append a note.
+    """
     now = answer.metrics
     before = next((other.metrics for other in earlier if other.started == answer.started), None)
     if now is None or before is None:

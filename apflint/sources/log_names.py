@@ -99,7 +99,7 @@ class OmittedObjects(NamedTuple):
     """True if the times in the names are outside of the period. False if the names are not names of logs."""
 
     def __str__(self) -> str:
-        """Return a sentence."""
+        """Return a sentence that reports the number, the size and an example of the objects, and why they are not read."""
         reason = (
             "whose names have times outside of --since and --until"
             if self.is_outside_period
@@ -118,7 +118,7 @@ class NamedTimes(NamedTuple):
     """Start of the time in the name. None for a rotated file, whose events may be much older."""
     end: int
     unit: int
-    """Maximum difference between the time in the name and the time of the delivery."""
+    """Maximum difference in microseconds between the time in the name and the time of the delivery."""
 
     @property
     def earliest(self) -> int | None:

@@ -1,6 +1,6 @@
 """Reads audit logs in object storage and from web servers: lists objects, and reads their bytes.
 
-The library fsspec reads them, with the credentials of the environment. It is imported only if a path names such an
+The library fsspec accesses the storage, with the credentials of the environment. It is imported only if a path names an
 object.
 """
 
@@ -30,13 +30,13 @@ _FIRST_BYTES = 256 * 1024
 
 
 class _Service(NamedTuple):
-    """A kind of storage."""
+    """A kind of storage, and the class of fsspec or of another library that reads it."""
 
     extra: str
     """The extra of apflint that installs the library."""
     module: str
     name: str
-    """The class in the module."""
+    """Name of the class in `module`."""
     credentials: str
     """What to check if access is denied: the settings of the environment that the library reads."""
 
@@ -126,7 +126,7 @@ def _find_object(files: Any, path: str) -> int | None:
 
 
 def _compile_pattern(pattern: str) -> re.Pattern[str]:
-    """Return an expression for a pattern as in a shell: `*` and `?` do not match `/`, `**` matches any characters."""
+    """Return a regular expression for a shell pattern: `*` and `?` do not match `/`, and `**` matches any characters."""
     parts = re.split(r"(\*\*/?|\*|\?|\[!?\]?[^\]/]*\])", pattern)
     other = {"**": ".*", "**/": "(.*/)?", "*": "[^/]*", "?": "[^/]"}
     return re.compile(

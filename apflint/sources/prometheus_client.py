@@ -142,7 +142,7 @@ def parse_connection(
 
 
 def _split_url(url: str) -> SplitResult:
-    """Split an address. The error does not contain it, because it may contain credentials."""
+    """Split an address into its parts. Raises UserError without the address, because it may contain credentials."""
     try:
         parts = urlsplit(url)
         is_valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -154,7 +154,7 @@ def _split_url(url: str) -> SplitResult:
 
 
 def _parse_header(text: str) -> tuple[str, str]:
-    """Parse `NAME: VALUE`. The error does not contain the value, because the value may be a secret."""
+    """Parse `NAME: VALUE`. Raises UserError without the value, because the value may be a secret."""
     name, colon, value = text.partition(":")
     if not colon or not _HEADER_NAME.fullmatch(name.strip()):
         raise UserError("--header: this is not a header such as 'X-Scope-OrgID: prod'")
@@ -411,7 +411,7 @@ class PrometheusClient:
             )
 
     def _describe(self, error: Exception) -> UserError:
-        """Return an error that states why there is no answer.
+        """Return an error that states why Prometheus did not answer.
 
         The message does not contain the text of `error`, because errors of requests may contain credentials.
         """

@@ -216,8 +216,6 @@ class _PeriodReader:
         )
         return reading, servers
 
-    # Servers
-
     def _find_servers(self) -> float:
         """Find the API servers in the period. Return the time in seconds between two scrapes (see `_find_scrape_seconds`)."""
         period = self._request.period
@@ -300,8 +298,6 @@ class _PeriodReader:
     def _select(self, name: str, matcher: str = f'{_LEVEL_LABEL}="{CATCH_ALL}"') -> str:
         return f"{name}{{{', '.join(filter(None, (self._request.selector, matcher)))}}}"
 
-    # The worst intervals
-
     def _list_worst(self, cluster: str) -> Iterator[ClusterLoad]:
         """Yield the load at the ends of the worst intervals of a cluster, the worst first.
 
@@ -349,8 +345,6 @@ class _PeriodReader:
                 for time, value in series.values.items():
                     moments[time] = moments.get(time, ClusterLoad(time))._replace(**{field: value})
         return {cluster: list(moments.values()) for cluster, moments in loads.items()}
-
-    # Snapshots
 
     def _read_baseline(self, key: Key) -> tuple[Snapshot, Snapshot] | None:
         """Return two snapshots of a server: the first and the last in the baseline after its last restart.
@@ -459,7 +453,7 @@ class _PeriodReader:
         return Snapshot(metrics=part.content, sources=(part.source,))
 
     def _find_targets(self, moment: float) -> dict[Key, _Target]:
-        """Return the target of each server at a moment. If several have one address, return the last scraped."""
+        """Return the target of each server at a moment. If targets have the same address, return the one scraped last."""
         if moment not in self._targets:
             found: dict[Key, _Target] = {}
             times = " or ".join(f"timestamp({self._select(name)})" for name in _limit_names())

@@ -19,10 +19,12 @@ _ROOT_VARIABLES = ("GITHUB_WORKSPACE", "CI_PROJECT_DIR")
 
 
 def rank(findings: Sequence[Finding]) -> list[int]:
-    """Return the indices of the findings, the most important finding first. Equally important findings keep their order.
+    """Return the indices of the findings, the most important finding first.
 
-    Code hosts show only the first findings. Errors come before warnings. Within a severity, findings about rejected
-    objects come first. Then the first finding of every rule comes before the second finding of any rule.
+    Equally important findings keep their order.
+
+    Code hosts show only the first findings. Errors come before warnings. Among findings of equal severity, findings
+    about rejected objects come first. Then the first finding of every rule comes before the second finding of any rule.
     """
     counts: dict[tuple[str, bool], int] = {}
     keys = []

@@ -84,7 +84,7 @@ def report_comparison(comparison: ReplayComparison, sides: Sides) -> Iterator[Bl
     yield from explain_numbers(
         [
             "The durations are those of the log: with other seats, requests would wait less or longer, or be rejected.",
-            *describe_limits_of_log(comparison.new),  # the same sentences about the old side differ only in numbers
+            *describe_limits_of_log(comparison.new),  # sentences about the old side would differ only in numbers
         ]
     )
 

@@ -96,8 +96,6 @@ class _PeriodWriter:
         self._zone = self._now.report.zone
         self._is_long = self._now.period.end - self._before.period.start > 86_400_000_000
 
-    # Sentences
-
     def list_sentences(self) -> list[str]:
         """Return the sentences about differences, the largest first."""
         differences = self._comparison.differences
@@ -203,7 +201,7 @@ class _PeriodWriter:
         ]
 
     def list_periods(self) -> list[tuple[str, str]]:
-        """Return the facts about the period and the baseline."""
+        """Return (label, facts) for the period and for the baseline."""
         return [("Period", self._describe_period(self._now)), ("Baseline", self._describe_period(self._before))]
 
     def _describe_period(self, side: ComparedPeriod) -> str:
@@ -233,8 +231,6 @@ class _PeriodWriter:
 
     def _clock(self, time: int) -> str:
         return format_clock(time, self._is_long, self._zone)
-
-    # Tables
 
     def tabulate_clients(self) -> Table:
         """Return the table of clients, the largest difference first."""
