@@ -36,7 +36,7 @@ _LANGUAGES = ("json", "jsonc", "helm")
 
 
 class OpenDocument(NamedTuple):
-    """An open document."""
+    """A document that is open in the editor."""
 
     uri: str
     version: int | None
@@ -150,7 +150,10 @@ class Session:
                 await self._progress.wait_for(lambda: self._finished >= target)
 
     async def fix_document(self, result: DocumentResult) -> tuple[Edit, ...]:
-        """Return the edits that apply all safe fixes of a document, or () if no fix applies or the document changes meanwhile."""
+        """Return the edits that apply all safe fixes of a document.
+
+        Return () if no fix applies, or if the document changes in the meantime.
+        """
         document = self.documents.get(result.uri)
         text = await asyncio.get_running_loop().run_in_executor(self._executor, apply_safe_fixes, result)
         if text is None or self.documents.get(result.uri) is not document:
@@ -233,5 +236,5 @@ class Session:
 def _may_be_manifest(uri: str, language: str) -> bool:
     """Return whether a document may be a manifest, according to its file name or its language in the editor."""
     if path_from_uri(uri) is None and not is_untitled(uri):
-        return False  # for example, the old side of a diff
+        return False  # for example, the old version of a file in a view of differences
     return uri.endswith(SUFFIXES) or "yaml" in language.lower() or language.lower() in _LANGUAGES

@@ -76,7 +76,7 @@ class InsertionPoint(NamedTuple):
     is_line_empty: bool = False
     """Whether the line is empty before the place. On such a line, a new list item needs a dash."""
     in_flow: bool = False
-    """Whether the place is inside braces or brackets."""
+    """Whether the place is inside braces or brackets (flow style)."""
 
 
 class SuppressionAtCursor(NamedTuple):
@@ -137,7 +137,10 @@ def field_at(text: str, offset: int, *, json: bool = False) -> FieldAtCursor | N
 
 
 def insertion_point(text: str, offset: int, *, json: bool = False) -> InsertionPoint | None:
-    """Return the place for new text at an offset, or None in comments, in block scalars and in documents that are too long."""
+    """Return the place for new text at an offset.
+
+    Return None in comments, in block scalars, and in documents that are too long.
+    """
     lead = " " if text[offset - 1 : offset] == ":" and not json else ""
     typed = f"{text[:offset]}{lead}{CURSOR}{text[offset:]}"
     entries = read_entries(typed, offset, json=json)

@@ -52,7 +52,9 @@ class PartialEntry(NamedTuple):
 
     path: Path
     key: tuple[int, int]
-    """Start and end of the key, or of the dash of a list item. For an item in brackets, both are the start of the item."""
+    """Start and end of the key, or of the dash of a list item. For a list item in brackets, both are the start of the
+    item.
+    """
     value: tuple[int, int]
     """Start and end of a scalar. For a list or mapping, both are its start. For a missing value, both are the end of the key."""
     text: str | None

@@ -44,9 +44,6 @@ _MARKUP = re.compile(
 )
 
 
-# URIs
-
-
 def path_from_uri(uri: str) -> str | None:
     """Return the path of a `file:` URI, or None if the URI has another scheme, has another host, or is invalid."""
     for character, escape in (("#", "%23"), (";", "%3B"), ("?", "%3F")):  # some editors do not escape them
@@ -70,9 +67,6 @@ def uri_from_path(path: str) -> str:
 def is_untitled(uri: str) -> bool:
     """Return whether a document has no file yet."""
     return uri.startswith("untitled:")
-
-
-# Positions
 
 
 def position_at(source: Source, offset: int, encoding: Encoding) -> types.Position:
@@ -112,9 +106,6 @@ def _count_units(text: str, encoding: Encoding) -> int:
     return len(text) if text.isascii() else len(text.encode(codec, "surrogatepass")) // size
 
 
-# Edits
-
-
 def line_edits(old: str, new: str) -> tuple[Edit, ...]:
     """Return edits of whole lines that turn `old` into `new`. The edits are small, but not always as small as possible."""
     before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
@@ -123,9 +114,6 @@ def line_edits(old: str, new: str) -> tuple[Edit, ...]:
         Edit(starts[change.start], starts[change.end], "".join(after[change.new_start : change.new_end]))
         for change in find_changes(before, after)
     )
-
-
-# Markdown
 
 
 def markup(markdown: str, formats: Sequence[types.MarkupKind]) -> types.MarkupContent:

@@ -52,7 +52,9 @@ class DirectoryResult(NamedTuple):
     texts: Sequence[Loaded]
     """All texts that findings may refer to."""
     effective: Effective
-    """The configuration that contains the files of the report. If several do, the configuration of the first cluster."""
+    """The configuration that contains the files of the report. If several configurations contain files, the first of
+    them.
+    """
     report: Report
     check_again: Callable[[Loaded], Report]
     """Function that checks a new version of a file together with the other files, and returns the report on this file."""
@@ -242,7 +244,7 @@ class DirectoryChecker:
             results = [self._check_one(parts, configurations[0])]
         else:
             results = self._check_clusters(parts, configurations)
-        # An untitled document belongs to no cluster.
+        # An untitled document belongs to no cluster, so its context is all files that belong to no cluster.
         rest = [
             parts[name]
             for configuration in configurations

@@ -29,7 +29,7 @@ _DRIFT_MINUTES = 20
 _EVENT = 6
 """Index of the sample at which the load of a test case changes. It is 3 minutes after the start."""
 _STEP = 300
-"""Number of requests of a level between two scrapes."""
+"""Number of requests of a level between two samples of a series."""
 
 
 class Key(NamedTuple):
@@ -40,7 +40,7 @@ class Key(NamedTuple):
 
 
 Values = dict[Key, str]
-"""Series of a server by key, in the notation of promtool."""
+"""Series of one server: for each metric with its labels, the values in the notation of promtool."""
 
 
 class Case(NamedTuple):
@@ -75,7 +75,7 @@ def build_tests(
 
 
 def find_target(matchers: Sequence[Matcher]) -> dict[str, str]:
-    """Return labels of a target that the matchers select.
+    """Return the labels of one target that the matchers select.
 
     Raises UserError for a regular expression that is not a list of names separated by `|`.
     """
@@ -92,7 +92,7 @@ def find_target(matchers: Sequence[Matcher]) -> dict[str, str]:
 
 
 def _test(case: Case, servers: Sequence[tuple[dict[str, str], Values]], source: Queries) -> dict[str, Any]:
-    """Return the test of a case. Only the last of the servers causes alerts."""
+    """Return the test of a case as promtool reads it. Only the last of the servers causes alerts."""
     series = [
         {"series": _write_series(key, target), "values": values}
         for target, changed in servers
@@ -121,7 +121,10 @@ def _write_series(key: Key, target: Mapping[str, str]) -> str:
 def _cases_of_servers(
     model: _Server, target: dict[str, str], matchers: Sequence[Matcher]
 ) -> Iterator[tuple[Case, list[tuple[dict[str, str], Values]]]]:
-    """Yield cases about other servers in the same Prometheus, and about servers that Prometheus cannot reach."""
+    """Yield cases about other servers in the same Prometheus, and about servers that Prometheus cannot reach.
+
+    Each case comes with its servers: pairs (labels of the target, series).
+    """
     healthy, bad = model.healthy(), model.healthy() | model.everything_wrong()
     yield (
         Case("Prometheus does not reach the server", {}, minutes=_DRIFT_MINUTES),
@@ -163,7 +166,7 @@ class _Server(NamedTuple):
 
     @property
     def lease(self) -> str | None:
-        """A level whose requests, for leases, must not wait. None if there is no such level."""
+        """A level for leases, whose requests must not wait, or None if there is no such level."""
         return next(iter(self.groups.leases), None)
 
     @property
@@ -178,7 +181,7 @@ class _Server(NamedTuple):
 
     @property
     def _used(self) -> list[LevelLimits]:
-        """The levels in the series: the levels that tests need, and all levels with alerts about drift."""
+        """The levels that the series contain: the levels that the cases need, and all levels with alerts about drift."""
         lender = next((level.name for level in self._limited if level.min < level.nominal), None)
         some = {*self.groups.shared[:1], *self.groups.rejecting[:1], *self.own_levels}
         return [level for level in self._limited if level.name in {self.lease, self.ordinary, lender, CATCH_ALL, *some}]
@@ -350,10 +353,10 @@ def _counter(step: float) -> str:
 
 
 def _step(before: float, after: float) -> str:
-    """Return a series whose value changes once, in the notation of promtool."""
+    """Return a series in the notation of promtool, whose value changes once."""
     return f"{before:.12g}x{_EVENT} {after:.12g}x{_SCRAPES - _EVENT}"
 
 
 def _peak(value: float) -> str:
-    """Return a series in which only one sample has another value, in the notation of promtool."""
+    """Return a series in the notation of promtool, in which only one sample has another value."""
     return f"0x{_EVENT} {value:.12g} 0x{_SCRAPES - _EVENT}"

@@ -85,8 +85,8 @@ class Thresholds(NamedTuple):
     wait: float = 5
     """99th percentile of waits, in seconds, at other levels.
 
-    The default is a third of the 15 s after which the server rejects a request. It is also a bucket bound of the histogram, so
-    that the comparison is exact.
+    The default is a third of the 15 s after which the server rejects a request. The default is also a bucket bound of
+    the histogram, so that the comparison is exact.
     """
     execution: float = 1
     """Mean service time, in seconds, of a level without free seats.
@@ -332,8 +332,8 @@ def _still_counts(source: Queries, counter: metric_names.Quantity, levels: str) 
     """Return an expression that has a result if a counter has grown since the second-to-last scrape.
 
     A rate shows an event during its whole range, so it does not show whether events continue. The series of a counter
-    begins with its first event. If there is no earlier sample, this expression has a result, so that only the rate
-    decides.
+    begins with its first event. If there is no earlier sample, this expression has a result, too, so that the alert
+    depends only on the rate.
     """
     selected = source.select(counter, levels)
     now = f"sum by ({source.level}) ({selected})"

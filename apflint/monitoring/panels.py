@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 LEVEL_VARIABLE, CLUSTER_VARIABLE, INSTANCE_VARIABLE = "level", "cluster", "instance"
 RATE_INTERVAL = "$__rate_interval"
-"""Range for rates. Grafana derives it from the scrape interval of the data source."""
+"""Range of rates, as a variable of Grafana. Grafana derives its value from the scrape interval of the data source."""
 
 
 class Target(NamedTuple):

@@ -137,7 +137,7 @@ class Queries(NamedTuple):
         return metric_names.SEATS_IN_USE if self.name(metric_names.SEATS_IN_USE) else metric_names.EXECUTING
 
     def name(self, quantity: Quantity) -> str | None:
-        """Return the metric of a quantity in the release, or None if the release does not export it."""
+        """Return the name of the metric of a quantity in the release, or None if the release does not export it."""
         return metric_names.name_in(quantity, self.release)
 
     def of_levels(self, operator: str, names: Iterable[str]) -> str:
@@ -145,33 +145,42 @@ class Queries(NamedTuple):
         return f"{self.level_label}{operator}{match_any(names)}"
 
     def select(self, metric: Quantity | str, *matchers: str) -> str:
-        """Return the selector of a metric. The release must export the metric."""
+        """Return an expression that selects the series of a metric. The release must export the metric."""
         name = metric if isinstance(metric, str) else self.name(metric)
         assert name is not None, metric
         return f"{name}{{{', '.join((*self.matchers, *filter(None, matchers)))}}}"
 
     def rate(self, metric: Quantity | str, *matchers: str, by: str | None = None) -> str:
-        """Return the sum of the rates of a counter, for each level or by other labels."""
+        """Return an expression for the sum of the rates of a counter.
+
+        There is a sum for each level, or for each combination of the labels `by`.
+        """
         return f"sum by ({by or self.level}) (rate({self.select(metric, *matchers)}[{self.window}]))"
 
     def gauge(self, metric: Quantity | str, *matchers: str, window: str = "") -> str:
-        """Return a gauge with one sample for each level of a server, or its average over `window` if `window` is not empty."""
+        """Return an expression for a gauge that has one sample for each level of a server.
+
+        If `window` is not empty, the expression is the average of the gauge over `window`.
+        """
         selected = self.select(metric, *matchers)
         return f"max by ({self.level}) ({f'avg_over_time({selected}[{window}])' if window else selected})"
 
     def total(self, metric: Quantity | str, *matchers: str, window: str = "") -> str:
-        """Return the sum of a gauge over the FlowSchemas of each level. The gauge has a sample for each FlowSchema."""
+        """Return an expression for the sum of a gauge over the FlowSchemas of each level.
+
+        The gauge has a sample for each FlowSchema. If `window` is not empty, the sum is of averages over `window`.
+        """
         selected = self.select(metric, *matchers)
         return f"sum by ({self.level}) ({f'avg_over_time({selected}[{window}])' if window else selected})"
 
     def share_of_limit(self, *matchers: str, window: str = "") -> str:
-        """Return a query for the ratio of the seats that a level uses or needs to the limit of the level.
+        """Return an expression for the ratio of the seats that a level uses or demands to its limit.
 
-        If `window` is not empty, the query returns the average over `window`.
+        If `window` is not empty, the expression is the average over `window`.
 
-        From 1.26 on, the query returns the ratio of the demand in the last period of 10 seconds to the current limit. For
+        From 1.26 on, the expression is the ratio of the demand in the last period of 10 seconds to the current limit. For
         a level without queues, the demand equals the seats in use (`dispatchSansQueueLocked` in queueset.go). Earlier
-        releases export only the seats in use, so the query returns their ratio to the nominal limit.
+        releases export only the seats in use, so the expression is their ratio to the nominal limit.
         """
         if self.counts_demand:
             demand = self.gauge(metric_names.DEMAND_AVERAGE, *matchers, window=window)
@@ -180,9 +189,12 @@ class Queries(NamedTuple):
         return f"{used} / {self.gauge(metric_names.NOMINAL, *matchers, window=window)}"
 
     def mean(self, total: Quantity | str, count: Quantity | str, *matchers: str, by: str | None = None) -> str:
-        """Return the mean of the observations of a histogram, for each level or by other labels."""
+        """Return an expression for the mean of the observations of a histogram.
+
+        There is a mean for each level, or for each combination of the labels `by`.
+        """
         return f"{self.rate(total, *matchers, by=by)} / {self.rate(count, *matchers, by=by)}"
 
     def quantile(self, quantile: float, buckets: Quantity, *matchers: str) -> str:
-        """Return a quantile of a histogram for each level."""
+        """Return an expression for a quantile of a histogram, for each level."""
         return f"histogram_quantile({quantile}, {self.rate(buckets, *matchers, by=f'{self.level}, le')})"

@@ -125,7 +125,9 @@ def _parse_expectation(fields: Fields, path: Path) -> Expectation | None:
         fields.reject((*path, kinds[1]), message, key=True)
         return None
     kind = kinds[0] if kinds else None
-    hints = dict.fromkeys(("as", "groups"), "Use this key only next to `request`; next to other keys, name the user in `subject`")
+    hints = dict.fromkeys(
+        ("as", "groups"), "Use this key only next to `request`; next to other keys, name the user in `subject`"
+    )
     hints |= dict.fromkeys(("subject", "verbs", "resources", "reaches"), "Move it one level deeper")
     keys = ("name", "request", "as", "groups", "reaches") if kind == "request" else ("name", *(kinds or _KINDS))
     count = len(fields.mistakes)

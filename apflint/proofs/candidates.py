@@ -206,7 +206,9 @@ def _by_both(first: Point, second: Point, unmentioned: Unmentioned) -> Iterator[
 
 
 def _common_rules(rule: PolicyRulesWithSubjects, other: PolicyRulesWithSubjects) -> Iterator[PolicyRulesWithSubjects]:
-    """Yield rules without subjects that match requests which both rules match.
+    """Yield rules that match the requests that both rules match, whoever sends them.
+
+    The yielded rules have no subjects.
 
     There is at most one such rule for resource requests, and at most one for non-resource requests.
     """

@@ -136,7 +136,7 @@ class Formula:
         return model
 
     def false_in_model(self, literals: Iterable[int]) -> list[int]:
-        """Return the literals that are false in the last model."""
+        """Return those of the literals that are false in the last model."""
         model = self.model()
         return [literal for literal in literals if model[abs(literal) - 1] != literal]
 
@@ -156,7 +156,10 @@ class Attribute:
         formula.exactly_one(self._by_index)
 
     def covered(self, key: object) -> int:
-        """Return the literal that is true if a list of a rule matches the value of the request. `key` is the key of the list."""
+        """Return the literal that is true if a list of a rule matches the value of the request.
+
+        `key` is the key of the list in `Axis.covers`.
+        """
         indices = self._axis.covers.get(key, ())
         if len(indices) == len(self._by_index):
             return self._formula.true

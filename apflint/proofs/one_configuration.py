@@ -50,7 +50,10 @@ _MAX_REMEMBERED = 128
 _WHOLE: Key = (None, None, None)
 """Key of the FlowSchema itself."""
 _SIBLING_WORK = 8
-"""Cost of each earlier rule of the FlowSchema, and of each item in the list, of a part to prove. Each FlowSchema costs 1."""
+"""Weight in the cost of a proof about a part: for each earlier rule of its FlowSchema, and each item of its list.
+
+Each FlowSchema costs 1.
+"""
 
 
 class FlowSchemaPart(NamedTuple):

@@ -313,7 +313,7 @@ ANYBODY = Requesters("anybody")
 REALISTIC = (ORDINARY, SYSTEM)
 """The requesters of requests that occur in clusters. In these sets, system users are in no additional groups."""
 PREFERRED = (ORDINARY, SYSTEM, ANYBODY)
-"""Sets that together contain all requesters. For examples, an earlier set is preferred."""
+"""Sets that together contain all requesters. An example request is preferably by a requester of an earlier set."""
 
 
 def rank(among: Sequence[Requesters], point: Point) -> int:

@@ -1,6 +1,7 @@
 """The candidates of a search for the cause of an incident: combinations of changes, the smallest first.
 
-Not all combinations are tried. New numbers come from a short list of multiples of what the requests need.
+Not all combinations are tried. New numbers of seats come from a short list of multiples of the seats that the requests
+need.
 """
 
 from __future__ import annotations
@@ -50,11 +51,14 @@ _BORROWING = (50, 100, 200, 400, None)
 _LENGTHS = (2, 4)
 """Factors to try for the number of queues and for the length of the queues."""
 _MAX_USERS = 3
-"""Maximum number of users for whom a FlowSchema names each user, if they have no group in common."""
+"""Maximum number of users whom a new FlowSchema names one by one, if they have no group in common."""
 _STEPS = (1000, 500, 100, 50, 10, 5, 1)
 FLOW_QUEUES = QueuingConfiguration(queues=64, hand_size=6, queue_length_limit=50)
 ONE_FLOW_QUEUES = QueuingConfiguration(queues=1, hand_size=1, queue_length_limit=50)
-"""Queues of a new level, for several flows and for a single flow. The queue length is the default of Kubernetes."""
+"""Queues of a new level: `FLOW_QUEUES` for several flows, and `ONE_FLOW_QUEUES` for a single flow.
+
+The queue length is the default of Kubernetes.
+"""
 _VITAL_LEVELS = LEASE_LEVELS | {"system"}
 """Levels of leases, heartbeats and kubelets. `workload-high`, the level of controllers, is not included."""
 _SHARED_LEVELS = ("global-default", "workload-low")
@@ -69,7 +73,7 @@ class Candidate(NamedTuple):
     changes: tuple[Change, ...]
     cost: Cost
     isolation: IsolationProposal | None = None
-    """The FlowSchema and its level, if there is a new FlowSchema."""
+    """The proposal of a new FlowSchema and its level, or None if the candidate has no new FlowSchema."""
     schema: str = ""
     """Name of the user's FlowSchema whose precedence changes, or ""."""
     after: Effective | None = None
@@ -176,7 +180,10 @@ class _Builder:
         return sorted({ceil(need * factor) for factor in _NEED_FACTORS if 1 <= ceil(need * factor) <= self.total})
 
     def _list_share_changes(self, need: float) -> list[LevelFieldChange]:
-        """Return larger shares of the overloaded level."""
+        """Return changes that give the overloaded level more shares.
+
+        `need` is the number of seats that its requests need.
+        """
         name, limits = self.cause.level, self.limits
         others = sum(level.shares for level in self.known.limits.levels if level.name != name)
         return [
@@ -288,9 +295,9 @@ def _subject_of(user: str) -> Subject:
 
 
 def list_fields(candidate: Candidate) -> tuple[tuple[str, Change], ...]:
-    """Return the values of a candidate that may be unnecessary, by name.
+    """Return (name, change) for each value of a candidate that may be unnecessary.
 
-    With each value, return the change that omits or halves the value.
+    The change omits the value or halves it.
     """
     found: list[tuple[str, Change]] = []
     for change in candidate.changes:

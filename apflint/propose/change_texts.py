@@ -200,9 +200,9 @@ def write_log_policy_test(
     manifests: tuple[str, ...],
     cluster: str,
 ) -> str:
-    """Return a policy test of the intention: a property of all requests, or else examples from the log.
+    """Return a policy test that states where the requests are intended to go.
 
-    Return "" if there are none.
+    The test has a property of all requests, or else examples from the log. Return "" if there are no examples.
     """
     isolation = candidate.isolation
     if isolation is not None and isolation.new_level is not None:

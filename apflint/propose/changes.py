@@ -227,7 +227,7 @@ def is_system_flow_schema(schema: FlowSchema, release: Release) -> bool:
 def find_last_built_in(configuration: Configuration, release: Release) -> int:
     """Return the position of the last built-in FlowSchema for the system, or -1 if the configuration has none.
 
-    New FlowSchemas are placed after it.
+    New FlowSchemas are placed after this FlowSchema.
     """
     names = {EXEMPT, *builtin.list_protected_flow_schemas(release)}
     return max((at for at, schema in enumerate(configuration.order) if schema.name in names), default=-1)

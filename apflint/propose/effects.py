@@ -109,7 +109,7 @@ def _list_groups(part: LogPart) -> dict[str, dict[tuple[str, ...], None]]:
 
 
 def _find_wait(client: ClientKey, infos: list[UserInfo], protections: Collection[Protection]) -> int | None:
-    """Return the shortest wait that protections state for a client, or None if none protects it."""
+    """Return the shortest wait that protections state for a client, or None if no protection applies to the client."""
     waits = []
     for protection in protections:
         target = protection.target

@@ -79,7 +79,7 @@ def _read_maximum(fields: Fields) -> int | None:
 
 
 def _check(fields: Fields, texts: dict[Path, str], parse: Callable[[str], object]) -> None:
-    """Report the strings that `parse` does not accept."""
+    """Report a mistake for each string in `texts` for which `parse` raises UserError."""
     for path, text in texts.items():
         try:
             parse(text)

@@ -116,9 +116,9 @@ class Usage(NamedTuple):
     kinds: tuple[KindUsage, ...]
     """The requests by kind, in descending order of seat-seconds."""
     servers: tuple[tuple[tuple[int, str], float], ...]
-    """Seat-seconds by API server and level."""
+    """Pairs ((index of the API server, level), seat-seconds)."""
     harmed_servers: tuple[tuple[tuple[int, str], int], ...]
-    """Number of harmed requests by API server and level."""
+    """Pairs ((index of the API server, level), number of harmed requests)."""
 
     def at(self, level: str) -> tuple[KindUsage, ...]:
         """Return the requests of a level."""

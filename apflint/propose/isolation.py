@@ -75,7 +75,7 @@ class IsolationProposal(NamedTuple):
     level: str
     changes: tuple[Change, ...]
     sources: tuple[FlowSchema, ...]
-    """FlowSchemas after the new FlowSchema, which captures requests of the tenant from them.
+    """FlowSchemas that lose requests of the tenant to the new FlowSchema, which precedes them.
 
     Empty if only shares change.
     """
@@ -263,10 +263,11 @@ class _Search:
         return None
 
     def _find_precedence(self, earliest: int) -> tuple[int | None, int]:
-        """Return a free precedence before the FlowSchema at a position, and the position of the first FlowSchema after it.
+        """Return a free precedence before the FlowSchema at the position `earliest`.
 
-        If no precedence directly before the FlowSchema is free, the returned precedence is also before other
-        FlowSchemas. The new FlowSchema then captures requests of the tenant from these FlowSchemas, too.
+        The second value is the position of the first FlowSchema after the free precedence. If no precedence directly
+        before the FlowSchema is free, the returned precedence is also before other FlowSchemas. The new FlowSchema then
+        captures requests of the tenant from these FlowSchemas, too.
         """
         order = self.configuration.order
         for first in range(earliest, self.last_fixed, -1):
@@ -288,7 +289,7 @@ class _Search:
         return NewLevel(name, shares, LENDABLE_PERCENT, BORROWING_LIMIT_PERCENT, queuing)
 
     def _choose_name(self) -> str:
-        """Return a name for both objects that no object has: the first subject's name, with a number if the name is taken."""
+        """Return an unused name for both objects: the name of the first subject, with a number if that name is used."""
         configuration, release = self.configuration, self.effective.release
         used = {schema.name for schema in (*configuration.order, *configuration.dangling)}
         used |= {*configuration.levels, *configuration.unusable}

@@ -213,7 +213,7 @@ class _Proposer:
         self.replay, self.counts, self.conclusion = replay, counts, conclusion
         self.goals, self.naming, self._show = goals, naming, show
         self.step = ""
-        """What the proposer does now, as a clause that begins with a capital letter."""
+        """Current activity of the proposer, as a clause that begins with a capital letter."""
         self.searched: Searched | None = None
         extent = replay.extent
         self.evidence = LogEvidence(
@@ -265,7 +265,10 @@ class _Proposer:
         return survey, usage, find_log_cause(replay, usage)
 
     def _choose_incident(self, found: tuple[Incident, ...]) -> tuple[Incident, ...]:
-        """Return the incidents, the worst one in the time that the user chose first."""
+        """Return the incidents in the order of examination.
+
+        The first is the worst incident in the time that the user chose.
+        """
         chosen = self.goals.chosen.resolve(self.replay.extent.end)
         since = 0 if chosen.since is None else chosen.since.microseconds
         until = self.replay.extent.end + 1 if chosen.until is None else chosen.until.microseconds
@@ -416,7 +419,10 @@ class _Proposer:
         return list_goals(part, outcome.clients, self.cause, self.goals.protections, self.goals.may_suffer)
 
     def _keep_part(self, cause: LogCause, candidate: Candidate) -> tuple[str, ...]:
-        """Return a clause if the client that is the cause would get less than an equal part of the seats of its level."""
+        """Return one clause if the client that is the cause would get less than an equal part of its level's seats.
+
+        Otherwise, the tuple is empty.
+        """
         isolation = candidate.isolation
         if isolation is None or not cause.users or candidate.after is None:
             return ()

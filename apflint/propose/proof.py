@@ -44,7 +44,10 @@ UNAVOIDABLE = {
 """Rules whose findings do not prevent a proposal, with the reason. See `_is_unavoidable`."""
 _RETURNED = "with the change, other FlowSchemas capture these requests; after you apply the change, remove the rules without effect"
 RETURNED = {"APF501": _RETURNED, "APF502": _RETURNED}
-"""The same for proposals that give a FlowSchema a later precedence, and add no FlowSchema. See `Intention.returns`."""
+"""Rules whose findings do not prevent a proposal that only gives a FlowSchema a later precedence, with the reason.
+
+See `Intention.returns`.
+"""
 MEASURED = {
     "APF603": "the simulation shows what other clients lose",
     "APF605": "the simulation includes the queues of every flow",
@@ -64,7 +67,7 @@ seats to other levels. If a level loses more, APF603 reports a warning, too.
 
 
 class Intention(NamedTuple):
-    """The requests that a proposal is intended to move, with their FlowSchemas in the old and the new configuration."""
+    """The requests that should move, with their FlowSchemas in the old and the new configuration."""
 
     requests: PolicyRulesWithSubjects
     """Rule that matches all requests of the clients of the proposal."""
@@ -90,7 +93,7 @@ class Loss(NamedTuple):
 
 
 class Proof(NamedTuple):
-    """What is proven about a proposal. See `failures`."""
+    """The results of all proofs about a proposal. `failures` describes what is wrong."""
 
     moves: tuple[Move, ...]
     """A move for each pair of FlowSchemas between which requests move, with an example."""

@@ -39,7 +39,7 @@ class ProvenProposal(NamedTuple):
 
     @property
     def edits_objects(self) -> bool:
-        """Whether the manifests contain changed copies of existing objects. They contain new objects only."""
+        """Whether the manifests contain changed copies of existing objects. Always False: there are only new objects."""
         return False
 
 

@@ -81,8 +81,8 @@ class LogPart(NamedTuple):
     """Start and end of the time before the first adjustment of limits in the incident, in microseconds since 1970.
 
     The waits of requests from this time are not compared with the goals, but their rejections are. There are two
-    reasons: an idle level has few seats before the adjustment, whatever its shares are. A simulation that begins inside
-    an incident does not know the earlier requests.
+    reasons. First, an idle level has few seats before the adjustment, whatever its shares are. Second, a simulation
+    that begins inside an incident does not know the earlier requests.
     """
 
 

@@ -108,7 +108,7 @@ def is_google_record(value: dict[str, object]) -> bool:
 
 
 def _find_payload(record: dict[str, Any]) -> Any:
-    """Return the audit log entry in a record, or None if there is none. In BigQuery tables, its key has a different name."""
+    """Return the audit log entry in a record, or None if there is none. In BigQuery tables, the entry has another key."""
     return record.get("protoPayload", record.get("protopayload_auditlog"))
 
 
@@ -150,6 +150,8 @@ _AZURE_COLUMNS = {
     "StageReceivedTime": "stageTimestamp",
     "Annotations": "annotations",
 }
-"""Field of an audit event, by the column that contains it. Source:
-https://learn.microsoft.com/azure/azure-monitor/reference/tables/AKSAudit."""
+"""Field of an audit event for each column of the table.
+
+Source: https://learn.microsoft.com/azure/azure-monitor/reference/tables/AKSAudit.
+"""
 _AZURE_OBJECTS = frozenset(("user", "impersonatedUser", "objectRef", "responseStatus", "annotations"))

@@ -46,12 +46,12 @@ class RejectedLine(NamedTuple):
 
     @classmethod
     def of(cls, number: int, error: UserError) -> RejectedLine:
-        """Return the line with an error."""
+        """Return the line `number` with the message of an error."""
         return cls(number, str(error), type(error))
 
 
 class JsonValue(NamedTuple):
-    """A value of a JSON text, with its line number (from 1). If the line is not JSON, `error` says why, else it is None."""
+    """A value of a JSON text, with its line number (from 1). If the line is not JSON, `error` states the reason."""
 
     line: int
     value: object
@@ -113,7 +113,7 @@ def _is_beginning(line: bytes) -> bool:
 
 
 def describe_json_error(error: ValueError | RecursionError) -> UserError:
-    """Return the error of the user for an exception of `json.loads`."""
+    """Return the UserError to raise for an exception of `json.loads`."""
     if isinstance(error, RecursionError):
         return UserError("this JSON is nested too deeply")
     # json.loads raises a plain ValueError only for numbers with too many digits, with advice for Python programs.

@@ -14,7 +14,9 @@ from apflint.evaluate.seats import ListOptions
 
 LIST_VERBS = ("list", "watch")
 MAX_LIMIT = 100_000
-"""Greatest limit in a result. It replaces greater limits, because it already allows the maximum seats in every release."""
+"""Greatest limit in a result. Greater limits are replaced by this limit, because it already allows the maximum seats in
+every release.
+"""
 _SINGLE_OBJECT = "name"
 """Part of the result for a list of a single object (`fieldSelector=metadata.name=x`, visible in `objectRef`)."""
 

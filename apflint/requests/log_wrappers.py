@@ -36,7 +36,10 @@ class Wrapper(NamedTuple):
     source: str
     """Page or specification that describes the format."""
     prefix: str = ""
-    """Regular expression for the text before the event in a line. Python, DuckDB and Java (Spark) must evaluate it equally."""
+    """Regular expression for the text before the event in a line.
+
+    Python, DuckDB and Java (Spark) must evaluate the expression equally.
+    """
     suffix: str = ""
     """Text after the event in a line."""
     path: tuple[str, ...] = ()

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from apflint.evaluate.requestinfo import RequestInfo
 
 LOGGED_WAIT_SECONDS = 0.1
-"""The server logs the time in a filter only if it is longer than this time in seconds (`minFilterLatencyToLog` in filterlatency.go)."""
+"""Minimum time in seconds that a request spends in a filter for the server to log this time.
+
+Source: `minFilterLatencyToLog` in filterlatency.go.
+"""
 _MARK = '"HTTP" '
 _PAIR = re.compile(r'([A-Za-z_][\w-]*)=("(?:[^"\\]|\\.)*"|[^\s"]\S*)', re.ASCII)
 _TIME = re.compile(r"[IWEF](\d\d)(\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?) ", re.ASCII)
@@ -36,7 +39,7 @@ _CONTROL = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v
 _TEXT_KEYS = ("log", "message", "@message", "MESSAGE", "msg", "textPayload")
 """Keys of the log line in records of Docker, CloudWatch, journald and Google Cloud Logging."""
 _FIRST_MILLISECONDS = 100_000_000_000
-"""Unix times from this value on are milliseconds. In seconds, this value is the year 5138."""
+"""Minimum value of a Unix time that counts as milliseconds. In seconds, this value is the year 5138."""
 _METHOD_OF_VERB = {"LIST": "GET", "WATCH": "GET", "WATCHLIST": "GET", "APPLY": "PATCH", "CONNECT": "POST"}
 """HTTP method for each logged verb that is not an HTTP method (`NormalizedVerb` in endpoints/metrics/metrics.go)."""
 

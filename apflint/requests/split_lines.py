@@ -119,7 +119,8 @@ def _is_open(text: str) -> bool:
     if escape := _INCOMPLETE_ESCAPE.search(text, max(0, len(text) - _MAX_ESCAPE_CHARACTERS)):
         text = text[: escape.start()]
     at = _find_error(text)
-    # For an incomplete value, the position of the error is inside of the text. With another value, it is at the end of the text.
+    # For most incomplete text, the error is at the end of the text. For an incomplete string or constant, the error is
+    # at the start of this value, so complete the value and search for the error again.
     if at is not None and text[at : at + 1] == '"':
         text = f'{text[:at]}""'
         at = _find_error(text)
@@ -132,7 +133,7 @@ def _is_open(text: str) -> bool:
 
 
 def _find_error(text: str) -> int | None:
-    """Return the position at which a text is not JSON, or None if there is no such position."""
+    """Return the position at which a text stops being valid JSON, or None if the whole text is valid."""
     try:
         json.loads(text)
     except json.JSONDecodeError as error:

@@ -44,7 +44,7 @@ class ClusterSettings(NamedTuple):
     paths: tuple[str, ...] = ()
     """Files and directories of the manifests of the cluster, relative to the current directory."""
     context: tuple[str, ...] | None = None
-    """Further manifests of the cluster, in which no findings are reported."""
+    """Manifests that are also in the cluster, but whose findings are not reported."""
     kubernetes: Release | None = None
     server_concurrency: int | None = None
     complete: bool | None = None
@@ -169,7 +169,10 @@ def _parse_members(value: object, place: str, directory: str) -> tuple[str, ...]
 
 
 def _parse_kustomize(value: object, place: str, directory: str) -> str:
-    """Return the directory of a kustomization. It must be in the project, like `paths`. Building a missing directory fails later."""
+    """Return the directory of a kustomization, which must be in the project, like `paths`.
+
+    A missing directory is an error only when the kustomization is built.
+    """
     if not isinstance(value, str) or not value:
         raise UserError(f'{place}: expected a directory with a kustomization, such as "overlays/prod".')
     (path,) = _parse_paths([value], place, directory)

@@ -51,7 +51,10 @@ def read_settings_file(path: str) -> dict[str, object]:
 
 
 def has_same_settings(path: str, data: bytes) -> bool:
-    """Return whether the settings file at `path` has the same settings as `data`, another version of it. Comments may differ."""
+    """Return whether the settings file at `path` has the same settings as `data`, another version of the file.
+
+    Comments may differ.
+    """
     try:
         tables: list[Any] = [read_toml(path), parse_toml(data)]
     except UserError:

@@ -53,9 +53,9 @@ class Settings(NamedTuple):
     """Source of each field that is set: the path of the settings file, or `command line`. Other fields have defaults."""
 
     def prepare_options(self, *, suppressions: bool = True) -> Callable[[], Options]:
-        """Return a function that returns the options. A run without APF objects does not call it, and imports no checks.
+        """Return a function that returns the options. A run without APF objects does not call the function.
 
-        Raises UserError if no rule is left to run.
+        So such a run imports no checks. Raises UserError if no rule is left to run.
         """
         if self.select == () or self.ignore or "off" in self.severity.values():
             options = self.to_options(suppressions=suppressions)

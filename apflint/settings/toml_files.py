@@ -11,7 +11,7 @@ from apflint.user_error import UserError
 
 _QUOTED = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'')
 _FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
-# Without this flag, opening a named pipe would wait for a writer.
+# Without O_NONBLOCK, opening a named pipe would wait for a writer.
 _NON_BLOCKING = getattr(os, "O_NONBLOCK", 0)
 
 

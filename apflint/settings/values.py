@@ -90,7 +90,7 @@ def _parse_table(value: object, place: str) -> dict[str, object]:
 
 
 def parse_severities(value: object, place: str, directory: str) -> dict[str, str]:
-    """Return the severity of each rule, by rule ID. `value` is a table of severities by selector."""
+    """Return the severity of each rule, by rule ID. `value` is a table from selectors of rules to severities."""
     severities: dict[str, str] = {}
     # A longer selector is more specific. So set its severity later, to replace the severity from a shorter selector.
     for selector, severity in sorted(_parse_table(value, place).items(), key=lambda entry: len(entry[0])):
@@ -100,7 +100,10 @@ def parse_severities(value: object, place: str, directory: str) -> dict[str, str
 
 
 def parse_per_file_ignores(value: object, place: str, directory: str) -> dict[str, tuple[str, ...]]:
-    """Return the IDs of the ignored rules, by pattern. `value` is a table of lists of selectors by pattern."""
+    """Return the IDs of the ignored rules for each file pattern.
+
+    `value` is a table from patterns to lists of selectors.
+    """
     table = _parse_table(value, place)
     _check_patterns(table, place)
     return {

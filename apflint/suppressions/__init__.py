@@ -12,4 +12,5 @@ from __future__ import annotations
 
 UNUSED, INVALID, UNEXPLAINED = "APF901", "APF902", "APF903"
 SUPPRESSION_RULES = frozenset({UNUSED, INVALID, UNEXPLAINED})
-"""IDs of the rules about suppressions. Suppressions do not apply to these rules, but the setting `ignore` does."""
+"""IDs of the rules about suppressions. Suppression comments cannot suppress these rules, but the setting `ignore` can.
+"""

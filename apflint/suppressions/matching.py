@@ -28,7 +28,7 @@ _REST_OF_LINE = re.compile(r"[ \t]*(\r\n|\r|\n|\Z)")
 
 
 class SuppressionResult(NamedTuple):
-    """The result of applying suppressions. A problem is (rule ID, `Problem`)."""
+    """The result of applying suppressions. Each problem is a pair (rule ID, `Problem`)."""
 
     kept: list[tuple[str, Problem]]
     """Problems that are not suppressed."""
