@@ -47,11 +47,11 @@ class Platform(NamedTuple):
     architecture: str
     """Name of the architecture in Go."""
     machine: str
-    """What `uname -m` prints."""
+    """Name of the machine as `uname -m` prints it."""
     suffix: str
     """End of the names of compiled modules."""
     tags: tuple[str, ...]
-    """Platform tags of the wheels that run there."""
+    """Platform tags of the wheels that run on the platform."""
 
 
 PLATFORMS = (

@@ -102,7 +102,7 @@ def find_reproducer(name: str, config: Configuration, rule: str, kind: str) -> s
 
 
 def main() -> int:
-    """Run the command line."""
+    """Compare the configurations that the command line selects. Return 1 if there are differences, else 0."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--configurations", type=int, default=1000, metavar="N")
     parser.add_argument("--seed", default="1")

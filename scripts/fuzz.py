@@ -84,7 +84,8 @@ def find_problem(fuzz_input: Input, status: int | str, output: str, errors: str)
     for sign in ("Traceback (most recent call last)", "internal error"):
         if sign in errors or (sign in output and fuzz_input.arguments[0] != "fix"):
             return f"{sign}: {errors[-500:]}"
-    edits = fuzz_input.arguments[0] in ("fix", "migrate") or "--diff" in fuzz_input.arguments  # print the file
+    # these print lines of the file
+    edits = fuzz_input.arguments[0] in ("fix", "migrate") or "--diff" in fuzz_input.arguments
     control = [char for char in (errors if edits else output + errors) if ord(char) < 32 and char not in "\n\r\t"]
     if control:
         return f"a raw control character {control[0]!r} in the output"
@@ -214,7 +215,7 @@ def show_input(seed: int, number: int) -> int:
 
 
 def main() -> int:
-    """Run the command line. Returns 1 if an input failed."""
+    """Run the inputs that the command line selects. Return 1 if an input failed, else 0."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=1)

@@ -83,7 +83,7 @@ class Maker:
         self.seed = seed
 
     def make(self, number: int) -> Input:
-        """Return the input with a number. The seed and the number determine it."""
+        """Return the input with a number. The seed and the number determine the input."""
         self.random = random.Random(f"{self.seed}:{number}")
         kinds: list[tuple[int, Callable[[], Input]]] = [
             (10, self._check), (3, self._fix), (2, self._migrate), (2, self._ask), (1, self._requests), (1, self._test),

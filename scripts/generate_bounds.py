@@ -32,7 +32,10 @@ def read_bounds() -> dict[str, tuple[budgets.Bound, str]]:
 
 
 def render_table() -> str:
-    """Return the table of all bounds: what each limits. The reasons are for readers of the module."""
+    """Return the table of all bounds, and what each bound limits.
+
+    The reasons in the docstrings are left out, because they are for readers of the module.
+    """
     rows = ["| bound | maximum | of what | beyond it |", "|---|---|---|---|"]
     for name, (bound, docstring) in read_bounds().items():
         subject = docstring.partition(". ")[0].removeprefix("Maximum number of ").removeprefix("Maximum ")

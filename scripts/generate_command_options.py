@@ -28,9 +28,9 @@ DOCS = Path(__file__).resolve().parent.parent / "docs" / "commands"
 HEADER = "| option | description |\n|---|---|\n"
 INDEX = "index"
 MIN_COMMANDS = 7
-"""Number of commands from which on an option or an argument is common, if all of them describe it in the same words."""
+"""Minimum number of commands that describe an option or an argument in the same words, for it to be common."""
 MIN_SHARED_OPTIONS = 5
-"""Number of options from which on a page links to another page that describes the same options of a panel."""
+"""Minimum number of options in a panel for a page to link to another page that describes the same options."""
 COMMON_LINK = "[common options](index.md#common-options)"
 _TABLE = re.compile(rf"(?m)^{re.escape(HEADER)}(?:\|.*\n)*")
 _PLACEHOLDER = re.compile(r" [^`]+`")

@@ -5,8 +5,9 @@
     python scripts/generate_schemas.py --openapi DIR                generate them from Kubernetes' OpenAPI documents
     python scripts/generate_schemas.py --openapi DIR --extract      update fixtures/openapi from these documents
 
-The structure comes from OpenAPI, and the descriptions from schema_descriptions.toml. A schema accepts objects that a
-kube-apiserver can decode, including objects that it rejects as invalid (HTTP 422). It rejects others (HTTP 400).
+The structure comes from OpenAPI, and the descriptions from schema_descriptions.toml. A schema accepts all objects that
+a kube-apiserver can decode, including objects that the server rejects as invalid (HTTP 422). The schema rejects objects
+that the server cannot decode (HTTP 400).
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class Descriptions:
         return unwrap(text)
 
     def of_field(self, type_name: str, field: str, version: str) -> dict[str, Any]:
-        """Return the table of a field in one API version. Raises StructureError if it has no description."""
+        """Return the table of a field in one API version. Raises StructureError if there is no description."""
         for owner in (type_name, SHARED_TABLES.get(type_name, "")):
             table = self.tables.get(owner, {}).get(field)
             if isinstance(table, dict) and str(table.get("description", "")).strip():
@@ -69,7 +70,7 @@ class Descriptions:
         raise StructureError(f"{type_name}.{field} has no description in {DESCRIPTIONS.name}")
 
     def unused(self) -> list[str]:
-        """Return the names of tables without a field."""
+        """Return the names of tables that describe no field."""
         tables = {(owner, field) for owner, fields in self.tables.items() for field in fields}
         return sorted(".".join(table) for table in tables - self.used)
 
@@ -239,7 +240,7 @@ def find_differences(directory: Path, files: dict[str, str]) -> list[str]:
 
 
 def generate_files(openapi: Path, *, extract: bool) -> tuple[Path, dict[str, str]]:
-    """Return the target directory, and content by file name. Raises StructureError."""
+    """Return the target directory, and content by file name. Raises StructureError as `generate` does."""
     structures = [read(path) for path in sorted(openapi.glob("*.json"))]
     if not structures:
         raise StructureError(f"no OpenAPI document in {openapi}")

@@ -48,7 +48,7 @@ NOT_IMPORTED = ("__main__", "duckdb_engine", "spark_engine")
 
 
 def main() -> int:
-    """Run the command line. Returns the exit code."""
+    """Record or compare, as the command line says. Return the exit code."""
     parser = argparse.ArgumentParser(description="Records what every command prints, and compares two recordings.")
     actions = parser.add_subparsers(dest="action", required=True)
     record_parser = actions.add_parser("record", help="run all cases")

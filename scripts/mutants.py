@@ -33,7 +33,7 @@ from mutating.runner import Run
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the tests for the mutants that the command line selects, and print the totals."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("paths", nargs="+", help="files and directories to mutate")
     parser.add_argument("--tests", nargs="+", default=["tests"], help="arguments of pytest")

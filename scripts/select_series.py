@@ -101,7 +101,7 @@ def list_objects(file: Path) -> list[dict[str, Any]]:
 
 
 def is_copy(item: dict[str, Any]) -> bool:
-    """Return whether an object equals the built-in object of the release."""
+    """Return whether an object equals the built-in object of the same kind and name."""
     (manifest,) = build_workspace(load_inputs([("object.json", json.dumps(item).encode())]), RELEASE).manifests
     return manifest.object is not None and builtin.is_copy(manifest.object, RELEASE)
 

@@ -45,7 +45,7 @@ class Setting(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A row of the table. The target applies to CPU time, because other work on the machine disturbs this least."""
+    """A row of the table. The target applies to CPU time, because other work on the machine disturbs CPU time least."""
 
     case: str
     measured: str
@@ -85,7 +85,8 @@ def small(setting: Setting) -> Iterator[Row]:
     yield _ratio("`check` of one small file with one finding", cost, "finding", "yamllint", 0.9, "yamllint")
     for name, words in _COMMANDS.items():
         yield _ratio(f"`{' '.join(words)}`", cost, name, "yamllint", 1.2, "yamllint")
-    # It also proves the change with a SAT solver, reads the written YAML back, and runs the rules and the policy test.
+    # `propose` has a higher limit: it also proves the change with a SAT solver, reads the written YAML back, and runs
+    # the rules and the policy test.
     yield _ratio(f"`{' '.join(_PROPOSE)}`", cost, "propose", "yamllint", 2.5, "yamllint")
 
 

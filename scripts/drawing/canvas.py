@@ -1,7 +1,7 @@
 """A small SVG document: text, shapes, and a style sheet for light and dark mode.
 
-The drawing has its own background, so it is legible on any page. It follows the color scheme of the system, because a
-page cannot style pictures in `<img>` elements.
+The drawing has its own background, so it is legible on any page. The drawing follows the color scheme of the system,
+because a page cannot style pictures in `<img>` elements.
 """
 
 from __future__ import annotations

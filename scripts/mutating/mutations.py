@@ -21,7 +21,7 @@ class Mutant(NamedTuple):
     id: str
     file: str
     function: str
-    """Qualified name of the outermost function or method that contains it."""
+    """Qualified name of the outermost function or method that contains the mutated statement."""
     line: int
     lines: tuple[int, int]
     """First and last line of the mutated statement. A test is relevant if it executes one of these lines."""

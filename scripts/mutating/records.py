@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 EQUAL = "same"
-"""Verdict for a mutant whose compiled code equals the original. It does not count."""
+"""Verdict for a mutant whose compiled code equals the original. Such a mutant is not counted."""
 KILLED = ("killed", "timeout")
 """Verdicts for mutants that the tests detect."""
 

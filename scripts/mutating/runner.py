@@ -105,7 +105,7 @@ class Run:
         number = {item.nodeid: at for at, item in enumerate(self.items)}
         caches, modules = find_caches(), len(sys.modules)
         for item, following in zip(self.items, [*self.items[1:], None], strict=True):
-            if len(sys.modules) != modules:  # finding caches takes as long as a quick test
+            if len(sys.modules) != modules:  # only after imports, because finding caches takes as long as a quick test
                 caches, modules = find_caches(), len(sys.modules)
             clear(caches)
             recorder.switch_context(item.nodeid)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from recording.client import Client
 
 PLURALS = {"FlowSchema": "flowschemas", "PriorityLevelConfiguration": "prioritylevelconfigurations"}
-"""Name in URL paths by kind."""
+"""Name of each kind in URL paths."""
 Objects = dict[str, dict[str, Any]]
 """Objects by name."""
 

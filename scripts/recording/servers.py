@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 START_SECONDS = 120
 SERVE_REMOVED = "KUBE_APISERVER_SERVE_REMOVED_APIS_FOR_ONE_RELEASE"
 """Environment variable that makes a server serve the API versions that its release has removed."""
-TOKEN = "apflint-recorder"  # for a server on the loopback address that ends after the recording
+TOKEN = "apflint-recorder"  # not secret: the server is on the loopback address, and ends after the recording
 AUDIT_POLICY = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n"
 
 
