@@ -84,7 +84,7 @@ def find_problem(fuzz_input: Input, status: int | str, output: str, errors: str)
     for sign in ("Traceback (most recent call last)", "internal error"):
         if sign in errors or (sign in output and fuzz_input.arguments[0] != "fix"):
             return f"{sign}: {errors[-500:]}"
-    # these print lines of the file
+    # The output of these commands contains lines of the input file.
     edits = fuzz_input.arguments[0] in ("fix", "migrate") or "--diff" in fuzz_input.arguments
     control = [char for char in (errors if edits else output + errors) if ord(char) < 32 and char not in "\n\r\t"]
     if control:

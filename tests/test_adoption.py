@@ -42,9 +42,6 @@ installs = pytest.mark.skipif(
 )
 
 
-# --- action.yml
-
-
 @pytest.fixture(scope="module")
 def action() -> dict[str, Any]:
     value: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
@@ -275,9 +272,6 @@ def test_action_installs_itself(action: dict[str, Any], tmp_path: Path) -> None:
     assert runner.results()
 
 
-# --- GitLab
-
-
 def test_gitlab_job_writes_the_reports_it_names(tmp_path: Path) -> None:
     job = yaml.safe_load((ROOT / "docs/examples/apflint.gitlab-ci.yml").read_text(encoding="utf-8"))["apflint"]
     variables = prepare(tmp_path) | job["variables"] | {"CI_PROJECT_DIR": str(tmp_path / "work")}
@@ -314,9 +308,6 @@ def test_gitlab_job_is_pinned() -> None:
     assert job["variables"]["APFLINT_VERSION"] == __version__.partition(".dev")[0]
     name = job["variables"]["APFLINT_REQUIREMENTS"].rpartition("/v$APFLINT_VERSION/")[2]
     assert (ROOT / name).is_file()
-
-
-# --- the container
 
 
 def instructions() -> list[tuple[str, str]]:

@@ -292,7 +292,7 @@ def test_hooks_stop_a_commit(repository: Repository) -> None:
 
 
 def test_local_hook_of_the_page(repository: Repository) -> None:
-    """The definition works that the page shows for an installed apflint."""
+    """The hook definition that the page shows for an installed apflint works."""
     (block,) = [block for block in read_blocks("guides/pre-commit", "yaml") if "repo: local" in block.text]
     repository.write(".pre-commit-config.yaml", block.text)
     repository.write("good.yaml", LEVEL)

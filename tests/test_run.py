@@ -69,7 +69,10 @@ def test_a_newcomer_reads_one_short_function() -> None:
 
 
 def test_manifests_are_read_through_one_function() -> None:
-    """Other modules may use the helper functions of this function only to read files that are not checked or analyzed."""
+    """Only `read_inputs` reads manifests to check or analyze.
+
+    Other modules may use its helper functions only for other files.
+    """
     doors = {
         "read_files": "sources.files",
         "read_revision": "sources.git",

@@ -116,8 +116,6 @@ def paths_in(value: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | i
     return [inner for step, item in pairs for inner in ((*path, step), *paths_in(item, (*path, step)))]
 
 
-# --- The violations are those of plain jsonschema ---
-
 # Values of all types of YAML and JSON, with the limits of each type.
 JUNK = st.one_of(
     st.none(),
@@ -270,9 +268,6 @@ def test_violations_of_each_value_in_each_place(kind: str) -> None:
     assert verdicts == {True, False}
 
 
-# --- Kinds of violations ---
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_examples_have_no_violations(kind: str) -> None:
     assert find_violations(EXAMPLES[kind], kind, "v1", NEWEST) == ()
@@ -369,9 +364,6 @@ def test_fields_that_not_every_release_has(path: tuple[str, ...], version: str, 
     assert path[-1] not in found.known
 
 
-# --- Hostile values ---
-
-
 def test_deep_and_huge_values() -> None:
     deep: Any = []
     for _ in range(100_000):
@@ -399,9 +391,6 @@ def test_other_violations_beside_thousands_of_unknown_fields() -> None:
     labels = {f"k{number}": 1 for number in range(3_000)}
     found = find_violations({"metadata": {"labels": labels}, "foo": 1}, "FlowSchema", "v1", NEWEST)
     assert [violation.what for violation in found].count("type") == MAX_VIOLATIONS
-
-
-# --- Recorded servers ---
 
 
 def format_path(path: tuple[str | int, ...], *, indices: bool) -> str:

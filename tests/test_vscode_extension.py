@@ -26,7 +26,7 @@ EXTENSION = ROOT / "editors" / "vscode"
 SCHEMAS = sorted(
     {path.name for path in (ROOT / "schemas").glob("apflint-*.json")} - {"apflint-output.json", "apflint-report.json"}
 )
-"""JSON Schemas of the files that apflint reads. The others describe its output."""
+"""JSON Schemas of the files that apflint reads. All other schemas describe the output of apflint."""
 CHROMIUM = shutil.which("chromium")
 NPM = pytest.mark.skipif(
     not os.environ.get("APFLINT_TEST_NPM") or shutil.which("npm") is None,

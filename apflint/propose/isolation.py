@@ -213,7 +213,7 @@ class _Search:
         )
 
     def _resize(self, own: str, shares: int) -> tuple[LevelFieldChange, ...]:
-        """Return the change of a level to `shares`, as a tuple. The tuple is empty if the level has the wanted seats already."""
+        """Return the change of a level to `shares`, or an empty tuple if the level already has the wanted seats."""
         limits = self._limits_of(own)
         if limits.shares == shares or limits.nominal == self.goal.seats:
             return ()

@@ -242,11 +242,13 @@ class Decisions(NamedTuple):
     """The outcome of all requests of a world."""
 
     deciding: set[tuple[int, str]]
-    """The parts that are the first match of a request: position of the FlowSchema, and field."""
+    """Parts that are the first match of some request: pairs (position of the FlowSchema, field)."""
     ties: dict[tuple[str, str], Witness]
     captures: dict[tuple[str, str], Witness]
-    """Pairs of a FlowSchema of the user and the protected FlowSchema from which it captures a request, for any priority
-    levels."""
+    """Pairs of a FlowSchema of the user and the protected FlowSchema from which it captures a request.
+
+    All captures are included, even if both FlowSchemas have the same priority level.
+    """
     shared: set[str]
     """Priority levels with requests that would not go to a protected FlowSchema without the user's FlowSchemas."""
 

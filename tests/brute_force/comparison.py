@@ -105,9 +105,11 @@ def _unreachable(configuration: Configuration, true: Claims, findings: Sequence[
 
 
 def _severity(configuration: Configuration, name: str, finding: Finding) -> Iterator[Difference]:
-    """Return the expected severity.
+    """Compare the severity of a finding with the expected severity.
 
-    The severity is `error` if the finding is also true without the levels that no file defines, else `warning`."""
+    The expected severity is `error` if the finding is also true without the levels that no file defines, else
+    `warning`.
+    """
     has_assumed = not configuration.complete and bool(assumed_levels(configuration))
     if finding.severity == "error":
         without = claims(configuration._replace(complete=True)).unreachable if has_assumed else ()

@@ -42,10 +42,12 @@ class OutsiderClaims(NamedTuple):
     """The user's FlowSchemas that send requests of outsiders, clients outside the system, to protected levels."""
 
     broad: dict[tuple[str, str], Witness]
-    """FlowSchemas that do so through a broad subject, which matches nearly all users. Keys are (name of the FlowSchema,
-    field of the subject)."""
+    """FlowSchemas that send requests of outsiders to protected levels through a broad subject.
+
+    A broad subject matches nearly all users. Keys are (name of the FlowSchema, field of the subject).
+    """
     named: dict[str, Witness]
-    """FlowSchemas that do so through a subject that is not broad, by name."""
+    """FlowSchemas that send requests of outsiders to protected levels through another subject, by name."""
 
     def severity(self, name: str) -> str | None:
         """The highest severity of the findings about a FlowSchema."""
@@ -145,8 +147,6 @@ def distinguishing_rules(config: Configuration) -> Iterator[Manifest]:
     yield {"subjects": [BROAD[0]], "resourceRules": [LEASES]}
     yield {"subjects": [BROAD[0]], "nonResourceRules": [HEALTH]}
 
-
-# --- configurations ---------------------------------------------------------------------------------------------------
 
 LEVELS = ("leader-election", "node-high", "system", "workload-high", "exempt", "exempt", "leader-election")
 NAMES = ("kube-controller-manager", "system-nodes", "kube-system-service-accounts", "workload-leader-election")

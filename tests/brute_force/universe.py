@@ -101,9 +101,6 @@ def universe(rules: Sequence[Manifest], *, watches: bool = True) -> Universe:
     return Universe(tuple(rules), tuple(user_classes(rules)), tuple(request_classes(rules, watches=watches)))
 
 
-# --- users ------------------------------------------------------------------------------------------------------------
-
-
 def own_groups(name: str) -> frozenset[str]:
     """Return the groups that a user has without configuration: from authentication, or from the certificate of a node."""
     if name == ANONYMOUS:
@@ -115,7 +112,7 @@ def own_groups(name: str) -> frozenset[str]:
 
 
 def user_names(subjects: Sequence[Manifest]) -> list[str]:
-    """Return the names of mentioned users, of users of the system, and of one fresh user of each kind."""
+    """Return the names of mentioned users, of users of the system, and of one unmentioned user of each kind."""
     mentioned = [name for subject in subjects if (name := _user_name(subject)) is not None]
     namespaces = {subject["serviceAccount"]["namespace"] for subject in subjects if subject["kind"] == "ServiceAccount"}
     namespaces |= {"kube-system"} | {
@@ -205,9 +202,6 @@ def _matches_group(subject: Manifest, group: str) -> bool:
     return subject["kind"] == "Group" and server.matches_subject(subject, User("", frozenset({group})))
 
 
-# --- requests ---------------------------------------------------------------------------------------------------------
-
-
 def request_classes(rules: Sequence[Manifest], *, watches: bool) -> Iterator[RequestClass]:
     for member, examples in (("resourceRules", resource_requests), ("nonResourceRules", non_resource_requests)):
         entries = [entry for rule in rules for entry in rule.get(member) or []]
@@ -266,7 +260,7 @@ def non_resource_requests(entries: Sequence[Manifest], *, watches: bool) -> Iter
 
 
 def candidate_paths(urls: Iterable[str]) -> list[str]:
-    """Return each mentioned path, and a fresh path below each mentioned prefix."""
+    """Return each mentioned path, and an unmentioned path below each mentioned prefix."""
     paths = ["/fresh"]
     for url in dict.fromkeys(urls):
         directory = f"{url.removesuffix('*').removesuffix('/')}/"
@@ -290,8 +284,10 @@ def is_possible(request: Request, *, watches: bool = True) -> bool:
 
 
 def http(request: Request) -> tuple[str, str]:
-    """Return the method and URL of a request with these attributes. If no such request exists, its method and URL have
-    other attributes."""
+    """Return the method and URL of a request with these attributes.
+
+    If no such request exists, the server derives other attributes from the returned method and URL.
+    """
     if not request.is_resource:
         return request.verb.upper(), quote(request.path, safe="/*")
     resource, slash, subresource = request.resource.partition("/")
@@ -306,9 +302,6 @@ def http(request: Request) -> tuple[str, str]:
     return METHODS[request.verb], url + ("?watch=true" if request.verb == "watch" else "")
 
 
-# --- bit masks --------------------------------------------------------------------------------------------------------
-
-
 def masks(values: Iterable[str], items: Sequence[Manifest], matches: Callable[[str, Manifest], bool]) -> dict[str, int]:
     """Return the bit mask of the matching items for each value."""
     return {
@@ -318,7 +311,7 @@ def masks(values: Iterable[str], items: Sequence[Manifest], matches: Callable[[s
 
 
 def _spans(lengths: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Return the start and the bit mask of each of several consecutive lists."""
+    """Yield (start, bit mask) of lists with these lengths, which follow each other in one integer."""
     start = 0
     for length in lengths:
         yield start, (1 << length) - 1

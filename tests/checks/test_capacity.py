@@ -258,8 +258,6 @@ def test_probabilities_in_percent() -> None:
     ]
 
 
-# APF603.
-
 QUEUES = {"queues": 128, "handSize": 6, "queueLengthLimit": 50}
 # Seats of levels on a default server with 600 seats, of the newest release, as recorded.
 STOCK = {
@@ -523,9 +521,6 @@ def test_built_in_level_has_more_queues(queues: int, is_live: bool, severities: 
     assert [(finding.severity, finding.message) for finding in found] == [
         (severity, "queues 127 is less than the 128 of the built-in priority level") for severity in severities
     ]
-
-
-# APF609.
 
 
 @pytest.mark.parametrize(

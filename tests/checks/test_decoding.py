@@ -24,17 +24,11 @@ def with_spec(**fields: Any) -> dict[str, Any]:
     return {**schema, "spec": {**schema["spec"], **fields}}
 
 
-# APF002
-
-
 def test_key_that_a_merge_adds_again_is_a_duplicate() -> None:
     text = json.dumps(flow_schema("x")).replace('{"name": "x"}', "{name: x, <<: {name: y}}")
     (finding,) = findings_in_text(text, only="APF002")
     assert finding.message == 'duplicate key "name", merged by <<'
     assert finding.notes[0] == "The API server treats the override of a merged key as a duplicate."
-
-
-# APF101
 
 
 @pytest.mark.parametrize(
@@ -150,7 +144,7 @@ def test_ambiguous_fields_have_no_fix() -> None:
     unnamed["spec"] = {
         "name": "workload-low",
         "rules": unnamed["spec"]["rules"],
-    }  # of the level or of the object?
+    }  # `name` may belong to the level or to the object, so there is no fix
     resources = with_spec(rules=[{"subjects": [user("alice")], "resources": ["pods"]}])
     for schema, field in (
         (unnamed, "spec.name"),
@@ -159,9 +153,6 @@ def test_ambiguous_fields_have_no_fix() -> None:
     ):
         fixes = {finding.field: finding.fix for finding in findings(schema, only="APF101")}
         assert fixes[field] is None
-
-
-# APF102
 
 
 @pytest.mark.parametrize(

@@ -65,9 +65,6 @@ def test_tie_with_a_system_user_among_subjects_is_reported() -> None:
     assert "--as alice --as-group blue --as-group red" in full_text(found)
 
 
-# Each precedence has one finding.
-
-
 def crowd(count: int, *, apart: bool = False, level: str = "") -> list[dict[str, Any]]:
     """Return FlowSchemas of equal precedence, each for its own group. With `apart`, each is also for its own resource."""
     return [
@@ -153,9 +150,6 @@ def test_thousands_of_flow_schemas_of_one_precedence_are_bounded() -> None:
         started = time.process_time()
         assert len(ties(*crowd(1500, apart=apart))) == 1
         assert time.process_time() - started < 15  # about 2 seconds
-
-
-# Ties without an effect.
 
 
 @pytest.mark.parametrize("count", [2, 10])
@@ -288,9 +282,6 @@ def test_system_user_in_another_group_is_not_tied(order: int) -> None:
             flow_schema("b", precedence=100, subjects=[second]),
         )
         assert not findings(*objects, only="APF503")
-
-
-# APF509.
 
 
 @pytest.mark.parametrize(("precedence", "state"), [(0, "0 counts as absent"), (None, "is absent")])

@@ -52,9 +52,6 @@ def about(found: list[Finding], name: str) -> list[Finding]:
     return [finding for finding in found if finding.object is not None and finding.object.name == name]
 
 
-# The FlowSchemas that capture the requests.
-
-
 def test_captors_are_named_in_the_first_hundred_findings() -> None:
     found = findings(FIRST, *shadowed(MAX_EXPLAINED_SHADOWS + 3), only="APF501")
     assert sum(finding.involves is None for finding in found) == 3  # `involves` is None: any object may be involved
@@ -121,9 +118,6 @@ def test_partition_of_requests_among_many_flow_schemas_is_bounded() -> None:
 CELL = ("apiGroups", "resources", "namespaces")
 
 
-# Advice.
-
-
 @pytest.mark.parametrize(
     ("mine", "advice"),
     [
@@ -156,8 +150,6 @@ def test_flow_schema_with_the_suggested_precedence_is_reachable() -> None:
     assert "use a matchingPrecedence below 1100" in full_text(found)
     assert not findings(reads, changes, flow_schema("mine", precedence=1099, resources=both), only="APF50")
 
-
-# Findings that APF501 explains.
 
 POOR_STYLE = flow_schema(
     "mine",

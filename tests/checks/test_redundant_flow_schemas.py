@@ -54,7 +54,7 @@ def health(verbs: list[str], urls: list[str], precedence: int = 1000, **others: 
         (["*"], ["/livez"], True),
         (["*"], ["/healthz/etcd", "/readyz/*"], True),
         (["get", "delete"], HEALTH, True),
-        (["get"], HEALTH, False),  # APF501 reports it
+        (["get"], HEALTH, False),  # APF501 reports this entry, which is unreachable
         (["delete"], HEALTH, False),
         (["*"], [*HEALTH, "/metrics"], False),
         (["*"], ["*"], False),
@@ -131,7 +131,8 @@ def redundant(*objects: dict[str, Any]) -> list[str]:
         (flow_schema("mine", by="ByUser", resources=[{**ALL, "verbs": ["get", "list"]}], paths=[PATHS]), False),
         (everything("mine", "elsewhere"), False),
         (everything("mine", "exempt", subjects=[user("alice")]), False),
-        (everything("mine", subjects=[service_account("kube-system", "x")]), False),  # APF501 reports it
+        # APF501 reports this FlowSchema, which is unreachable.
+        (everything("mine", subjects=[service_account("kube-system", "x")]), False),
     ],
 )
 def test_flow_schemas_without_effect(schema: dict[str, Any], found: bool) -> None:
@@ -171,7 +172,7 @@ def test_flow_schema_that_protects_requests_from_a_third_has_an_effect() -> None
 def test_redundancy_is_found_if_the_first_and_the_last_values_of_all_lists_are_captured_earlier() -> None:
     small = priority_level("small", 5)
     late = everything("late", "small", 3000, subjects=[group("system:authenticated")], by=None)
-    part = flow_schema("part", "small", 2000)  # get, list, watch
+    part = flow_schema("part", "small", 2000)  # matches get, list and watch
     earlier = flow_schema("earlier", "workload-high", 1000, resources=[{**ALL, "verbs": ["get", "watch"]}])
     assert redundant(small, earlier, part, late) == ["part"]
     lists = flow_schema("earlier", "workload-high", 1000, resources=[{**ALL, "verbs": ["get", "list", "watch"]}])

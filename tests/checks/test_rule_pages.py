@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 HEADINGS = ["How to fix", "Why", "Bad", "Good"]
 LIMITS = "Limits"
-"""Last heading of the pages of rules that miss cases, or that do not report some on purpose."""
+"""Last heading of the pages of rules that miss cases, or that leave some cases unreported on purpose."""
 MAX_SENTENCE_WORDS = 25
 
 # Rules without a good or bad example, each with the reason. The page also states the reason below the heading.
@@ -168,7 +168,7 @@ def test_page_has_its_headings_in_order(rule_id: str) -> None:
 
 @pytest.mark.parametrize("rule_id", rule_catalogue.list_ids())
 def test_limits_of_the_analysis_are_last(rule_id: str) -> None:
-    """A reader comes to a page to fix something. What the rule does not report is for readers who have done that."""
+    """The limits come last, because most readers come to a page to fix a finding."""
     for heading, text in zip(*_sections(rule_catalogue.read_rule(rule_id).body), strict=True):
         if heading != LIMITS:
             assert not re.search(r"^(Not reported|Limits of)|\b(is|are) not reported\.$", text, re.MULTILINE), heading

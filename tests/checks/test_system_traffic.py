@@ -219,9 +219,6 @@ def test_the_most_critical_requests_are_shown(subject: dict[str, Any], rule: dic
     assert "heartbeat" not in full_text(found)
 
 
-# Protected FlowSchemas.
-
-
 def test_service_accounts_of_kube_system_are_protected() -> None:
     captured = flow_schema("mine", "workload-low", 850, subjects=[EVERYBODY], resources=[LISTS])
     (found,) = findings(captured, only="APF507")

@@ -211,9 +211,6 @@ def test_missing_and_empty_paths_of_a_cluster(project: Path, capsys: pytest.Capt
     assert err == "apflint: cluster:staging: no FlowSchema and no PriorityLevelConfiguration found\n"
 
 
-# Sides of diff
-
-
 @pytest.mark.usefixtures("project")
 def test_diff_of_two_clusters(capsys: pytest.CaptureFixture[str]) -> None:
     found = print_json(capsys, "diff", "cluster:staging", "cluster:prod")
@@ -293,8 +290,6 @@ def test_other_settings_of_the_revision_are_noted(
     (project / "pyproject.toml").write_text(pyproject.format(2).replace("base", "vendor"), encoding="utf-8")
     assert "../pyproject.toml differs in the revision" in run_command(capsys, *command)[2]
 
-
-# Policy tests
 
 TESTS = [
     {"name": "fast", "request": "list pods -n ci", "as": "runner", "reaches": {"whenFull": ["queued", "rejected"]}},

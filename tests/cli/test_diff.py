@@ -94,9 +94,6 @@ def story(root: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
     return "before", "after"
 
 
-# Output
-
-
 @pytest.mark.parametrize("output", ["text", "markdown"])
 def test_output_of_a_story(
     story: tuple[str, str], output: str, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
@@ -168,9 +165,6 @@ def test_explain_confirms_each_witness(story: tuple[str, str], capsys: pytest.Ca
                 if group["change"] != "limits":
                     assert ["explain", *witness["words"]] in map(shlex.split, commands)
     assert asked > len(commands) > 5
-
-
-# Exit codes and usage
 
 
 def test_exit_zero_option(story: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -298,9 +292,6 @@ def test_clean_tree_with_links_has_no_changes(
     assert (status, err) == (0, "")
     assert json.loads(out)["objects"] == []
     assert run_diff(capsys, "defaults:1.36", "git:main:clusters")[0] == 1
-
-
-# Differences that count as a change
 
 
 def test_object_change_without_effect_is_listed() -> None:
@@ -458,9 +449,6 @@ def test_requests_are_quoted_for_a_shell() -> None:
     assert all("dev $(ops)'s" in run_diff for run_diff in commands)
 
 
-# Bounds
-
-
 def many(count: int, target: str) -> list[dict[str, Any]]:
     return [schema(f"s{number:03}", target, f"g{number:03}") for number in range(count)]
 
@@ -516,9 +504,6 @@ def test_search_that_needs_too_many_proofs_is_incomplete(monkeypatch: pytest.Mon
     assert found._replace(groups=(), levels=()).changed
 
 
-# Hostile names in manifests
-
-
 HOSTILE_NAME = "a`|<b>\x1b[31m\n@team ]("
 
 
@@ -552,9 +537,6 @@ def test_text_shows_no_control_characters() -> None:
     found = compare_configurations(side(level(HOSTILE_NAME), schema(HOSTILE_NAME, HOSTILE_NAME, HOSTILE_NAME)), side())
     text = text_of(found, Sides("a\x1b", "b"), Style(width=60))
     assert all(line.isprintable() for line in text.splitlines())
-
-
-# Properties for random configurations
 
 
 @given(values=FLOW_SCHEMAS)

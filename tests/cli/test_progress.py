@@ -71,7 +71,7 @@ def test_remaining_time_is_estimated_from_the_start_of_the_activity(monkeypatch:
     show(99_000_000)
     assert shown.describe() == "Read 100 of 400 MB, 25%, about 30 s left"
     show(400_000_000)
-    assert shown.describe() == "Read 500 MB"  # a compressed file
+    assert shown.describe() == "Read 500 MB"  # a compressed file: more bytes are read than the size of the file
     shown.advance("Simulated 0:10 of 1:00", 10, 60)
     assert shown.describe() == "Simulated 0:10 of 1:00, 17%"
     now = 170.0

@@ -79,7 +79,7 @@ def test_written_files_do_what_the_proposal_says(project: Path, capsys: pytest.C
     assert {level["name"]: level["nominal"] for level in limits["levels"]} == {
         level["name"]: level["after"]["nominal"] for level in found["levels"]
     }
-    # A run that reads the new file has no proposal. A run that does not read it refuses to replace it.
+    # A run that reads the new file has no proposal. A run that does not read the new file refuses to replace it.
     again = read_json(capsys, *COMMAND, "-f", "out/new/analytics.yaml", status=1)
     assert "already has its own priority level" in again["reason"]
     assert run([*COMMAND, "-o", "out/new"]) == 2

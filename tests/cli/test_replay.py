@@ -283,9 +283,6 @@ def test_breakdown(
     assert breakdown["total"] == len(expected)
 
 
-# Damaged logs and logs with unusual lines
-
-
 GOOD = json.dumps(event(), separators=(",", ":"))
 
 

@@ -157,7 +157,7 @@ def test_upgrade_keeps_the_manifests(capsys: pytest.CaptureFixture[str]) -> None
     found = compare(capsys, *arguments, "--compare", "defaults:1.36", code=1)
     assert (found["old"]["kubernetes"], found["new"]["kubernetes"]) == ("1.33", "1.36")
     assert found["sides"]["new"] == f"defaults:1.36 + {manifests}"
-    (move,) = found["moves"]  # only 1.33 has its old FlowSchema
+    (move,) = found["moves"]  # only 1.33 has the old FlowSchema of this move
     assert move["old"]["flowSchema"] == "workload-leader-election"
     seats = [sum(level["seatSeconds"] for level in found[side]["levels"]) for side in ("old", "new")]
     assert seats[0] > seats[1]  # a list of 200 objects (20 kB) takes 2 or 4 seats until 1.33, then 1 seat
@@ -275,7 +275,8 @@ def test_running_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
         found = compare(capsys, LOG, "-f", manifests, "--compare", "live", *cluster, "--server-concurrency", 30, code=1)
         assert found["sides"] == {"old": str(manifests), "new": "live"}
         assert [found[side]["serverConcurrency"] for side in ("old", "new")] == [30, 30]
-        assert {move["new"]["priorityLevel"] for move in found["moves"]} == {"batch"}  # not deleted
+        # Only the live objects have `batch`.
+        assert {move["new"]["priorityLevel"] for move in found["moves"]} == {"batch"}
         applied = compare(capsys, LOG, "--live", *cluster, "--compare", manifests, code=0)
         assert applied["sides"] == {"old": "live", "new": str(manifests)}
         assert applied["moves"] == []  # `kubectl apply` deletes nothing

@@ -309,8 +309,6 @@ def test_zero_shares_are_refused_if_the_release_rejects_them() -> None:
     assert not move(text, kubernetes="1.30").is_refused
 
 
-# Properties that hold for random manifests.
-
 SHARES = st.sampled_from([None, "", "null", "0", "1", "30", "0x10", "245", "!!int 7", "&n 0"])
 COMMENTS = st.sampled_from(["", " # shares", "  "])
 

@@ -325,9 +325,6 @@ def test_unsafe_fixes_are_applied_on_request(case: Case) -> None:
     assert (after, done.fixed, done.refused) == (before, (), ())
 
 
-# Styles of YAML that do not occur in CASES.
-
-
 def test_line_ends_stay() -> None:
     before = SCHEMA.replace("  matchingPrecedence: 1500\n", "").replace(NAME, "  name: probes\n").replace("\n", "\r\n")
     _, after = fixed(before)
@@ -379,9 +376,6 @@ def test_insertion_beside_a_removal() -> None:
     after = SCHEMA.replace(NAME, f'  name: probes\n  annotations:\n    {KEPT}: "false"\n')
     assert done.inputs["a.yaml"].decode() == after
     assert calls == 2
-
-
-# Fixes that are refused.
 
 
 def test_shared_value_stays() -> None:
@@ -456,9 +450,6 @@ def test_service_account_becomes_the_intended_user() -> None:
     assert not done.refused
     user = "        - kind: User\n          user:\n            # the\n            name: system:kube-scheduler # one\n"
     assert after == before.replace(before[before.index("        - kind") : before.index("      resource")], user)
-
-
-# No fix, because the intended value is not certain.
 
 
 @pytest.mark.parametrize(
@@ -542,9 +533,6 @@ def test_misspelled_verb_is_fixed_beside_other_mistakes(verbs: str, safe: str, u
     assert after == SCHEMA.replace(VERBS_LINE, f"verbs: {unsafe}")
     assert rules(done.report) == ["APF211"] * left
     assert fixed(after, unsafe=True)[1] == after
-
-
-# Properties that hold for random manifests.
 
 
 @pytest.mark.parametrize("rule_id", rule_catalogue.list_ids())

@@ -318,8 +318,10 @@ SOME_SYSTEM_USERS = tuple(user for user in SYSTEM_USERS if user != "system:kube-
 
 
 def by_rank(config: Configuration, *more: Any) -> list[tuple[int, RequestDigest]]:
-    """Return representative requests by the first user set that sends them. Users whom the rules cannot distinguish are
-    merged."""
+    """Return representative requests, each with the index of the first set in `PREFERRED` whose users send it.
+
+    Users whom the rules cannot distinguish are merged.
+    """
     found = []
     for at, requesters in enumerate(PREFERRED):
         users = [user for user in list_users("authenticated") if rank(PREFERRED, Point(*user, True, "list")) == at]

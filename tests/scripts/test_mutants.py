@@ -35,7 +35,7 @@ def describe(number: int) -> str:
 
 
 class Defect(NamedTuple):
-    """A change of the script with which all mutants would survive, or none."""
+    """A change of the script because of which all mutants would survive, or no mutant would."""
 
     file: str
     old: str

@@ -105,9 +105,6 @@ def test_manifest_names_the_archive_of_each_platform(manifest: dict[str, Any]) -
     assert found == {platform: name for platform, (name, _) in ARCHIVES.items()}
 
 
-# --- the workflow
-
-
 @pytest.fixture(scope="module")
 def jobs(root: Path) -> dict[str, Any]:
     found: dict[str, Any] = yaml.safe_load((root / ".github/workflows/release.yml").read_text("utf-8"))["jobs"]

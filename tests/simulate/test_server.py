@@ -113,7 +113,7 @@ def as_recorded(request: SimulatedRequest, former: list[Any], names: tuple[str, 
 def send(
     scenario: dict[str, Any], configuration: Configuration, server: SimulatedServer
 ) -> tuple[list[SimulatedRequest], list[tuple[str, str, str]]]:
-    """Run the requests of a scenario. Return them, and the FlowSchema, level and distinguisher of each one."""
+    """Run the requests of a scenario. Return the requests, and (FlowSchema, level, distinguisher) of each request."""
     requests, names = [], []
     for row in scenario["requests"]:
         identity, user, group, namespace, arrival, initial, final, latency, service, wait_limit = row[:10]
@@ -181,7 +181,7 @@ BURSTS = st.lists(
     ),
     max_size=8,
 )
-"""Bursts: second, number of requests, level, milliseconds of execution, and seats."""
+"""Strategy for bursts: tuples (second, number of requests, level, milliseconds of execution, seats)."""
 
 
 def run_bursts(server: SimulatedServer, bursts: list[tuple[int, int, str, int, Seats]], until: int) -> list[object]:

@@ -175,7 +175,7 @@ def test_long_message_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 @needs_kubectl
 def test_yaml_of_objects_is_that_of_kubectl(tmp_path: Path) -> None:
-    """So line numbers of findings are those of the output of `kubectl get -o yaml`."""
+    """Line numbers of findings are those of the output of `kubectl get -o yaml`."""
     with serve(recorded_answers(), tmp_path) as kubeconfig:
         files = dict(read_live_configuration(KubectlOptions(kubeconfig)).files)
     labels = {"a": "1e3", "b": "no", "c": "2026-01-01", "d": "0o7", "e": "", "f": "~", "g": "*", "h": "1.5"}

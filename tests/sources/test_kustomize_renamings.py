@@ -1,4 +1,4 @@
-"""APF408: kustomizations in the checked directories that rename priority levels without the references to them."""
+"""APF408: kustomizations in the checked directories that rename priority levels without changing the references."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ EXPECTED = [([7, 30, 52], message("pipelines", "canary-pipelines"))]
 
 
 def test_overlay_in_the_tree(story: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The overlay edge renames the same files, but also the references."""
+    """The overlay edge renames the same files, but also changes the references."""
     assert find(capsys) == EXPECTED
     assert len(find(capsys, str(story / "base"), str(story / "overlays"))) == 1
     assert find(capsys, "base", "overlays/edge") == []
@@ -66,7 +66,7 @@ def test_renaming_by_a_parent(story: Path, capsys: pytest.CaptureFixture[str]) -
 
 @pytest.mark.parametrize("path", [CANARY, "base/kustomization.yaml", "overlays/outer/kustomization.yaml"])
 def test_repaired_reference(path: str, story: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The kustomization itself, its base or a parent may adapt the reference."""
+    """The kustomization itself, its base or a parent may change the reference."""
     (story / "overlays/outer").mkdir()
     (story / "overlays/outer/kustomization.yaml").write_text("resources: [../canary]\n", encoding="utf-8")
     assert find(capsys) == EXPECTED
@@ -86,7 +86,7 @@ def test_level_that_is_not_renamed(story: Path, capsys: pytest.CaptureFixture[st
 
 def test_loop_and_broken_kustomizations(story: Path, capsys: pytest.CaptureFixture[str]) -> None:
     append(story / "base/kustomization.yaml", "components: [../overlays/canary]\n")
-    (story / EDGE).unlink()  # this parent would adapt the references
+    (story / EDGE).unlink()  # this parent would change the references
     (story / STAGING).write_text("a: [", encoding="utf-8")
     assert [lines for lines, _ in find(capsys)] == [[7, 30, 52]]
 

@@ -119,8 +119,6 @@ def _metadata(random: Random, name: str) -> dict[str, Any]:
     return metadata
 
 
-# --- mistakes -----------------------------------------------------------------------------------------------------------
-
 _FIELDS = {
     "matchingPrecedence": ("matchingPrecedense", "matchingprecedence", "matchingPrecedance"),
     "distinguisherMethod": ("distinguisherMethd", "distinguishermethod"),
@@ -293,9 +291,6 @@ def broken(random: Random, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
     for mistake in random.sample(MISTAKES, random.choice([0, 1, 1, 1, 2, 3])):
         mistake(value, random)
     return value, wanted
-
-
-# --- YAML ---------------------------------------------------------------------------------------------------------------
 
 
 class Writer:

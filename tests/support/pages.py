@@ -98,7 +98,10 @@ def read_blocks(name: str, *languages: str) -> list[Block]:
 
 
 def read_table(name: str, heading: str) -> dict[str, str]:
-    """Return the other cells by first cell, for the table whose first heading is `heading`."""
+    """Return a table of a page: the first cell of each row, and the text of its other cells.
+
+    The table is the one whose first column has the title `heading`.
+    """
     table = re.search(rf"^\| {heading} \|.*\n\|[-|]+\n((?:\|.*\n)+)", read_page(name), re.MULTILINE)
     assert table is not None
     cells = [line.strip("|").split("|") for line in table[1].splitlines()]

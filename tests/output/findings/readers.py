@@ -1,7 +1,8 @@
-"""Independent readers of all reports for machines, and the comparison of reports. The readers follow published
-documentation, and share no code with apflint:
+"""Independent readers of all reports for machines, and the comparison of reports.
 
-- JSON: Python's. SARIF: the form in `report_forms`, addresses by RFC 3986. JUnit: expat, by ElementTree.
+The readers follow published documentation, and share no code with apflint:
+
+- JSON: Python's. SARIF: the form in `forms`, addresses by RFC 3986. JUnit: expat, by ElementTree.
 - GitHub: how its runner reads a line (actions/runner, `ActionCommand.TryParseV2`).
 - Markdown: markdown-it, with the tables of GitHub.
 """

@@ -160,7 +160,7 @@ def test_names_in_a_page_of_a_comparison_are_never_markup(tmp_path: Path, capsys
 
 @pytest.mark.parametrize(("width", "lines"), [(80, 61), (120, 40), (200, 38)])
 def test_default_report_fits_on_a_screen(width: int, lines: int) -> None:
-    """In 80 columns, a further tables have the columns that do not fit."""
+    """In 80 columns, further tables have the columns that do not fit."""
     printed = text.render(report_replay(compute(LIVE / "audit.log.gz"), Style(width)), Style(width)).splitlines()
     assert len(printed) <= lines
     assert max(map(count_cells, printed)) <= width
