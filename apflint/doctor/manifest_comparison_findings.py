@@ -38,7 +38,7 @@ def limits_differ(evidence: Evidence) -> Iterator[Diagnosis]:
                 evidence.line(exempt.line if exempt is not None else 1),
                 f"the server has a concurrency limit of {total} seats instead of {expected}",
                 notes=() if limits is None else ("The limits of all levels agree with the manifests for this total.",),
-                help=f"use --server-concurrency {total}, or change the inflight flags of kube-apiserver",
+                help=_advise_seats(total),
             )
         )
     elif limits is not None and different and not find_restored(evidence):  # APF820 reports restored objects
@@ -90,8 +90,13 @@ def _explain_limits(total: int | None, totals: tuple[int, int] | None) -> tuple[
     seats = str(first) if first == last else f"{first} to {last}"
     return (
         f"A server concurrency limit of {seats} explains the nominal limits: the server's inflight flags have other values.",
-        f"use --server-concurrency {first} here, or change --max-requests-inflight and --max-mutating-requests-inflight of kube-apiserver",
+        _advise_seats(first),
     )
+
+
+def _advise_seats(total: int) -> str:
+    flags = "--max-requests-inflight and --max-mutating-requests-inflight"
+    return f"use --server-concurrency {total}, or change {flags} of kube-apiserver"
 
 
 def objects_differ(evidence: Evidence) -> Iterator[Diagnosis]:

@@ -118,7 +118,7 @@ def test_other_total_is_shown_at_the_level_exempt() -> None:
     assert (found.message, found.span.line) == ("the server has a concurrency limit of 600 seats instead of 500", 7)
     assert (found.notes, found.help) == (
         (),
-        "use --server-concurrency 600, or change the inflight flags of kube-apiserver",
+        "use --server-concurrency 600, or change --max-requests-inflight and --max-mutating-requests-inflight of kube-apiserver",
     )
     assert find("APF806", {"m": metrics}, 600) == find("APF806", {"m": metrics}) == []
 

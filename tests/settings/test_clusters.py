@@ -210,7 +210,10 @@ def render(value: object) -> str:
         ),
         (
             render('"helm template ."'),
-            'cluster[0].render: expected a list of words, because no shell runs the command: ["helm", "template", "."].',
+            (
+                "cluster[0].render: expected a list of strings, because apflint runs the program without a shell."
+                ' Write ["helm", "template", "."].'
+            ),
         ),
         (render("[]"), "cluster[0].render: the list is empty. Name a program and its arguments."),
         (render('["helm", 1]'), "cluster[0].render: expected a list of strings"),
