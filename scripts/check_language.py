@@ -46,7 +46,7 @@ CERTAIN = {
     r"shelf|shelves|veils?": "(the thing that is kept)",
     r"fit to be shown": "(a message for users)",
 }
-"""Patterns that are always wrong, with the term to use. They match whole words, in any letter case."""
+"""Patterns that are always wrong, with the term to use. The patterns match whole words, in any letter case."""
 CANDIDATES = {
     r"tells?|telling": "report, print, show",
     r"(?<!there\s)(is|are) no(?! longer)": "is not a (valid)",

@@ -1,10 +1,10 @@
 """Generate the tables about recorded incidents in docs/exactness.md.
 
-python scripts/generate_incident_tables.py            update the page
-python scripts/generate_incident_tables.py --check    fail if the page is not up to date
+python scripts/generate_incident_tables.py            update the page python scripts/generate_incident_tables.py --check
+fail if the page is not up to date
 
 The script simulates the audit log of each recording with the objects and seats of its server. It also simulates each
-recorded change with the log from before the change. This takes about half a minute.
+recorded change with the log from before the change. The run takes about half a minute.
 """
 
 from __future__ import annotations

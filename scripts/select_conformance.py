@@ -2,10 +2,10 @@
 
     python scripts/select_conformance.py [--from DIR] [--check]
 
-DIR contains the complete recording, with one `<kube>-<apiVersion>.jsonl` for each server and API version. It is too
-large for this repository. The script selects cases by a greedy set cover over their features (see `list_features`), and
-adds a seeded sample up to `CASES_PER_FILE`. The same recording gives the same files. Files of servers that are not in
-DIR stay unchanged. `--check` writes nothing, and fails if the committed files differ.
+DIR contains the complete recording, with one `<kube>-<apiVersion>.jsonl` for each server and API version. The recording
+is too large for this repository. The script selects cases by a greedy set cover over their features (see
+`list_features`), and adds a seeded sample up to `CASES_PER_FILE`. The same recording gives the same files. Files of
+servers that are not in DIR stay unchanged. `--check` writes nothing, and fails if the committed files differ.
 """
 
 from __future__ import annotations

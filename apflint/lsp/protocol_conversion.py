@@ -46,7 +46,7 @@ _MARKUP = re.compile(
 
 def path_from_uri(uri: str) -> str | None:
     """Return the path of a `file:` URI, or None if the URI has another scheme, has another host, or is invalid."""
-    for character, escape in (("#", "%23"), (";", "%3B"), ("?", "%3F")):  # some editors do not escape them
+    for character, escape in (("#", "%23"), (";", "%3B"), ("?", "%3F")):  # some editors do not escape these characters
         uri = uri.replace(character, escape)
     try:
         path = uris.to_fs_path(uri.replace("file://localhost/", "file:///", 1))

@@ -27,7 +27,7 @@ _SCRAPES = 40
 """Number of samples of a series: 20 minutes of scrapes, so that every alert has enough time to fire."""
 _DRIFT_MINUTES = 20
 _EVENT = 6
-"""Index of the sample at which the load of a test case changes. It is 3 minutes after the start."""
+"""Index of the sample at which the load of a test case changes. The sample is 3 minutes after the start."""
 _STEP = 300
 """Number of requests of a level between two samples of a series."""
 

@@ -73,7 +73,7 @@ class Bullets(NamedTuple):
 
     items: Sequence[Inline]
     marker: str = "- "
-    """String before each item in text. If it is empty, the items look like prose."""
+    """String before each item in text. Without a marker, the items look like prose."""
     tone: Tone = ""
 
 

@@ -72,7 +72,10 @@ class _Fact(NamedTuple):
 
 
 def report_client_diagnosis(diagnosis: ClientDiagnosis, configuration: str | None) -> Iterator[Block]:
-    """Yield the report of `apflint why`. Text omits less important parts if it would have more than `MAX_ROWS` rows."""
+    """Yield the report of `apflint why`.
+
+    Text omits less important parts if the report would have more than `MAX_ROWS` rows.
+    """
     facts = list(_list_facts(diagnosis, configuration))
     yield Only(DOCUMENTS, [Group(_flatten(facts))])
     while count_rows([Group(_flatten(facts))]) > MAX_ROWS and any(fact.rank for fact in facts):

@@ -109,10 +109,12 @@ def wrap(text: str, width: int | None, first: int = 0, rest: int = 0) -> list[st
 
 
 def hang(head: str, text: str, width: int | None, indent: int, cells: int | None = None) -> list[str]:
-    """Sanitize `text`, and return it as lines with a hanging indent. The first line begins with `head`, which is not sanitized.
+    """Sanitize `text`, and return it as lines with a hanging indent.
 
-    The lines after the first are indented by `indent` cells. `cells` is the visible width of `head`. It is needed if `head`
-    contains color codes.
+    The first line begins with `head`, which is not sanitized.
+
+    The lines after the first are indented by `indent` cells. `cells` is the visible width of `head`. This argument is
+    needed if `head` contains color codes.
     """
     first, *rest = wrap(sanitize(text), width, len(head) if cells is None else cells, indent)
     return [f"{head}{first}".rstrip(" "), *(f"{' ' * indent}{line}" for line in rest)]

@@ -62,7 +62,10 @@ def render_dashboard(rows: Iterable[Row], levels: Sequence[str], source: Queries
 
 
 def _label_variable(name: str, title: str, label: str, source: Queries) -> dashboard.QueryVariable:
-    """Return a dashboard variable with the values of a label. Its value `All` also selects servers without the label."""
+    """Return a dashboard variable with the values of a label.
+
+    The value `All` of the variable also selects servers without the label.
+    """
     narrowed = source if name == CLUSTER_VARIABLE else _in_cluster(source)
     query: dict[str, object] = {
         "query": f"label_values({narrowed.select(metric_names.NOMINAL)}, {label})",

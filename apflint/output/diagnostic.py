@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _TAB = "    "
 """Replacement for a tab, so that the source line and the carets below the line are aligned."""
 _ELLIPSIS = "…"
-"""Marks the place where text was cut. Its width is one cell."""
+"""Marks the place where text was cut. The ellipsis is one cell wide."""
 _UNWRAPPED_WIDTH = 120
 """Maximum width of a source line in cells if there is no terminal. A file that consists of one long line must not fill a log."""
 _COMMANDS = ("example", "request")

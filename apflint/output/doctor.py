@@ -214,7 +214,10 @@ def describe_gaps(state: ServerState) -> list[str]:
 
 
 def _tabulate_seats(state: ServerState) -> Table:
-    """Return a table with the limits, the seats in use, and the demand of each level. If there are no metrics, it has no rows."""
+    """Return a table with the limits, the seats in use, and the demand of each level.
+
+    Without metrics, the table has no rows.
+    """
     levels = state.levels if state.server.last.metrics is not None else ()
     rows: list[tuple[Cell, ...]] = [
         (_name(level), *(_number(getattr(level, field)) for field in _SEATS.values())) for level in levels
@@ -262,7 +265,7 @@ def _request_cells(level: LevelState, state: ServerState) -> tuple[str | Text, .
 
 
 def _tabulate_flows(state: ServerState) -> Table:
-    """Return a table with the busiest flows of each level. If there are no dumps, it has no rows."""
+    """Return a table with the busiest flows of each level. Without dumps, the table has no rows."""
     columns = (
         _LEVEL,
         *(

@@ -206,10 +206,12 @@ def _precedence_json(schema: FlowSchema) -> dict[str, object]:
 def report_explanation(
     explanation: Explanation, style: Style, now: str = "", configuration: str = ""
 ) -> Iterator[Block]:
-    """Yield the explanation of one request. `now` describes the current state of the level and the flow on a running server.
+    """Yield the explanation of one request.
 
-    `configuration` is the description of the configuration, or empty if it is known already.
-    If `style.verbose` is true, include the queues of the flow, and built-in FlowSchemas that do not match.
+    `now` describes the current state of the level and the flow on a running server.
+
+    `configuration` is the description of the configuration, or empty to omit the line with the configuration. If
+    `style.verbose` is true, include the queues of the flow, and built-in FlowSchemas that do not match.
     """
     facts = [fact for fact in _list_facts(explanation, style) if fact[1]]
     facts += [("Now", now)] if now else []

@@ -43,7 +43,8 @@ _Key = TypeVar("_Key")
 ExplainLogged = Callable[[str], "dict[str, object] | None"]
 """Function that explains a line of kube-apiserver's own log.
 
-It returns an empty object for a line that is not about a request, and None for a line that is not from such a log.
+The function returns an empty object for a line that is not about a request, and None for a line that is not from such a
+log.
 """
 _encode = json.JSONEncoder().encode
 _REQUEST = "{" + ", ".join(f'"{key}": %s' for key in request_json(parse_request_info("GET", "/"))) + "}"
@@ -131,7 +132,7 @@ class LineExplainer:
     def explain_batch(self, first: int, lines: list[bytes]) -> Iterator[str]:
         """Yield the answers to lines. `first` is the number of the first line.
 
-        A line has no answer if it is empty, and several answers if it contains a list.
+        An empty line has no answer. A line with a list has several answers.
         """
         for number, line in enumerate(lines, first):
             answer = self._by_line.get(line)

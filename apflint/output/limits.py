@@ -46,10 +46,10 @@ def limits_json(limits: Limits) -> dict[str, object]:
 def level_json(level: LevelLimits) -> dict[str, object]:
     """Return the limits of a priority level.
 
-    `attainable` is None for exempt levels. The values about queues are None for levels without queues. `maxSeats` is the maximum
-    number of seats that the level allows one request: 0 means no maximum, and None means that the release (up to 1.24) has no such
-    limit. `maxListSeats` and `maxMutatingSeats` are the maximum seats of one list request and of one mutating request. They follow
-    from `maxSeats` and the release.
+    `attainable` is None for exempt levels. The values about queues are None for levels without queues. `maxSeats` is
+    the maximum number of seats that the level allows one request: 0 means no maximum, and None means that the release
+    (up to 1.24) has no such limit. `maxListSeats` and `maxMutatingSeats` are the maximum seats of one list request and
+    of one mutating request. Both follow from `maxSeats` and the release.
     """
     return {
         "name": level.name,

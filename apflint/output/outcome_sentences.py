@@ -20,7 +20,8 @@ def describe_outcome(
 ) -> str:
     """Return a sentence about when an outcome happens, without the final period.
 
-    `wait_seconds` is the maximum time in a queue (see `find_deadline`). It has no effect in releases up to 1.27.
+    `wait_seconds` is the maximum time in a queue (see `find_deadline`). The argument has no effect in releases up to
+    1.27.
     """
     free = "a seat is free" if level.attainable else "no other request of this level is executing (it has no seats)"
     full = f"that queue has {level.queue_length_limit or 0} waiting"

@@ -24,7 +24,7 @@ class ProposalFiles(NamedTuple):
     policy_test: str
     alerts: str
     written: tuple[str, ...]
-    """Names of the files that apflint has written. It only suggests the names of all other files."""
+    """Names of the files that apflint has written. apflint only suggests the names of all other files."""
     diff: str
     """Command line that shows what the proposal changes, or "" if there is no short command line for this purpose."""
     words: str = ""

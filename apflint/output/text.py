@@ -89,7 +89,7 @@ def _paint(text: str, tone: Tone, style: Style) -> str:
 def _wrap(
     text: Inline, style: Style, tone: Tone = "", first: int = 0, rest: int = 0, *, starts_line: bool = True
 ) -> list[str]:
-    """Return the sanitized and painted lines of a text. Its parts keep their tones if it is broken into lines.
+    """Return the sanitized and painted lines of a text. If the text is broken into lines, its parts keep their tones.
 
     `first` and `rest` are the cells before the text on the first line and on the others, as for `wrap`.
     """

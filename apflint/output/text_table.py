@@ -181,7 +181,10 @@ def _wrap(text: str, width: int, *, breaks_words: bool) -> list[str]:
 
 
 def _break_name(name: str, width: int) -> Iterator[str]:
-    """Yield the lines of a name. It is broken after characters such as `:` or `/` if possible, so that its parts are readable."""
+    """Yield the lines of a name.
+
+    The name is broken after characters such as `:` or `/` if possible, so that its parts are readable.
+    """
     line = ""
     for piece in _PIECE.findall(name):
         if line and count_cells(line) + count_cells(piece) > width:

@@ -127,7 +127,7 @@ def _parse_api_groups(fields: Fields, path: Path) -> tuple[str, ...]:
 
 
 def _check_plural(text: str) -> str:
-    """Return `text` unchanged. Raises UserError if it is not the plural name of a resource, or has an API group."""
+    """Return `text` unchanged. Raises UserError if `text` is not the plural name of a resource, or has an API group."""
     resource, slash, subresource = text.partition("/")
     known = find_resources(resource)
     if "." in resource:

@@ -57,8 +57,9 @@ class Formula:
         # This import takes 20 ms, and most runs do not need the solver.
         from pysat.solvers import MainThread, Solver  # type: ignore[import-untyped]
 
-        # Disable the Ctrl-C handling of python-sat, which leaves its C++ code by longjmp. This may crash the process,
-        # and raises a RuntimeError. Python then handles Ctrl-C after the call of the solver, which takes milliseconds.
+        # Disable the Ctrl-C handling of python-sat, which leaves its C++ code by longjmp. The longjmp may crash the
+        # process, and raises a RuntimeError. Python then handles Ctrl-C after the call of the solver, which takes
+        # milliseconds.
         MainThread.check = staticmethod(lambda: False)
         self._solver = Solver(name="minisat22")
         # Delete the solver before the interpreter unloads modules. Afterwards, the __del__ of python-sat would print an
@@ -100,7 +101,10 @@ class Formula:
         return -self.any_of(-literal for literal in literals)
 
     def implying(self, literals: Iterable[int]) -> int:
-        """Return a new variable. If it is true, all of the given literals are true. The reverse is not required."""
+        """Return a new variable. If the variable is true, all of the given literals are true.
+
+        The reverse is not required.
+        """
         variable = self.add_variable()
         for literal in literals:
             self.add_clause(-variable, literal)

@@ -1,7 +1,8 @@
 """Proofs about one configuration: which requests reach which FlowSchemas, rules, subjects and entries.
 
-For most parts, the classifier confirms a candidate. This proves that a request reaches the part. For the remaining parts, the
-solver either finds a request, which the classifier must confirm, or proves that no request reaches the part.
+For most parts, the classifier confirms a candidate. The confirmed candidate proves that a request reaches the part. For
+the remaining parts, the solver either finds a request, which the classifier must confirm, or proves that no request
+reaches the part.
 """
 
 from __future__ import annotations
@@ -553,7 +554,10 @@ def rules_of(order: Sequence[FlowSchema]) -> list[PolicyRulesWithSubjects]:
 
 
 def _decisive_keys(resolution: Resolution) -> tuple[Key, ...]:
-    """Return the keys of all parts that decide about a request. They are parts of the FlowSchema that captures it."""
+    """Return the keys of all parts that decide about a request.
+
+    The parts belong to the FlowSchema that captures the request.
+    """
     matched_by = resolution.matched_by
     if matched_by is None:
         return (_WHOLE,)

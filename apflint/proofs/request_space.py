@@ -1,8 +1,9 @@
 """The set of possible requests, reduced to the attributes that FlowSchemas test.
 
-A request is impossible if a namespace or API group contains a slash, or a resource contains two slashes. It is impossible
-if the server cannot derive its verb from an HTTP method (`apflint.evaluate.requestinfo`), or if a non-resource request has a
-resource path. Requests that API Priority and Fairness does not classify are treated as impossible, too.
+A request is impossible if a namespace or API group contains a slash, or a resource contains two slashes. A request is
+also impossible if the server cannot derive its verb from an HTTP method (`apflint.evaluate.requestinfo`), or if a
+non-resource request has a resource path. Requests that API Priority and Fairness does not classify are treated as
+impossible, too.
 """
 
 from __future__ import annotations
@@ -258,9 +259,10 @@ def is_valid_http_verb(value: str) -> bool:
 
 # Sets of requesters, to which a search for a request can be restricted.
 #
-# In the world `authenticated` (see `apflint.proofs`), most users can be in any group. So an unrestricted search may find an
-# unrealistic requester, such as `system:kube-scheduler` in the group of a team. It may also find a request that no client sends,
-# such as a request for `nodes` in a namespace. To find only realistic requests, search once for ORDINARY and once for SYSTEM.
+# In the world `authenticated` (see `apflint.proofs`), most users can be in any group. So an unrestricted search may
+# find an unrealistic requester, such as `system:kube-scheduler` in the group of a team. The search may also find a
+# request that no client sends, such as a request for `nodes` in a namespace. To find only realistic requests, search
+# once for ORDINARY and once for SYSTEM.
 
 SYSTEM_PREFIX = "system:"
 NODE = f"{NODE_PREFIX}node-1"
@@ -305,7 +307,7 @@ class Requesters(NamedTuple):
 
 
 ORDINARY = Requesters("ordinary")
-"""Users whose name does not begin with `system:`. They may be in any group except `system:nodes`."""
+"""Users whose name does not begin with `system:`. These users may be in any group except `system:nodes`."""
 SYSTEM = Requesters("system")
 """Users whose name begins with `system:`, including service accounts, in exactly their usual groups."""
 ANYBODY = Requesters("anybody")

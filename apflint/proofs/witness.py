@@ -75,8 +75,8 @@ class Witness(NamedTuple):
     words: tuple[str, ...] | None
     """Arguments of `apflint explain`, such as `("list", "pods", "-n", "dev", "--as", "alice")`, or None.
 
-    None if the request lacks groups that `apflint explain` adds to every request of the user, as authentication does. This
-    happens only in the world `any`. `record` can describe such a request.
+    None if the request lacks groups that `apflint explain` adds to every request of the user, as authentication does.
+    Such requests exist only in the world `any`. `record` can describe such a request.
     """
     record: Mapping[str, object]
     """The request as a line of a file for `apflint explain --requests`."""
@@ -224,8 +224,8 @@ def _similar_resources(point: Point) -> Iterator[tuple[str, str]]:
 def _in_scope(point: Point, namespace: str = NAMESPACES[0]) -> Point:
     """Return the request with a namespace that fits its resource.
 
-    If the resource is cluster-scoped, the request gets no namespace. Else it keeps its namespace, or gets `namespace` if it has
-    none.
+    If the resource is cluster-scoped, the request gets no namespace. Otherwise, the request keeps its namespace, or
+    gets `namespace` if it has none.
     """
     resource = point.resource.partition("/")[0]
     known = get_resource(resource, point.api_group)
@@ -324,8 +324,8 @@ def _http(point: Point) -> tuple[str, str]:
     if point.namespace and not is_namespace:
         base += f"/namespaces/{_quote(point.namespace)}"
     elif not point.namespace and resource in ("namespaces", "watch", "proxy"):
-        # Directly after the API version, these resource names have a special meaning. After `/namespaces/`, they are
-        # ordinary resources.
+        # Directly after the API version, these resource names have a special meaning. After `/namespaces/`, the same
+        # names are ordinary resources.
         base += "/namespaces/"
     segments = [resource]
     if subresource:
@@ -340,7 +340,7 @@ def _http(point: Point) -> tuple[str, str]:
 
 
 def _quote(text: str) -> str:
-    from urllib.parse import quote  # imported here because hardly any request needs it
+    from urllib.parse import quote  # imported here because hardly any request needs quoting
 
     return quote(text, safe="/:@!$&'()*+,;=~")
 

@@ -138,7 +138,7 @@ def propose_isolation(effective: Effective, goal: Isolation) -> IsolationProposa
 
 
 class _Search:
-    """Search for changes. It starts from the FlowSchemas that capture requests of the tenant now."""
+    """A search for changes, which starts from the FlowSchemas that capture requests of the tenant now."""
 
     def __init__(self, effective: Effective, goal: Isolation) -> None:
         self.effective, self.goal = effective, goal

@@ -64,7 +64,7 @@ _MIN_IMPATIENT = 0.8
 _WIDE = 1.5
 """Minimum average number of seats of requests for calling them wide."""
 _NO_SEATS = 1e-9
-"""Value for the seat-seconds of a level if no service time is known. It avoids a division by zero."""
+"""Value for the seat-seconds of a level if no service time is known. This value avoids a division by zero."""
 _MAX_NAMES = 3
 
 

@@ -210,7 +210,7 @@ def _is_unavoidable(finding: Finding, intention: Intention) -> bool:
 def _list_system_rules(release: Release) -> tuple[PolicyRulesWithSubjects, ...]:
     """Return rules that match all requests of system components, which a proposal must not move.
 
-    They are the rules of the built-in FlowSchemas that reserve capacity or exempt requests. Such FlowSchemas are for
+    These rules are those of the built-in FlowSchemas that reserve capacity or exempt requests. Such FlowSchemas are for
     administrators in an emergency, probes, leases and heartbeats, kubelets, and the control plane.
     """
     names = {EXEMPT, *builtin.list_protected_flow_schemas(release)}

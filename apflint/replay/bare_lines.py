@@ -1,7 +1,7 @@
 """Fast removal of wrappers: the log records that hosted control planes and log collectors put around audit events.
 
-`apflint.requests.log_wrappers` is the reference implementation. It also reads all lines that this module cannot read,
-such as lines with several wrappers.
+`apflint.requests.log_wrappers` is the reference implementation. That module also reads all lines that this module
+cannot read, such as lines with several wrappers.
 """
 
 from __future__ import annotations

@@ -79,10 +79,12 @@ def _parse(text: str, zone: tzinfo) -> Moment | None:
 def resolve_periods(
     baseline: Baseline, since: Moment | None, until: Moment | None, extent: Extent
 ) -> tuple[LogPeriod, LogPeriod]:
-    """Return the baseline and the compared period within one log. Both are limited to the time that the log covers.
+    """Return the baseline and the compared period within one log.
+
+    Both periods are limited to the time that the log covers.
 
     Without `since`, the compared period is the last hour of the log (or the last hour before `until`). If the log is
-    not longer than an hour, it is divided: the baseline is the start of the log, at most its first half, and the
+    not longer than an hour, the log is divided: the baseline is the start of the log, at most its first half, and the
     compared period is the rest. A baseline that is a duration ends where the period starts.
 
     Raises UserError if the baseline and the compared period overlap, or if the log does not cover one of them.

@@ -102,7 +102,7 @@ DISTINGUISHER = """
 """
 """SQL expression of the flow distinguisher of a request.
 
-It uses columns of `logged`, or of `apf` joined with `attributes`.
+The expression uses columns of `logged`, or of `apf` joined with `attributes`.
 """
 DIMENSIONS = {
     "user": '"user"',

@@ -227,8 +227,8 @@ def read_log(
     """Read files into DuckDB.
 
     After an interrupt, the result has the requests of the files that were read completely. DuckDB discards the rows of
-    the interrupted query, which reads one or several files. If this is the first query, Python reads the beginning of
-    the first file instead.
+    the interrupted query, which reads one or several files. If the first query was interrupted, Python reads the
+    beginning of the first file instead.
 
     Raises UserError if `memory` is not a size. Raises KeyboardInterrupt after an interrupt if `wanted.whole_log` is
     true.

@@ -1,7 +1,7 @@
 """The file system through which DuckDB reads objects in object storage.
 
-DuckDB gets paths with numbers instead of names, because it would interpret special characters in names as glob
-patterns. It opens an object once for each thread, so that threads do not share a position.
+DuckDB gets paths with numbers instead of names, because DuckDB would interpret special characters in names as glob
+patterns. DuckDB opens an object once for each thread, so that threads do not share a position.
 """
 
 from __future__ import annotations

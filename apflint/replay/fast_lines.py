@@ -37,9 +37,11 @@ if TYPE_CHECKING:
     from apflint.replay.database_tables import Row
 
 scan: Callable[[str, int], tuple[object, int]] = vars(json.JSONDecoder())["scan_once"]
-"""Parses a value at an index of a string. It is faster than `json.loads`, which searches for spaces around the value.
+"""Parses a value at an index of a string. This function is faster than `json.loads`, which searches for spaces around the
+value.
 
-Raises StopIteration, ValueError or RecursionError if there is no value."""
+Raises StopIteration, ValueError or RecursionError if there is no value.
+"""
 _EXPECTED = (UserError, ValueError, LookupError, AttributeError, TypeError, StopIteration, RecursionError)
 """Exceptions of `scan` and `read_attributes` for text that is not an event, and for events in another layout."""
 MAX_REMEMBERED_BYTES = 64 * 1024 * 1024

@@ -1,6 +1,6 @@
 """Filters of a replay: `--where`, `--since` and `--until`, as one SQL condition on the view `logged`.
 
-Patterns use LIKE, because it is the only pattern matching that SQLite, DuckDB and Spark share.
+Patterns use LIKE, because LIKE is the only pattern matching that SQLite, DuckDB and Spark share.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ class Coverage:
     without_events: list[UnreadableLine] = field(default_factory=list)
     """Files without any audit event, with what was found instead."""
     damaged: list[UnreadableLine] = field(default_factory=list)
-    """Damaged files. They were read up to the damage, or not at all."""
+    """Damaged files. The files were read up to the damage, or not at all."""
     omitted: list[OmittedObjects] = field(default_factory=list)
     """Objects in object storage that were not read because of their names."""
     interrupted: bool = False
@@ -125,7 +125,7 @@ class Replay(NamedTuple):
     """Number of requests whose queue wait is not a duration."""
     extent: Extent
     filter: Filter
-    """The filter that selected the requests in `apf`. Its times are in microseconds since 1970."""
+    """The filter that selected the requests in `apf`. The times in the filter are in microseconds since 1970."""
     has_counts: bool
     """Whether the number of objects is known for at least some resources."""
     period: tuple[int, int] | None = None

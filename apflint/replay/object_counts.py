@@ -22,7 +22,7 @@ _SIZES = "apiserver_resource_size_estimate_bytes"
 
 
 NOT_COUNTED = -1
-"""Number of objects of a resource that the server could not count. Its metrics have the same value."""
+"""Number of objects of a resource that the server could not count. The server's metrics have the same value."""
 
 
 class ObjectTotals(NamedTuple):

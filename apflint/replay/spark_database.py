@@ -43,7 +43,9 @@ class SparkDatabase:
         self.rows_received = 0
         """Number of rows that this machine has received from Spark."""
         self.end_session: Callable[[], object] = lambda: None
-        """Function that ends the session. It does nothing until the database becomes responsible for the session."""
+        """Function that ends the session. The function does nothing until the database becomes responsible for the
+        session.
+        """
         self._schemas: dict[str, str] = {}
         self._waiting: dict[str, list[Row]] = {}
         """Rows of each table that are not yet in a relation."""

@@ -410,7 +410,7 @@ _CHANGES = """
 """
 # Each row is an interval in which the seats in use change: the maximum seats in use, the first time of this maximum,
 # and the total change in the interval. If a request ends when another starts, the end comes first. One running sum is
-# enough for all levels, because it is 0 after all requests of a level. DuckDB adds the rows in the order of the
+# enough for all levels, because the sum is 0 after all requests of a level. DuckDB adds the rows in the order of the
 # subquery: https://duckdb.org/docs/stable/sql/dialect/order_preservation
 _PEAKS = f"""
     SELECT level, server, part, max(taken), arg_max(time, taken), sum(net) FROM (

@@ -32,8 +32,8 @@ _is_special = re.compile(_SPECIAL).match
 def find_namespace(uri: str | None, reference: str | None) -> str:
     """Return the namespace of a resource request, or an empty string if it has none.
 
-    `reference` is the namespace in `objectRef`. It is used if the event has no URI, as on GKE, or a URI that the server cannot
-    parse. Raises TypeError if `uri` is neither a string nor None.
+    `reference` is the namespace in `objectRef`. `reference` is used if the event has no URI, as on GKE, or a URI that
+    the server cannot parse. Raises TypeError if `uri` is neither a string nor None.
     """
     if uri is not None and type(uri) is not str:
         raise TypeError("the URI is not a string")

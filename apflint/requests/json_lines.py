@@ -89,7 +89,8 @@ def join_first_value(batches: Iterable[list[bytes]]) -> Iterator[list[bytes] | s
             for more in batches:
                 head.append(more)
                 size += sum(map(len, more))
-                # Too large for one value. This is probably a log with one value per line, whose first line is incomplete.
+                # The text is too large for one value. It is probably a log with one value per line, whose first line is
+                # incomplete.
                 if size > MAX_AUDIT_VALUE_BYTES:
                     break
             else:
@@ -125,10 +126,10 @@ def parse_record(value: object) -> Request:
     """Return the request of a JSON object.
 
     The keys are `user`, `groups`, `method`, `path`, or `user`, `groups`, `verb`, `resource`, `group` (or `apiGroup`),
-    `version`, `namespace`, `subresource`, `name`. If `group` is absent, the resource is resolved as in kubectl. An empty group is
-    the core group. The groups that authentication adds are added, with a note. They are not added if `groups` contains
-    `system:authenticated` or `system:unauthenticated`, or if `exactGroups` is true. Raises UserError if `value` is not a
-    request.
+    `version`, `namespace`, `subresource`, `name`. If `group` is absent, the resource is resolved as in kubectl. An
+    empty group is the core group. The groups that authentication adds are added, with a note. No groups are added if
+    `groups` contains `system:authenticated` or `system:unauthenticated`, or if `exactGroups` is true. Raises UserError
+    if `value` is not a request.
     """
     fields = require_object(value, "a request")
     _reject_event(fields)

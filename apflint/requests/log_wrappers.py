@@ -464,8 +464,7 @@ def _skip_spaces(text: str, at: int) -> int:
 def is_other_log(value: object) -> bool:
     """Return whether a value is a log record whose fields show that it does not contain an audit event.
 
-    Such records are Azure log records of other categories, such as `kube-scheduler`, and control messages of
-    CloudWatch.
+    Examples are Azure log records of other categories, such as `kube-scheduler`, and control messages of CloudWatch.
     """
     if not isinstance(value, dict):
         return False
@@ -533,7 +532,7 @@ def _require_audit_category(category: object) -> None:
 
 
 def _read_content(found: object, field: str) -> object:
-    """Return the value in a field of a log record. Raises UserError if it is a string without JSON."""
+    """Return the value in a field of a log record. Raises UserError if the value is a string that is not JSON."""
     if not isinstance(found, str):
         return found
     try:

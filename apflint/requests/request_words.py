@@ -119,7 +119,7 @@ def parse_command_line(text: str, user: str | None = None, groups: Sequence[str]
     `groups` are added to the groups of the text. `user` is the user of the request; if it is None, the text must name the
     user. Raises UserError if the text cannot be parsed, or if the user is missing or named twice.
     """
-    import shlex  # imported here because only policy tests need it
+    import shlex  # imported here because only policy tests parse such text
     from argparse import ArgumentError, ArgumentParser
 
     parser = ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)

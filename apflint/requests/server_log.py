@@ -3,8 +3,8 @@
     I1123 16:25:48.417260   29718 httplog.go:134] "HTTP" verb="PUT" URI="/apis/..." latency="1.25s" ... resp=429
 
 Such a line contains the decisions of the server: FlowSchema (`apf_fs`), priority level (`apf_pl`) and seats
-(`apf_iseats`, `apf_fseats`). It does not name the user. Programs that collect logs put other text before the line, or
-wrap it into JSON. Sources: `staging/src/k8s.io/apiserver/pkg/server/httplog/httplog.go`,
+(`apf_iseats`, `apf_fseats`). The line does not name the user. Programs that collect logs put other text before the
+line, or wrap it into JSON. Sources: `staging/src/k8s.io/apiserver/pkg/server/httplog/httplog.go`,
 `pkg/server/filters/priority-and-fairness.go`, and recordings of kube-apiserver 1.36.2.
 """
 

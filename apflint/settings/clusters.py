@@ -52,7 +52,9 @@ class ClusterSettings(NamedTuple):
     kustomize: str | None = None
     """Directory of the kustomization that builds the objects of the cluster, relative to the current directory."""
     render: tuple[str, ...] = ()
-    """Command that prints the objects of the cluster: a program and its arguments. It runs in the directory of the settings file."""
+    """Command that prints the objects of the cluster: a program and its arguments. The command runs in the directory of
+    the settings file.
+    """
 
     @property
     def is_rendered(self) -> bool:

@@ -1,4 +1,7 @@
-"""Parsers for the values in a settings file. They limit sizes, because the file may come from an untrusted source."""
+"""Parsers for the values in a settings file.
+
+The parsers limit sizes, because the file may come from an untrusted source.
+"""
 
 from __future__ import annotations
 

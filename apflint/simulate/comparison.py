@@ -27,7 +27,7 @@ class Figures(NamedTuple):
 class FigureDifference(NamedTuple):
     """A level or a client whose figures differ.
 
-    If it has no requests in one of the simulations, those figures are None.
+    The figures of a simulation without such requests are None.
     """
 
     name: str

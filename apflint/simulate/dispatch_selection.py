@@ -1,8 +1,8 @@
 """Dispatch selection: which queue dispatches next.
 
-The server examines all queues after the queue that dispatched last. It picks the first queue whose oldest request has
-the least virtual finish time (`findDispatchQueueToBoundLocked` in `fairqueuing/queueset/queueset.go`). `Picker` finds
-the same queue without examining all queues: it keeps a list of queues by virtual finish time.
+The server examines all queues after the queue that dispatched last. The server picks the first queue whose oldest
+request has the least virtual finish time (`findDispatchQueueToBoundLocked` in `fairqueuing/queueset/queueset.go`).
+`Picker` finds the same queue without examining all queues: it keeps a list of queues by virtual finish time.
 
 A change that increases the virtual finish time of a queue needs no update, because `pick` moves a queue that is listed
 too early. After a change that may decrease the virtual finish time of a queue, call `note`.

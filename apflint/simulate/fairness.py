@@ -2,7 +2,7 @@
 
 The fair share of a flow with little demand is its demand. The other flows get equal parts of the rest. The index of
 Jain, Chiu and Hawe ("A quantitative measure of fairness and discrimination", 1984) is 1 if every flow gets its share.
-It is 1/n if one of n flows gets everything.
+The index is 1/n if one of n flows gets everything.
 """
 
 from __future__ import annotations

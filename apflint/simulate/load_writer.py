@@ -1,4 +1,6 @@
-"""Writes the load of an audit log as a load file that users can edit. It has a client for each user, verb and resource.
+"""Writes the load of an audit log as a load file that users can edit.
+
+The file has a client for each user, verb and resource.
 
 The load sends each request of the log, including rejected requests and retries, at about its logged time. The sorted
 service times of a client are divided into parts of equal size. The file has the average of each part, so that the sum

@@ -241,7 +241,7 @@ class _Surveyor:
     def _recall(self, number: int) -> _SurveyedTuple:
         """Return the values of an attribute tuple.
 
-        They are computed for the first request with the tuple, and then cached.
+        The values are computed for the first request with the tuple, and then cached.
         """
         attributes, assignment = self.tuples[number], self.assignments[number]
         level = self.limits.get(assignment.priority_level or "")

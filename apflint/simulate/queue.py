@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 NOT_LISTED = 1 << 64
 """Value of `Queue.listed_finish` for a queue that the picker does not list.
 
-It is greater than all readings of the progress meter.
+The value is greater than all readings of the progress meter.
 """
 
 

@@ -1,8 +1,8 @@
 """Seat demand: the seats that the waiting and executing requests of a level need, as borrowing observes them.
 
 Sources: `fairqueuing/integrator.go` and `seatDemandStats` in `apf_controller.go`. Times are integer nanoseconds. Sums
-are floating-point numbers. They are added in the same order as in the server, because computing the deviation amplifies
-rounding errors.
+are floating-point numbers. The terms of a sum are added in the same order as in the server, because computing the
+deviation amplifies rounding errors.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class SeatDemandStats(NamedTuple):
     deviation: float = 0.0
     high_watermark: int = 0
     smoothed: float = 0.0
-    """Smoothed demand in seats. It increases immediately, and decreases slowly."""
+    """Smoothed demand in seats. The smoothed demand increases immediately, and decreases slowly."""
 
     def update(self, observed: IntegratorResults) -> SeatDemandStats:
         """`update`: return the demand after another period. A period of 0 seconds changes only the high watermark."""

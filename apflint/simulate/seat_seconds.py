@@ -2,7 +2,7 @@
 
 Source: `util/flowcontrol/request/seat_seconds.go`. The server multiplies and divides in floating point, and rounds each
 product to an integer. So the operations here have the same order. The server's integers have 64 bits and overflow, but
-Python's integers do not. This makes no difference before 1e11 seat-seconds of virtual time (`advanceEpoch` in
+Python's integers do not. The difference has no effect before 1e11 seat-seconds of virtual time (`advanceEpoch` in
 `queueset.go`).
 """
 

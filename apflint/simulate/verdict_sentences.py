@@ -25,7 +25,7 @@ def list_verdicts(result: SimulationResult) -> Iterator[tuple[str, str]]:
 
 
 def give_verdict(level: LevelResult) -> str:
-    """Return the verdict of a level that got requests. It begins with the name of the level."""
+    """Return the verdict of a level that got requests. The verdict begins with the name of the level."""
     sentences = [_describe_rejections(level) if level.rejected else _describe_waits(level)]
     if level.rejected and level.waits is not None and level.waits.max:
         sentences.append(f"Requests waited up to {format_time(level.waits.max)}.")

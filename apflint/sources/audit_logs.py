@@ -1,6 +1,7 @@
 """Finds the files of audit logs, and reads their lines.
 
-Files may be compressed with gzip or Zstandard, and may grow while they are read. They may be objects in object storage.
+Files may be compressed with gzip or Zstandard, and may grow while they are read. Files may be objects in object
+storage.
 """
 
 from __future__ import annotations
@@ -326,7 +327,7 @@ def _decompress(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _import_zstandard() -> Any:
-    """Return the module `zstandard`. Raises UserError if it is not installed."""
+    """Return the module `zstandard`. Raises UserError if the module is not installed."""
     try:
         import zstandard
     except ImportError:

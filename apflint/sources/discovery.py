@@ -116,7 +116,7 @@ def discover_entries(
     is standard input.
 
     `exclude` applies to files and directories below `paths`. With `force_exclude`, `exclude` also applies to `paths`.
-    `exclude` always applies to the current directory, because it is the default path.
+    `exclude` always applies to the current directory, because the current directory is the default path.
 
     A path that does not exist or cannot be listed is yielded as a file with a `problem`. Directories and files that are
     skipped because of their names are yielded as `SkippedDocuments`.

@@ -1,7 +1,8 @@
 """Reads manifests from a git revision with the git executable, without touching the work tree or the index.
 
-The repository may be hostile, so git must not run programs that the repository configures. The git commands used here only
-read objects: they start no hook, filter, diff driver, file system monitor or pager. They never fetch missing objects.
+The repository may be hostile, so git must not run programs that the repository configures. The git commands used here
+only read objects: they start no hook, filter, diff driver, file system monitor or pager. These commands never fetch
+missing objects.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ _COMMAND = ("git", "--no-pager", "--no-optional-locks", "-c", "core.fsmonitor=fa
 _ENVIRONMENT = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
 _MAX_MESSAGE_CHARACTERS = 300
 _SHORT_ID = 12
-"""Number of characters of the ID of a commit in the names of sources. This is enough to distinguish commits."""
+"""Number of characters of the ID of a commit in the names of sources. Twelve characters are enough to distinguish
+commits.
+"""
 _REPLY_BYTES = 128  # more than a header in the output of `git cat-file --batch`
 _LINK, _SUBMODULE = "120000", "160000"
 """File modes of symbolic links and submodules in git. The content of a symbolic link is its target."""
@@ -63,15 +66,17 @@ class _GitEntry(NamedTuple):
 
 
 def read_revision(name: str, paths: Sequence[str], exclude: Patterns) -> SourceFiles:
-    """Return the manifests of `git:REVISION` or `git:REVISION:PATH`. In directories, select files as `discover_files` does.
+    """Return the manifests of `git:REVISION` or `git:REVISION:PATH`.
+
+    In directories, select files as `discover_files` does.
 
     Names of files have the form `git:main:manifests/apf.yaml`, with a path relative to the current directory. Kustomize
     patches are skipped.
 
-    PATH is relative to the current directory. Its default is the current directory. Without PATH, `paths` selects files
-    and directories, which need not exist. Symbolic links are followed only within the revision. Submodules are not
-    read. Raises UserError if git is missing, fails or takes too long, if the revision or PATH does not exist, and if
-    files are missing in a partial clone.
+    PATH is relative to the current directory. The default of PATH is the current directory. Without PATH, `paths`
+    selects files and directories, which need not exist. Symbolic links are followed only within the revision.
+    Submodules are not read. Raises UserError if git is missing, fails or takes too long, if the revision or PATH does
+    not exist, and if files are missing in a partial clone.
     """
     revision, _, path = name.removeprefix(GIT_PREFIX).partition(":")
     _check_name(name, revision, path, paths)

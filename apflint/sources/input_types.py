@@ -65,7 +65,7 @@ class InputRequest(NamedTuple):
     stdin_filename: str | None = None
     """Name that findings show for standard input."""
     baseline: str | None = None
-    """Path of the baseline file. It is never read as a manifest, even below a path in `words`."""
+    """Path of the baseline file. The baseline is never read as a manifest, even below a path in `words`."""
 
     @property
     def kubernetes(self) -> Release | None:

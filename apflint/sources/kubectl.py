@@ -172,7 +172,10 @@ def _list_managers(entries: object) -> Iterator[FieldManager]:
 
 
 def _to_yaml(value: object) -> bytes:
-    """Return a value as YAML with the same lines as `kubectl get -o yaml`. Raises RecursionError if it is nested too deeply."""
+    """Return a value as YAML with the same lines as `kubectl get -o yaml`.
+
+    Raises RecursionError if the value is nested too deeply.
+    """
     text: bytes = yaml.dump(
         value, Dumper=_LiveObjectDumper, encoding="utf-8", allow_unicode=True, default_flow_style=False
     )

@@ -1,7 +1,7 @@
 """Reads audit logs in object storage and from web servers: lists objects, and reads their bytes.
 
-The library fsspec accesses the storage, with the credentials of the environment. It is imported only if a path names an
-object.
+The library fsspec accesses the storage, with the credentials of the environment. The library is imported only if a path
+names an object.
 """
 
 from __future__ import annotations

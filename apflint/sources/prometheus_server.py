@@ -179,8 +179,7 @@ class _PeriodReader:
     def read_cluster(self, cluster: str) -> tuple[ClusterReading, list[Server]]:
         """Return the servers of a cluster in its worst interval.
 
-        This is the worst interval for which the diagnosis finds a cause. Without such an interval, it is the worst of
-        all intervals.
+        The chosen interval is the worst one for which the diagnosis finds a cause, or else the worst of all intervals.
         """
         self._gaps = []
         keys = [(cluster, instance) for instance in self.instances[cluster]]

@@ -48,7 +48,7 @@ def depends_on_others(finding: Finding) -> bool:
 
 
 def _key(finding: Finding) -> tuple[object, ...]:
-    """Return a key that identifies a finding in two runs. It excludes the message, which may name other objects."""
+    """Return a key that identifies a finding in two runs. The key excludes the message, which may name other objects."""
     return finding.rule, finding.file, finding.object, finding.field, finding.span
 
 

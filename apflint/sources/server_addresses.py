@@ -28,8 +28,8 @@ _MAX_PORT = 65_535
 def read_server_addresses(kubectl: KubectlOptions) -> tuple[str, ...]:
     """Return the addresses of the API servers with their ports, such as `10.0.0.1:6443`, in the order of the response.
 
-    Servers add their own address (`Reconcile` in pkg/controlplane/reconcilers). In a managed cluster, this can be the
-    address of a load balancer. Raises UserError if the user may read neither EndpointSlices nor Endpoints.
+    Servers add their own address (`Reconcile` in pkg/controlplane/reconcilers). In a managed cluster, this address can
+    be that of a load balancer. Raises UserError if the user may read neither EndpointSlices nor Endpoints.
     """
     try:
         slices = read_json(kubectl, _SLICES).get("items")

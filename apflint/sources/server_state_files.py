@@ -63,7 +63,7 @@ def decode(data: bytes) -> str:
 def _read_start(path: str) -> bytes:
     """Return the decompressed start of a file, even if the file is incomplete.
 
-    An incomplete file is thus recognized, and causes an error when it is read completely.
+    So the kind of an incomplete file is recognized. Reading the complete file later reports the error.
     """
     try:
         data = next(read_pieces(path), b"")[:_START_BYTES]

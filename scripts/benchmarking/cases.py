@@ -53,10 +53,10 @@ class Row(NamedTuple):
     cpu_time: str
     target: str
     value: float
-    """The measured value before rounding. It is compared with the target."""
+    """The measured value before rounding. The value is compared with the target."""
     limit: float
     is_minimum: bool = False
-    """Whether the value must be at least the limit. If false, it must be at most the limit."""
+    """Whether the value must be at least the limit. If false, the value must be at most the limit."""
 
     @property
     def met(self) -> bool:

@@ -29,7 +29,7 @@ def update_page(name: str, page: str, record: str) -> str:
 
 
 def render_block(name: str, record: str) -> str:
-    """Return the generated block of a page. It starts with a digest of the record."""
+    """Return the generated block of a page. The block starts with a digest of the record."""
     content = json.loads(record)
     about, rows = content["about"], content["rows"]
     digest = hashlib.sha256(record.encode()).hexdigest()[:16]

@@ -61,7 +61,7 @@ def find_example_flow(user: str, namespace: str, method: str | None = "ByUser") 
 
 
 def make_request(words: str, user: str, *groups: str, namespace: str | None = None) -> Request:
-    """Return a request in the notation of `apflint explain`. Without `namespace`, it is across all namespaces."""
+    """Return a request in the notation of `apflint explain`. Without `namespace`, the request is across all namespaces."""
     is_path = words.split()[1].startswith("/")
     return parse_words(
         words.split(), user=user, groups=groups, namespace=namespace, all_namespaces=namespace is None and not is_path

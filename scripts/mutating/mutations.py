@@ -1,4 +1,4 @@
-"""The mutations of a file. They are the mutations of mutmut, except those that tests cannot or need not detect."""
+"""The mutations of a file. The mutations are those of mutmut, except those that tests cannot or need not detect."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Answer(NamedTuple):
     body: bytes
 
     def json(self) -> Any:
-        """Decode the body. Raises ServerError if it is not JSON."""
+        """Decode the body. Raises ServerError if the body is not JSON."""
         try:
             return json.loads(self.body)
         except ValueError as error:

@@ -99,7 +99,10 @@ def read_decode_error(message: str) -> list[dict[str, str | None]]:
 
 
 def split_runs(manifest: str) -> str | list[Any]:
-    """Return a manifest. If it has very long runs of a character, return a list of strings and pairs [character, count]."""
+    """Return a manifest.
+
+    If the manifest has very long runs of a character, return a list of strings and pairs [character, count].
+    """
     parts: list[Any] = []
     end = 0
     for run in LONG_RUN.finditer(manifest):

@@ -103,7 +103,7 @@ class Importer:
         return [name for name in names if "/" not in name]
 
     def get_resource_reader(self, name: str) -> ZipReader:
-        """Return the reader of the data files of a package. They are ordinary members of the archive."""
+        """Return the reader of the data files of a package. The data files are ordinary members of the archive."""
         from importlib.readers import ZipReader
 
         prefix = "".join(f"{part}/" for part in name.split(".")[:-1])

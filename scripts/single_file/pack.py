@@ -35,7 +35,7 @@ DATA = (
     "apflint/*.json",
     "apflint/cli/commands/*.py",  # their summaries are parsed for `apflint --help`
     "jsonschema_specifications/schemas/*",
-    "*.dist-info/METADATA",  # prompt_toolkit reads its version from it
+    "*.dist-info/METADATA",  # prompt_toolkit reads its own version from this file
     "*.dist-info/licenses/*",
     "*.dist-info/LICENSE*",
 )
@@ -49,14 +49,16 @@ sys.dont_write_bytecode = True
 codes = {path: marshal.dumps(SourceFileLoader("m", path).get_code("m")) for path in sys.argv[1:]}
 marshal.dump(codes, sys.stdout.buffer, 2)
 """
-"""Program that compiles files with relative paths, and prints their code. It uses byte code that pip has compiled."""
+"""Program that compiles files with relative paths, and prints their code. The program uses byte code that pip has
+compiled.
+"""
 
 
 class Environment(NamedTuple):
     """The packages of apflint for one Python on one platform."""
 
     python: Path
-    """A Python of this version, which compiles. It may run on another platform."""
+    """A Python of this version, which compiles. This Python may run on another platform."""
     packages: Path
     """Directory with the packages."""
     suffix: str

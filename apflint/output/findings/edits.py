@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class EditLocator:
-    """Finds the edits of findings. Its limits apply to all findings of a report together."""
+    """Finds the edits of findings. The limits of the locator apply to all findings of a report together."""
 
     def __init__(self, report: Report) -> None:
         self._sources = report.sources

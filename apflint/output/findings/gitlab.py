@@ -45,7 +45,7 @@ def _entry(finding: Finding, fingerprint: str) -> dict[str, Any]:
 
 
 def _path(file: str) -> str:
-    """Return the path without change, so that GitLab finds the file. Sanitize it only if it is not valid UTF-8."""
+    """Return the path without change, so that GitLab finds the file. A path that is not valid UTF-8 is sanitized."""
     path = relative_to_checkout(file)
     try:
         path.encode()
@@ -62,7 +62,10 @@ def _severity(finding: Finding) -> str:
 
 
 def _identify(finding: Finding) -> str:
-    """Return a string that identifies a finding. It has no line number, which changes when lines are added above the finding."""
+    """Return a string that identifies a finding.
+
+    The string has no line number, because line numbers change when lines are added above the finding.
+    """
     place = finding.object
     named = None if place is None else [place.api_version, place.kind, place.name]
     return json.dumps([finding.rule, relative_to_checkout(finding.file), named, finding.field, finding.message])

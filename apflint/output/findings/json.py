@@ -1,4 +1,7 @@
-"""The findings as a JSON object for programs. Its names are stable. The schema is `schemas/apflint-report.json`."""
+"""The findings as a JSON object for programs. The names in the object are stable.
+
+The schema is `schemas/apflint-report.json`.
+"""
 
 from __future__ import annotations
 

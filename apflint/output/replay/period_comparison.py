@@ -303,7 +303,7 @@ class _PeriodWriter:
         return Table(columns, rows, "Priority levels")
 
     def tabulate_servers(self) -> Table:
-        """Return the table of API servers. It is empty if there is only one."""
+        """Return the table of API servers. The table is empty if there is only one server."""
         total = self._total(self._now.report).requests
         before = {found.server: found for found in self._before.report.by_server}
         rows: list[Sequence[Cell]] = []
@@ -407,7 +407,10 @@ def _join_step(before: str, now: str) -> str:
 
 
 def periods_json(comparison: PeriodComparison, top: int = 10) -> dict[str, object]:
-    """Return the object that `replay --baseline --format json` prints. It has at most `top` clients and operations."""
+    """Return the object that `replay --baseline --format json` prints.
+
+    The object has at most `top` clients and operations.
+    """
     found, ratio = comparison.differences, comparison.ratio
     slowdown = found.slowdown
     return {

@@ -140,7 +140,7 @@ def _list_times(values: DurationPercentiles | None) -> tuple[str, ...]:
 
 
 def _tabulate_traffic_over_time(report: ReplayReport) -> Table:
-    """Return the table of traffic for a terminal. It shows requests over time instead of the longest duration."""
+    """Return the table of traffic for a terminal. The table shows requests over time instead of the longest duration."""
     rows = [
         (
             *_list_traffic(level, report)[:-1],
@@ -233,7 +233,7 @@ def _fit(items: Sequence[tuple[str, str]], total: int, cells: int) -> str:
 
 
 def _tabulate_servers(report: ReplayReport) -> Table:
-    """Return the table of API servers. It is empty if there is only one."""
+    """Return the table of API servers. The table is empty if there is only one server."""
     total = sum(server.requests for server in report.by_server)
     rows = [
         (
