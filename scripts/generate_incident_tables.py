@@ -73,7 +73,10 @@ class Prediction(NamedTuple):
 
 
 def list_recordings() -> dict[str, dict[str, object]]:
-    """Return the facts about each recording by name: the seats of the server, and the change before the recording, if any."""
+    """Return the facts about each recording: the seats of the server, and the change before the recording, if any.
+
+    The keys are names of recordings.
+    """
     recordings: dict[str, dict[str, object]] = json.loads((LOGS / "recordings.json").read_text("utf-8"))
     return recordings
 

@@ -221,7 +221,10 @@ def schema_of(shape: str) -> dict[str, Any]:
 
 
 def generate(structures: list[Structure], descriptions: Descriptions) -> dict[str, str]:
-    """Return content by file name. Raises StructureError if descriptions and structure do not match."""
+    """Return the content of each file. The keys are file names.
+
+    Raises StructureError if descriptions and structure do not match.
+    """
     files = {}
     for version in sorted({structure.version for structure in structures}):
         schemas = Version(version, structures, descriptions)
@@ -240,7 +243,7 @@ def find_differences(directory: Path, files: dict[str, str]) -> list[str]:
 
 
 def generate_files(openapi: Path, *, extract: bool) -> tuple[Path, dict[str, str]]:
-    """Return the target directory, and content by file name. Raises StructureError as `generate` does."""
+    """Return the target directory, and the content of each file. Raises StructureError as `generate` does."""
     structures = [read(path) for path in sorted(openapi.glob("*.json"))]
     if not structures:
         raise StructureError(f"no OpenAPI document in {openapi}")

@@ -207,7 +207,7 @@ def become_apflint(case: Case, directory: Path, standard: list[Path]) -> None:
 
 
 def compare(before: Path, after: Path) -> int:
-    """Print the cases that differ, and their number by command. Return 1 if any case differs, or else 0."""
+    """Print the cases that differ, and how many cases of each command differ. Return 1 if any case differs, or else 0."""
     texts = [{str(path.relative_to(top)): path for path in top.glob("*/*.txt")} for top in (before, after)]
     different: Counter[str] = Counter()
     names = sorted(texts[0].keys() | texts[1].keys())

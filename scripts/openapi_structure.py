@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 KINDS = ("FlowSchema", "FlowSchemaList", "PriorityLevelConfiguration", "PriorityLevelConfigurationList")
 Types = dict[str, dict[str, str]]
-"""Type of each field, by name of the type that contains the field and by name of the field."""
+"""For each type: the type of each of its fields."""
 
 
 class StructureError(ValueError):

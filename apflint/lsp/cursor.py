@@ -19,7 +19,7 @@ LEVEL_FIELDS: dict[str, Path] = {
     "FlowSchema": ("spec", "priorityLevelConfiguration", "name"),
     "PriorityLevelConfiguration": ("metadata", "name"),
 }
-"""Path of the name of a priority level, by kind of the object that references or defines the priority level."""
+"""For each kind of object that references or defines a priority level: the path of the name of this level."""
 
 _WORD = re.compile(r"[^\s:#,{}\[\]'\"]*")
 _REST_OF_LINE = re.compile(r"[^\r\n]*")

@@ -28,7 +28,10 @@ _SEVERITIES = {
 def create_diagnostic(
     finding: Finding, sources: Mapping[str, Source], uris: Mapping[str, str], encoding: Encoding
 ) -> types.Diagnostic:
-    """Return a finding as a diagnostic. `sources` and `uris` contain the text and the URI of each checked file, by name."""
+    """Return a finding as a diagnostic.
+
+    `sources` and `uris` contain the text and the URI of each checked file. The keys are the names of the files.
+    """
     help_ = [f"help: {finding.help}"] if finding.help else []
     related = [
         types.DiagnosticRelatedInformation(

@@ -44,7 +44,9 @@ _UNIONS: dict[str, tuple[str, dict[str, str]]] = {
     "PriorityLevelConfigurationSpec": ("type", {"Limited": "limited", "Exempt": "exempt"}),
     "LimitResponse": ("type", {"Queue": "queuing", "Reject": ""}),
 }
-"""Unions by type: the name of the discriminator field, and the only permitted member for each value of this field."""
+"""For each type that is a union: the name of the discriminator field, and for each value of this field the only
+permitted member.
+"""
 _OPTIONAL_MEMBER = "exempt"
 _SERVER_FIELD_SUFFIX = "leave it out."
 """Suffix of the descriptions of fields that only the API server writes."""

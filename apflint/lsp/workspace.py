@@ -71,7 +71,7 @@ class DocumentResult(NamedTuple):
     diagnostics: Sequence[types.Diagnostic]
     """Diagnostics of the first findings, in the order of `findings`."""
     uris: Mapping[str, str]
-    """URIs of all texts in the same check, by the file name in findings."""
+    """URIs of all texts in the same check. The keys are file names as findings show them."""
 
 
 class WorkspaceResult(NamedTuple):
@@ -80,9 +80,9 @@ class WorkspaceResult(NamedTuple):
     effective: Effective
     """Effective configuration of the cluster that the first directory describes. Used for documents without a result."""
     documents: Mapping[str, DocumentResult]
-    """Results of open documents, by URI."""
+    """Results of open documents. The keys are URIs."""
     diagnostics: Mapping[str, list[types.Diagnostic]]
-    """Diagnostics of all files, open or not, by URI."""
+    """Diagnostics of all files, open or not. The keys are URIs."""
     notes: tuple[str, ...]
     """Messages for the user, for example about files that cannot be read."""
 
@@ -93,7 +93,10 @@ class WorkspaceChecker:
     def __init__(self) -> None:
         self._checkers: dict[tuple[str, bool], DirectoryChecker] = {}
         self._uris: dict[str, str] = {}
-        """URIs of all documents that are or were open, by real path. The editor may spell URIs differently from apflint."""
+        """URIs of all documents that are or were open. The keys are real paths.
+
+        The editor may spell URIs differently from apflint.
+        """
 
     def check(
         self, folders: Iterable[str], documents: Mapping[str, str], encoding: Encoding, *, reread: bool
@@ -212,7 +215,7 @@ class DirectoryChecker:
         self._options = Options()
         self._inputs = Inputs(InputRequest(), ())
         self._names: dict[str, str] = {}
-        """Name of each file by real path."""
+        """Name of each file. The keys are real paths."""
         self._patches = Patches()
         self._loaded: dict[str, tuple[str | bytes, Loaded]] = {}
         """Content and parsed content of each file or document. Keys are file names as findings show them."""

@@ -54,7 +54,7 @@ _SEATS = {
 }
 """Fields of `LevelState` by title of a column about seats."""
 _REASONS = {"Queue full": "queue-full", "No seat": "concurrency-limit", "Time out": "time-out"}
-"""Reasons of rejections by title of a column."""
+"""For each title of a column: the reason of the rejections that the column counts."""
 _LEVEL = Column("Priority level", "name")
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _MAX_LEVELS = 6
 """Maximum number of levels in the comparison of a server. JSON has all of them."""
 _UNITS = {"arrived": "/s", "rejected": "/s", "wait": "s", "execution": "s"}
-"""Units of the columns of a comparison, by field of `Rates`."""
+"""Units of the columns of a comparison. The keys are fields of `Rates`."""
 
 
 def report_periods(reading: PrometheusReading) -> Iterator[Block]:

@@ -30,7 +30,7 @@ FAMILIES: dict[str, str] = {
     "APF8": "Running servers",
     "APF9": "apflint itself",
 }
-"""Titles of the rule families, by prefix of the rule IDs."""
+"""Titles of the rule families. The keys are the prefixes of the rule IDs."""
 _TONES: dict[str, Tone] = {"error": "error", "warning": "warning", "info": "info", "off": "dim"}
 _FIXES = {
     "safe": "Fix: `apflint fix` fixes such findings if possible.",

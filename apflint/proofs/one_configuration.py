@@ -140,9 +140,12 @@ class Analysis:
         # If several FlowSchemas are derived from one document, `_positions` has the position of the last of them.
         self._positions = {schema.document: at for at, schema in enumerate(configuration.order)}
         self._reached: dict[int, dict[Key, Point]] = {}
-        """A request for each part that decides about a request, by position and key. FlowSchemas in `_complete` are omitted."""
+        """For each position of a FlowSchema: a request for each part (`Key`) that decides about a request.
+
+        FlowSchemas in `_complete` are omitted.
+        """
         self._complete: dict[int, Point] = {}
-        """A request for each FlowSchema whose parts all decide about some request, by position."""
+        """For each position of a FlowSchema whose parts all decide about some request: such a request."""
         self._minimizing_proofs = max(MAX_MINIMAL_BLOCKERS, MAX_MINIMIZING_PROOFS // max(1, len(configuration.order)))
 
     @cached_property
@@ -506,7 +509,10 @@ class Analysis:
         return not missing
 
     def _keys(self, position: int, subjects: Sequence[Collection[int]]) -> set[Key]:
-        """Return the keys of the parts of a FlowSchema. `subjects` has the indices of the included subjects by rule."""
+        """Return the keys of the parts of a FlowSchema.
+
+        `subjects` has, for each rule, the indices of the subjects to include.
+        """
         keys: set[Key] = {_WHOLE}
         for number, (rule, numbers) in enumerate(
             zip(self.configuration.order[position].spec.rules, subjects, strict=True)
@@ -525,7 +531,10 @@ class Analysis:
         return [*matches, *(-literal for literal in siblings)]
 
     def _matching(self, part: FlowSchemaPart, encoding: Encoding) -> tuple[list[int], dict[int, FlowSchemaPart]]:
-        """Return (assumptions for "this part matches the request", earlier parts of its FlowSchema by literal)."""
+        """Return (assumptions for "this part matches the request", earlier parts of its FlowSchema).
+
+        The keys of the earlier parts are their literals.
+        """
         schema, number, member, at = part
         if number is None:
             return [encoding.schema(schema)], {}

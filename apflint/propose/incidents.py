@@ -114,7 +114,7 @@ class Usage(NamedTuple):
 
     incident: Incident
     kinds: tuple[KindUsage, ...]
-    """The requests by kind, in descending order of seat-seconds."""
+    """The requests of each kind, in descending order of seat-seconds."""
     servers: tuple[tuple[tuple[int, str], float], ...]
     """Pairs ((index of the API server, level), seat-seconds)."""
     harmed_servers: tuple[tuple[tuple[int, str], int], ...]

@@ -66,7 +66,7 @@ class TrialOutcome(NamedTuple):
 
     clients: Mapping[ClientKey, ClientFigures]
     levels: Mapping[str, LevelResult]
-    """Results of the priority levels by name."""
+    """Results of the priority levels. The keys are names of levels."""
 
 
 class LogPart(NamedTuple):

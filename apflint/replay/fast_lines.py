@@ -112,7 +112,7 @@ class CanonicalLines:
         self._hash_id = hash_id
         self._has_options = has_options
         self._bodies: dict[bytes, int] = {}
-        """Indices of attribute tuples by body."""
+        """Index of the attribute tuple for each body."""
         self._requests: dict[tuple[Hashable, ...] | None, int] = {}
         """Indices of attribute tuples by the groups that `_REQUEST` matches in the body."""
         self._plain_namespaces: dict[bytes | None, str] = {}

@@ -56,7 +56,7 @@ class Coverage:
 
     files: int = 0
     stages: Counter[str] = field(default_factory=Counter)
-    """Number of events by stage."""
+    """Number of events in each stage."""
     unreadable: int = 0
     """Number of lines, and of items in lists, that are not audit events."""
     first_unreadable: UnreadableLine | None = None

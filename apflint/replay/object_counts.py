@@ -35,7 +35,8 @@ class ObjectTotals(NamedTuple):
 
 
 ObjectCounts = dict[str, ObjectTotals]
-"""Objects by resource, such as `pods` or `deployments.apps`."""
+"""Number and size of the stored objects of each resource. The keys are resources such as `pods` or `deployments.apps`.
+"""
 
 
 def parse_object_count(text: str) -> tuple[str, ObjectTotals]:

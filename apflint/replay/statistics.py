@@ -515,7 +515,10 @@ class _Sweep:
 
 
 def _compute_peaks(replay: Replay, intervals: Intervals) -> dict[int, dict[int, tuple[Peak, tuple[int, ...]]]]:
-    """Return the peak, and the maximum in each interval, by index of the level and then by index of the API server."""
+    """Return the peak, and the maximum in each interval, for each level at each API server.
+
+    The keys are the index of the level, and then the index of the API server.
+    """
     rows: dict[int, dict[int, dict[int, tuple[int, int, int]]]] = {}
     for level, server, position, *row in _find_peaks(replay.log.database, intervals):
         seats, time, net = map(int, row)
@@ -632,7 +635,10 @@ def _describe(values: Iterable[int]) -> DurationPercentiles:
 
 
 def _query_distributions(database: Database, value: str, condition: str) -> dict[int, DurationPercentiles]:
-    """Return the percentiles of the SQL expression `value`, by index of the level. The database sorts the values."""
+    """Return the percentiles of the SQL expression `value` for each level. The keys are indices of levels.
+
+    The database sorts the values.
+    """
     counts = _query(database, f"SELECT level, count(*) FROM apf WHERE {condition} GROUP BY level ORDER BY level")
     places: dict[int, tuple[int, ...]] = {}
     start = 0

@@ -55,7 +55,10 @@ class Verification(NamedTuple):
 
 
 def read_decisions(files: Iterable[AuditLogFile]) -> dict[str, LoggedRequest]:
-    """Return the requests in the logs of servers by audit ID. Lines without an audit ID, and other lines, are ignored."""
+    """Return the requests in the logs of servers. The keys are audit IDs.
+
+    Lines without an audit ID, and lines that are not about requests, are ignored.
+    """
     found: dict[str, LoggedRequest] = {}
     for file in files:
         for block in read_blocks(file):

@@ -35,9 +35,9 @@ class Settings(NamedTuple):
     extend_select: tuple[RuleSelector, ...] = ()
     ignore: tuple[RuleSelector, ...] = ()
     severity: Mapping[str, Severity | Literal["off"]] = _EMPTY
-    """Severity by rule ID. `off` disables a rule."""
+    """Severity of rules. The keys are rule IDs. `off` disables a rule."""
     per_file_ignores: Mapping[str, tuple[str, ...]] = _EMPTY
-    """IDs of ignored rules by file pattern. Patterns are relative to the directory of the settings file."""
+    """IDs of ignored rules for each file pattern. Patterns are relative to the directory of the settings file."""
     fail_on: FailOn = "error"
     kubernetes: Release = NEWEST
     exclude: Patterns = Patterns()

@@ -68,7 +68,7 @@ class _Samples:
 
 
 class ServiceTimes:
-    """Service times in microseconds, by the kind of the request."""
+    """Service times in microseconds of each kind of requests."""
 
     def __init__(self, tuples: Sequence[AttributeTuple], assignments: Sequence[Assignment]) -> None:
         self._kinds = [

@@ -84,7 +84,7 @@ class LogSurvey(NamedTuple):
     assignments: Sequence[Assignment]
     """The assignment of each attribute tuple under the configuration that was in force."""
     limits: Mapping[str, LevelLimits]
-    """Limits of the priority levels of the configuration that was in force, by name."""
+    """Limits of the priority levels of the configuration that was in force. The keys are names of levels."""
     marks: bytes | bytearray
     """The marks of each request, in the order of arrival.
 

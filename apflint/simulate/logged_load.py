@@ -187,7 +187,7 @@ class _ClosedLoops:
         self._duration = duration
         self._ends: dict[tuple[str, int], list[int]] = {key: [] for key in self._workers}
         self._following: dict[tuple[str, int], deque[tuple[int, Arrival]]] = {key: deque() for key in self._workers}
-        """Requests that follow a response, by user and index of the server.
+        """For each (user, index of the server): the requests that follow a response.
 
         Each item is a pair: the time between the response and the request in nanoseconds, and the request.
         """

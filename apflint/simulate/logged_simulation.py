@@ -167,9 +167,9 @@ def _find_seats(assignment: Assignment, limits: Mapping[str, LevelLimits]) -> tu
 
 
 def count_by_client(replay: Replay) -> Counter[str]:
-    """Return the number of requests in a log by name of the client.
+    """Return the number of requests in a log for each name of a client.
 
-    Each client is counted under several names (see `list_names`).
+    A client is counted under several names (see `list_names`).
     """
     counts: Counter[str] = Counter()
     rows: Any = replay.log.database.query("SELECT tuple, count(*) FROM apf GROUP BY tuple")

@@ -13,7 +13,7 @@ MAX_RETRY_AFTER = 32
 
 
 class RejectionTracker:
-    """The rejections of one level by second (`droppedRequestsStats`)."""
+    """Number of rejections of one level in each second (`droppedRequestsStats`)."""
 
     __slots__ = ("_count", "_doubled", "_history", "_second", "retry_after")
 

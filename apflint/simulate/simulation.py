@@ -179,7 +179,10 @@ class Simulation:
             level.queue_set: RejectionTracker() for server in self._servers for level in server.levels.values()
         }
         self._targets: list[dict[int, RoutedClient]] = [{} for _ in sources]
-        """Clients of each source by number, or by API server if all clients of the source send equal requests."""
+        """For each source: its clients. The keys are the numbers of the clients.
+
+        If all clients of the source send equal requests, the keys are the indices of API servers instead.
+        """
         self._duration: int | None = None
         """Time in nanoseconds after the warm-up at which the simulation was stopped, or None if it was not stopped."""
         self._further = 0

@@ -42,7 +42,7 @@ class ClientResult(NamedTuple):
     attempts: int
     executed: int
     rejected: dict[str, int]
-    """Attempts that the server answered with status 429, by reason."""
+    """For each reason: number of attempts that the server answered with status 429."""
     expired: int
     """Number of attempts that the deadline ended during the execution."""
     failed: int
@@ -212,7 +212,7 @@ class LevelTally:
         self.clients: dict[str, ClientTally] = {}
         self.flows: dict[SimulatedFlow, FlowTally] = {}
         self.seats: dict[int, list[int]] = {}
-        """Seat-nanoseconds in each slot, by index of the API server."""
+        """For each API server (by index): the seat-nanoseconds in each slot."""
         self.rejected = [0] * SLOTS
         self.samples: list[LevelSample] = []
 

@@ -73,7 +73,10 @@ def build_configurations(inputs: Inputs) -> tuple[EffectiveConfiguration, ...]:
 
 
 class _ConfigurationBuilder:
-    """Builds one configuration. `cache` contains the files that other configurations have loaded, by name."""
+    """Builds one configuration.
+
+    `cache` contains the files that other configurations have loaded. Its keys are file names.
+    """
 
     def __init__(self, inputs: Inputs, configuration: InputConfiguration, cache: dict[str, list[Loaded]]) -> None:
         self._inputs = inputs

@@ -32,7 +32,7 @@ _AUDIT_MARK = re.compile(rb"auditID|stageTimestamp|requestReceivedTimestamp|goog
 
 
 class EvidenceFiles(NamedTuple):
-    """Files by kind of content. The files of a kind are in the order of the arguments."""
+    """Files of each kind of content. The files of a kind are in the order of the arguments."""
 
     parts: tuple[Part, ...] = ()
     """Metrics and dumps."""

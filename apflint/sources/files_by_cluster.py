@@ -34,7 +34,7 @@ _MAX_PATHS = 5
 
 
 class _Found(NamedTuple):
-    """The manifests and the context files of a cluster, each by real path."""
+    """The manifests and the context files of a cluster. The keys are real paths."""
 
     settings: ClusterSettings
     members: dict[str, FoundFile]
@@ -181,7 +181,7 @@ class _Finder:
         self._request = request
         self._real_directory = cache(os.path.realpath)
         self._found: dict[str, dict[str, FoundFile]] = {}
-        """The files below each path of a cluster, by real path."""
+        """For each path of a cluster: the files below the path. The keys of the files are their real paths."""
 
     def key(self, path: str) -> str:
         """Return the real path of a file. The path of standard input is the one that --stdin-filename names."""
@@ -220,7 +220,10 @@ class _Finder:
         )
 
     def find(self, paths: Iterable[str]) -> tuple[dict[str, FoundFile], str]:
-        """Return the files below these paths, by real path, and a sentence about the first path that cannot be read, or ""."""
+        """Return the files below these paths, and a sentence about the first path that cannot be read.
+
+        The keys are real paths. The sentence is "" if all paths can be read.
+        """
         files: dict[str, FoundFile] = {}
         for path in paths:
             if path not in self._found:

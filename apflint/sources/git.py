@@ -411,7 +411,7 @@ class _LinkedTree:
 
     def __init__(self, git: _Git, root: str) -> None:
         self.files: dict[str, _GitEntry] = {}
-        """Files by path, relative to the root of the repository."""
+        """All files. The keys are paths relative to the root of the repository."""
         self.directories: set[str] = {""}
         links = []
         for mode, object_id, size, path in git.list_tree(root):

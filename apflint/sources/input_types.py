@@ -87,7 +87,7 @@ class InputRequest(NamedTuple):
 
     @property
     def parsed(self) -> Words:
-        """The source arguments by kind. Raises UserError as `parse_words` does."""
+        """The source arguments, grouped by kind. Raises UserError as `parse_words` does."""
         return parse_words(self.words)
 
     @property
@@ -218,7 +218,7 @@ class Inputs(NamedTuple):
     configurations: tuple[InputConfiguration, ...]
     """The clusters to check or analyze. A project without clusters is one configuration without a name."""
     files: Mapping[str, InputFile] = _NO_FILES
-    """All files by name. Several configurations may use the same file."""
+    """All files. The keys are file names. Several configurations may use the same file."""
     reported: tuple[str, ...] = ()
     """Names of the files to report on or to edit."""
     skipped: tuple[SkippedDocuments, ...] = ()

@@ -92,7 +92,10 @@ class InstantSample(NamedTuple):
 
 
 class RangeSeries(NamedTuple):
-    """A series of an answer, and its values by time in seconds since 1970. Values that are NaN or infinite are left out."""
+    """A series of an answer, with its values. The keys are times in seconds since 1970.
+
+    Values that are NaN or infinite are left out.
+    """
 
     labels: dict[str, str]
     values: dict[float, float]

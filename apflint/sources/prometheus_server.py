@@ -154,14 +154,14 @@ class _Target(NamedTuple):
 
 
 class _PeriodReader:
-    """Reads the servers that a request selects. Caches targets and snapshots by moment."""
+    """Reads the servers that a request selects. Caches the targets and snapshots of each moment."""
 
     def __init__(self, client: PrometheusClient, request: PrometheusRequest) -> None:
         self._client, self._request = client, request
         self._targets: dict[float, dict[Key, _Target]] = {}
         self._snapshots: dict[tuple[Key, float], Snapshot | None] = {}
         self._scrapes: dict[str, float] = {}
-        """Time of each snapshot in seconds since 1970, by name of the snapshot."""
+        """Time of each snapshot in seconds since 1970. The keys are names of snapshots."""
         self._starts: dict[str, dict[Key, dict[float, float]]] = {}
         self._gaps: list[str] = []
         self.jobs: dict[str, str] = {}
@@ -370,7 +370,7 @@ class _PeriodReader:
         return first, end
 
     def _find_starts(self, cluster: str) -> dict[Key, dict[float, float]]:
-        """Return the start time of each server of a cluster, by moment of the baseline."""
+        """Return the start times of each server of a cluster: for each moment of the baseline, the start time."""
         if cluster not in self._starts:
             self._starts[cluster] = self._read_starts(
                 cluster, self._request.baseline, self._step(self._request.baseline)

@@ -33,14 +33,14 @@ LIVE = "live"
 BUILDERS = {
     KUSTOMIZE_PREFIX: "apflint.sources.build_commands",
 }
-"""Modules for sources that a program builds, by prefix of the source argument. Their `read_source` reads the source."""
+"""For each prefix of sources that a program builds: the module whose function `read_source` reads such a source."""
 PREFIXES = (GIT_PREFIX, *BUILDERS, CLUSTER_PREFIX, BUILT_IN_PREFIX)
 _RELEASE = re.compile(r"v?(1\.\d{1,3})")
 _REVISION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/~^@-]{0,99}")
 
 
 class Words(NamedTuple):
-    """Parsed source arguments by kind. The arguments of a kind keep their order."""
+    """Parsed source arguments, grouped by kind. The arguments of a kind keep their order."""
 
     paths: tuple[str, ...] = ()
     """Files, directories and `-`."""

@@ -42,7 +42,7 @@ def install_tools(directory: Path) -> Tools:
 
 
 def list_versions(found: Tools) -> dict[str, str]:
-    """Return the versions of the compared tools by name, for the note below the table."""
+    """Return the version of each compared tool, for the note below the table. The keys are names of tools."""
     listed = subprocess.run(
         [found.peer_python, "-m", "pip", "list", "--format", "freeze"], capture_output=True, text=True, check=True
     ).stdout.lower()

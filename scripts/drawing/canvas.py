@@ -13,7 +13,10 @@ from apflint.output.sanitize import escape_xml
 WIDTH, MARGIN = 640, 20
 """Width of all drawings, and space around the content, in pixels."""
 CHARACTER_WIDTHS = {"name": 7.85, "heading": 8.0, "": 7.3}
-"""Width of a character in pixels, by kind of text: the average of a wide font, so that most text is narrower."""
+"""Width of a character in pixels, for each kind of text.
+
+A width is the average of a wide font, so that most text is narrower.
+"""
 _ASCENT, _DESCENT = 11, 4
 """Height of text above and below its baseline, in pixels."""
 

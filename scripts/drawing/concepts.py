@@ -393,4 +393,4 @@ PICTURES: dict[str, Callable[[], Canvas]] = {
     "shares": draw_shares,
     "borrowing": draw_borrowing,
 }
-"""Functions that draw the pictures, by file name in docs/images/."""
+"""For each file in docs/images/: the function that draws the picture."""

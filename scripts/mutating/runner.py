@@ -41,7 +41,7 @@ class Baseline(NamedTuple):
     tests: list[str]
     seconds: list[float]
     lines: dict[str, dict[int, list[int]]]
-    """The numbers of the tests that execute each line, by file and line."""
+    """For each file and line: the numbers of the tests that execute the line."""
 
     def find_tests(self, mutant: Mutant) -> set[int]:
         """Return the numbers of the tests that execute a line of the mutated statement."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 PLURALS = {"FlowSchema": "flowschemas", "PriorityLevelConfiguration": "prioritylevelconfigurations"}
 """Name of each kind in URL paths."""
 Objects = dict[str, dict[str, Any]]
-"""Objects by name."""
+"""Objects of one kind. The keys are names."""
 
 
 def path_of(version: str, kind: str, name: str = "") -> str:
@@ -38,5 +38,5 @@ def read_versions(client: Client) -> tuple[list[str], str]:
 
 
 def read_objects(client: Client, version: str, kind: str) -> Objects:
-    """Return the objects of a kind by name."""
+    """Return the objects of a kind. The keys are names."""
     return {item["metadata"]["name"]: item for item in client.get(path_of(version, kind))["items"]}

@@ -86,7 +86,7 @@ class Target(NamedTuple):
 
 Named = Iterator[tuple[str, Any]]
 FAMILIES: dict[str, Callable[[Target], Named]] = {}
-"""Functions by name of the family. A function yields the names and manifests of cases, as objects or as YAML."""
+"""For each family: the function that yields the names and manifests of its cases, as objects or as YAML."""
 
 
 def family(function: Callable[[Target], Named]) -> Callable[[Target], Named]:

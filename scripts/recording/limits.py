@@ -30,7 +30,7 @@ _METRIC = re.compile(r'(?m)^apiserver_flowcontrol_(nominal|lower|upper)_limit_se
 Case = dict[str, Any]
 """Case with the keys `id`, `total` (seats of the server), `levels` (specs in v1 by name), and the recorded `limits`."""
 Limits = dict[str, list[int]]
-"""Nominal, lower and upper limit of each level, by name."""
+"""Nominal, lower and upper limit of each level. The keys are names of levels."""
 
 
 def read_cases(file: Path) -> list[Case]:

@@ -22,7 +22,7 @@ FORMATS: dict[str, str] = {
     "junit": "apflint.output.findings.junit",
     "markdown": "apflint.output.findings.markdown",
 }
-"""Names of the modules by name of the format. A run imports only the module of its format."""
+"""For each format: the name of its module. A run imports only the module of its format."""
 
 
 def render(report: Report, name: str = "text", style: Style = Style()) -> str:  # noqa: B008  # a frozen value

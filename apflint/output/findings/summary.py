@@ -29,7 +29,7 @@ _DOCUMENTS = {
     "no Kubernetes object": ("document that is not a Kubernetes object", "documents that are not Kubernetes objects"),
     "other kinds": ("document of another kind", "documents of other kinds"),
 }
-"""(singular, plural) of the description of skipped documents, by reason."""
+"""For each reason for skipping documents: the description of one document, and of several documents."""
 _FILES = {
     "patch or other input of a kustomization": (
         "patch or other input of a kustomization (check the result: apflint check -k DIR)",
@@ -48,7 +48,7 @@ _FILES = {
     "hidden directory": ("hidden directory", "hidden directories"),
     "directory of installed packages": ("directory of installed packages", "directories of installed packages"),
 }
-"""(singular, plural) of the description of skipped files and directories, by reason."""
+"""For each reason for skipping files or directories: the description of one, and of several."""
 _UNREPORTED = {"context", "outside the selected clusters"}
 """If files are skipped for one of these reasons, the summary does not mention them: the user did not ask to check them."""
 _VERBOSE_ONLY = ("hidden directory", "directory of installed packages")
