@@ -34,7 +34,7 @@ class Text(NamedTuple):
 
     @property
     def link(self) -> str:
-        """Return the URL if it is safe to link to, or else an empty string."""
+        """Return the URL if a link to the URL is safe, or else an empty string."""
         import re  # imported on demand: links are rare
 
         return self.url if re.fullmatch(r"(?:https://[\w./#-]+|#[\w-]+)", self.url, re.ASCII) else ""

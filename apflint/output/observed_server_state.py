@@ -50,7 +50,7 @@ class Observation(NamedTuple):
     """Nominal limit of the level on the server if the limit differs from the configuration, else None. A different
     limit shows that the server has other objects than the configuration."""
     list_cost: ListCost | None
-    """Cost of the request, or None if it is not a list, or the server has not counted the objects."""
+    """Cost of the request, or None if the request is not a list, or the server has not counted the objects."""
 
 
 def observe(explanation: Explanation, state: ServerState) -> Observation:

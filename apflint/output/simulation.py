@@ -403,7 +403,7 @@ def _list_flows(level: LevelResult) -> Iterator[tuple[str, str]]:
 
 
 def comparison_json(comparison: SimulationComparison, failures: Sequence[tuple[str, str]] = ()) -> dict[str, object]:
-    """Return the object that `simulate --compare --format json` prints. `failures` are the failures of the new side."""
+    """Return the object that `simulate --compare --format json` prints. `failures` are those of the new configuration."""
     return {
         "schema": SCHEMA,
         "configuration": f"{comparison.old.configuration} -> {comparison.new.configuration}",
@@ -444,7 +444,7 @@ def describe_likeness(comparison: SimulationComparison) -> str:
 
 
 def _describe_other_seats(comparison: SimulationComparison) -> Iterator[str]:
-    """Yield a sentence about the old side, and a second one if the seats or the releases of the sides differ."""
+    """Yield a sentence about the old configuration, and a second one if its seats or release differ from the new one."""
     yield f"The old side has the configuration: {comparison.old.configuration}"
     old, new = comparison.old.limits, comparison.new.limits
     if (old.server_concurrency, old.release) != (new.server_concurrency, new.release):

@@ -26,8 +26,9 @@ _LABEL_GAP = 15
 _OFF_SCALE_GAP = 12
 """Distance from the top of the plot to a line whose value is above the scale."""
 _MAX_STRETCH = 4
-"""If a constant line is greater than all other values by this factor, it is drawn above the scale. Otherwise, the other curves would
-be flat."""
+"""Minimum ratio of a constant line to all other values for drawing the line above the scale. A scale up to this line
+would make the other curves flat.
+"""
 _MAX_TICKS = 5
 _NAME_WIDTH, _BAR_WIDTH, _ROW_HEIGHT = 190, 600, 26
 _MAX_NAME_CELLS = 28

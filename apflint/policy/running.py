@@ -75,7 +75,7 @@ class ExpectationResult(NamedTuple):
     request: Witness | None = None
     """The request of an expectation about one request, or a request that disproves a property. None if there is no such request."""
     destination: Destination | None = None
-    """The destination of `request`, or None if there is no request or no destination."""
+    """The destination of `request`, or None if `request` is None or has no destination."""
 
     @property
     def name(self) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from apflint.model import FlowSchema, PolicyRulesWithSubjects, Subject
 
 _FEW_SUBJECTS = 32
-"""If a rule has at most this number of subjects, all subjects are tried, even if some of them behave alike."""
+"""Maximum number of subjects of a rule for trying all of them, even if some behave alike."""
 
 
 class AlikeSubjects:

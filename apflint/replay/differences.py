@@ -95,7 +95,7 @@ class Differences(NamedTuple):
     gone: tuple[Difference, ...]
     """Clients with requests in the baseline only, in descending order of requests."""
     slowdown: Slowdown | None
-    """None if no requests can be compared."""
+    """How much slower requests are than in the baseline, or None if no requests can be compared."""
 
 
 def find_differences(now: ClientTraffic, before: ClientTraffic, ratio: float) -> Differences:

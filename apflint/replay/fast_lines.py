@@ -114,7 +114,7 @@ class CanonicalLines:
         self._bodies: dict[bytes, int] = {}
         """Index of the attribute tuple for each body."""
         self._requests: dict[tuple[Hashable, ...] | None, int] = {}
-        """Indices of attribute tuples by the groups that `_REQUEST` matches in the body."""
+        """Index of the attribute tuple for the groups that `_REQUEST` matches in a body."""
         self._plain_namespaces: dict[bytes | None, str] = {}
         """Namespaces in attribute tuples by the namespace in `objectRef`, for names without special characters."""
         self._versions: set[bytes] = set()

@@ -82,9 +82,9 @@ class LoggedRequest(NamedTuple):
 
     @property
     def wait(self) -> float | None:
-        """The time in the queue in seconds, or None if it was not logged or the request was not classified.
+        """The time in the queue in seconds, or None if the wait was not logged or the request was not classified.
 
-        If a request was classified but not executed, it spent all of its time in the queue.
+        If a request was classified but not executed, the request spent all of its time in the queue.
         """
         if self.flow_schema is None:
             return None

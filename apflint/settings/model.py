@@ -71,7 +71,7 @@ class Settings(NamedTuple):
         from apflint.effective_configuration import Assumptions
         from apflint.engine import Options
 
-        # If the settings contain a severity for a rule that is off by default, this also enables the rule.
+        # If the settings contain a severity for a rule that is off by default, the severity also enables the rule.
         with_severity = (RuleSelector(rule, (rule,)) for rule, level in self.severity.items() if level != "off")
         rules = select_rules(
             self.select,

@@ -66,7 +66,7 @@ class Level:
 class SimulatedServer:
     """One API server. Calls `on_end` for each request that finishes its execution or is rejected.
 
-    `create` creates the queue sets of the levels. Without `create`, they have the class `QueueSet`.
+    `create` creates the queue sets of the levels. Without `create`, the queue sets have the class `QueueSet`.
 
     Several servers can share an event loop. Simultaneous adjustments happen in the order of `number`, which starts at
     0.

@@ -40,7 +40,9 @@ class _Found(NamedTuple):
     members: dict[str, FoundFile]
     context: dict[str, FoundFile]
     problem: str
-    """Empty, or a sentence about a path of the cluster that cannot be read or has no manifests. Names the cluster."""
+    """A sentence about a path of the cluster that cannot be read or has no manifests, or "" if there is no problem. The
+    sentence names the cluster.
+    """
     rendered_files: frozenset[str] = frozenset()
     """Real paths of the manifests from which the objects of the cluster are rendered."""
 

@@ -104,7 +104,7 @@ def list_objects(url: str) -> list[StoredObject]:
         is_pattern = _PATTERN.search(path) is not None
         start = find_prefix(url).partition("://")[2] if is_pattern else f"{path.rstrip('/')}/"
         directory, _, prefix = start.rpartition("/")
-        # Not `glob`: the names of objects may contain any characters, and empty parts.
+        # `find` instead of `glob`, because the names of objects may contain any characters, and empty parts.
         listed = files.find(directory, prefix=prefix, detail=True)
     except Exception as error:  # noqa: BLE001  # each library has its own exceptions
         raise UserError(f"{hide_secrets(url)}: {_describe(error, url)}") from None

@@ -50,7 +50,7 @@ _FILES = {
 }
 """For each reason for skipping files or directories: the description of one, and of several."""
 _UNREPORTED = {"context", "outside the selected clusters"}
-"""If files are skipped for one of these reasons, the summary does not mention them: the user did not ask to check them."""
+"""Reasons of skipped files that the summary does not mention, because the user did not ask to check these files."""
 _VERBOSE_ONLY = ("hidden directory", "directory of installed packages")
 """Reasons that are only printed with `-v`, because users do not expect apflint to read these directories."""
 

@@ -1,4 +1,4 @@
-"""The report of `apflint replay --compare`: the requests of a log that move, and the seats of priority levels on both sides."""
+"""The report of `apflint replay --compare`: requests that move, and the seats of levels under both configurations."""
 
 from __future__ import annotations
 
@@ -84,7 +84,8 @@ def report_comparison(comparison: ReplayComparison, sides: Sides) -> Iterator[Bl
     yield from explain_numbers(
         [
             "The durations are those of the log: with other seats, requests would wait less or longer, or be rejected.",
-            *describe_limits_of_log(comparison.new),  # sentences about the old side would differ only in numbers
+            # sentences about the old configuration would differ only in numbers
+            *describe_limits_of_log(comparison.new),
         ]
     )
 
@@ -175,7 +176,7 @@ def _describe_request(request: MovedRequest, zone: tzinfo) -> str:
 
 
 def _tabulate_levels(comparison: ReplayComparison) -> Table:
-    """Return the numbers of each level on both sides."""
+    """Return the numbers of each level under both configurations."""
     rows: list[tuple[str | Text, ...]] = []
     for name in comparison.levels:
         cells = [_level_cells(report, name) for report in (comparison.old, comparison.new)]
@@ -188,7 +189,7 @@ def _tabulate_levels(comparison: ReplayComparison) -> Table:
 
 
 def _level_cells(report: ReplayReport, name: str) -> tuple[str, ...]:
-    """Return the cells of a priority level on one side. `-` stands for a level that the side does not have."""
+    """Return the cells of a priority level under one configuration. `-` stands for a level that it does not have."""
     level, limits = _find(report, name), report.limits.level(name)
     if limits is None:
         return ("-",) * 5
@@ -216,8 +217,8 @@ def _draw(comparison: ReplayComparison, sides: Sides) -> Iterator[Block]:
     if not comparison.levels:
         return
     yield Heading("Seats in use over time")
-    # The sides can have different intervals: if only one of the releases classifies watches, the first or last classified
-    # request differs.
+    # The two reports can have different intervals: if only one of the releases classifies watches, the first or last
+    # classified request differs.
     notes = {
         describe_charts(report, report.intervals): side
         for side, report in zip((sides.old, sides.new), (comparison.old, comparison.new), strict=True)

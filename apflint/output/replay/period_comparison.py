@@ -280,7 +280,7 @@ class _PeriodWriter:
         return shorten(name, _MAX_NAME_CELLS) if self._style.width is None and name else name or "-"
 
     def tabulate_levels(self) -> Table:
-        """Return the table of priority levels with their requests, rejections, waits and seats on both sides."""
+        """Return the table of levels with requests, rejections, waits and seats in the period and in the baseline."""
         names = dict.fromkeys(level.name for side in (self._now, self._before) for level in side.report.levels)
         rows: list[Sequence[Cell]] = []
         for name in names:
