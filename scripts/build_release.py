@@ -91,7 +91,7 @@ def build_distributions(directory: Path) -> dict[str, bytes]:
 
 
 def describe_environment(wheel: Path, directory: Path) -> str:
-    """Install the wheel with the locked dependencies, run it, and return the bill of materials of the environment."""
+    """Install the wheel with the locked dependencies, and run apflint. Return the environment's bill of materials."""
     venv.create(directory, with_pip=True)
     programs = directory / ("Scripts" if os.name == "nt" else "bin")
     python = programs / "python"
@@ -166,7 +166,7 @@ def build_single_files(wheel: Path, pythons: list[str], scratch: Path) -> dict[s
 
 
 def main() -> int:
-    """Build everything. Returns the exit code."""
+    """Build the release. Returns the exit code."""
     parser = argparse.ArgumentParser(description="Build the files of a release in dist/.")
     parser.add_argument(
         "--python", action="append", help="a Python that single files support; default: all of pyproject.toml"

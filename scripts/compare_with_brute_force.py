@@ -79,7 +79,10 @@ def compare(configuration: Configuration, rules: Iterable[str]) -> tuple[Counter
 
 
 def run(task: tuple[str, str, tuple[str, ...]]) -> Result:
-    """Compare one configuration, for some rules."""
+    """Compare apflint with brute force on one configuration.
+
+    `task` is (name, generator of the configuration, IDs of rules).
+    """
     name, generator, rules = task
     config = GENERATORS[generator](name)
     counts, wrong = compare(config, rules)

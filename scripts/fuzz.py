@@ -199,7 +199,7 @@ def fuzz(seconds: float, seed: int) -> tuple[int, list[Failure]]:
 
 
 def show_input(seed: int, number: int) -> int:
-    """Run one input again, and print it and the result. Returns the exit code."""
+    """Run one input again. Print the input and the result. Returns the exit code."""
     fuzz_input = Maker(seed).make(number)
     with tempfile.TemporaryDirectory(prefix="apflint-fuzz-") as directory:
         os.chdir(directory)

@@ -89,7 +89,7 @@ def read_side(objects: str, seats: object) -> Effective:
 
 
 def simulate_recording(name: str, *others: str) -> LogSimulation:
-    """Simulate the log of a recording with its own objects, and with those of other recordings."""
+    """Simulate the log of a recording with its own objects, and then with the objects of each recording in `others`."""
     seats = list_recordings()[name]["seats"]
     sides = [read_side(objects, seats) for objects in (name, *others)]
     counts = read_object_counts(str(LOGS / f"{name}.metrics.txt"), ())

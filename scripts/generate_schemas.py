@@ -202,7 +202,10 @@ def mapping(properties: dict[str, Any], *, nullable: bool) -> dict[str, Any]:
 
 
 def schema_of(shape: str) -> dict[str, Any]:
-    """Return the JSON Schema of a shape. All schemas allow null, which Go's decoder treats as absent."""
+    """Return the JSON Schema of a shape, such as `[]string`.
+
+    All schemas allow null, which Go's decoder treats as absent.
+    """
     if shape.startswith("[]"):
         return {"type": ["array", "null"], "items": schema_of(shape.removeprefix("[]"))}
     if shape.startswith("map[string]"):

@@ -58,7 +58,7 @@ def list_files(root: Path) -> list[Path]:
 
 
 def find_differences(root: Path, version: str) -> list[str]:
-    """Return a line `file:line: version` for every place with another version."""
+    """Return a line `file:line: version` for every place whose version is not `version`."""
     differences = []
     for path in list_files(root):
         text = path.read_text("utf-8")

@@ -216,7 +216,7 @@ def describe_omitted_alerts(effective: Effective) -> list[str]:
 
 
 def _find_levels_of_one_flow(effective: Effective) -> Iterator[str]:
-    """Yield the levels of the manifests whose FlowSchemas have no distinguisher, but may match several clients."""
+    """Yield levels in the manifests. Their FlowSchemas have no distinguisher, but each may match several clients."""
     for level in effective.own_priority_levels:
         schemas = _list_schemas(effective, level.name)
         if schemas and all(
@@ -228,7 +228,7 @@ def _find_levels_of_one_flow(effective: Effective) -> Iterator[str]:
 
 
 def _list_schemas(effective: Effective, level: str) -> list[FlowSchema]:
-    """Return the effective FlowSchemas of a level, or an empty list if the server does not use the level."""
+    """Return the FlowSchemas that send requests to a level, or an empty list if the server does not use the level."""
     order = effective.configuration.order
     return [schema for schema in order if schema.spec.priority_level_configuration == level]
 

@@ -102,7 +102,7 @@ def _snippet(diagnostic: Diagnostic, span: Span, style: Style) -> Iterator[str]:
 
 
 class Snippet(NamedTuple):
-    """A source line to print. The line below it consists of `indent` spaces and `marks` carets."""
+    """A source line to print. The line below the source line consists of `indent` spaces and `marks` carets."""
 
     text: str
     indent: int

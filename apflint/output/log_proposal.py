@@ -187,7 +187,7 @@ def list_edits(proposal: LogProposal) -> list[str]:
 
 
 def find_field(value: Mapping[str, object], name: str) -> tuple[str, ...] | None:
-    """Return the path of a field of a priority level, or None if it is absent."""
+    """Return the path of the field `name` in the object of a priority level, or None if the field is absent."""
     for path in (("spec", "limited"), ("spec", "limited", "limitResponse", "queuing")):
         found: Any = value
         for step in path:

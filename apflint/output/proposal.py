@@ -151,8 +151,8 @@ def list_steps(found: ProvenProposal, files: ProposalFiles) -> dict[str, list[st
     }
     if found.manifests:
         steps["apply"].append(f"kubectl apply -f {shlex.quote(files.manifests)}")
-    # Delete the FlowSchema before the level. Its requests then go to their former FlowSchemas. So no request uses the level when
-    # the level is deleted.
+    # Delete the FlowSchema before the level. The requests of the FlowSchema then match their former FlowSchemas, so no
+    # request uses the level when the level is deleted.
     if (schema := isolation.flow_schema) is not None:
         steps["rollBack"].append(f"kubectl delete flowschema {schema.name}")
     if (level := isolation.new_level) is not None:

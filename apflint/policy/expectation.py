@@ -124,7 +124,7 @@ class Property(NamedTuple):
     reaches: Requirement
 
     def describe(self) -> str:
-        """Describe the expectation in a clause."""
+        """Return a clause that describes the expectation."""
         excluded = "; ".join(describe_requests(rule) for rule in self.excluded)
         all_requests = f"{'no' if self.kind == 'never' else 'every'} {describe_requests(self.requests)}"
         return f"{all_requests} reaches {self.reaches.describe()}" + (f" (excluded: {excluded})" if excluded else "")

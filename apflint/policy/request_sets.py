@@ -74,7 +74,10 @@ def parse_requests(fields: Fields, path: Path) -> PolicyRulesWithSubjects:
 
 
 def _parse_values(fields: Fields, path: Path, *, may_be_empty: bool = False) -> dict[Path, str]:
-    """Return the strings at `path`, by their paths. Report a mistake if a list contains both `*` and other items."""
+    """Return {path of a string: string} for the list at `path`.
+
+    Report a mistake if a list contains both `*` and other items.
+    """
     values = fields.strings(path, may_be_empty=may_be_empty)
     if ALL in values.values() and len(values) > 1:
         fields.reject(path, '"*" matches everything: remove it, or the other items')

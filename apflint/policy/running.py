@@ -132,7 +132,7 @@ class FileResult(NamedTuple):
 
 
 class Run(NamedTuple):
-    """The results of all files, in order."""
+    """The results of all suites, in the order of their files."""
 
     files: tuple[FileResult, ...]
 
@@ -451,7 +451,7 @@ def split_into_batches(suite: Suite, configuration: Configuration) -> Iterator[t
 
 
 def rules_of_properties(tests: Iterable[Expectation]) -> list[PolicyRulesWithSubjects]:
-    """Return the rules of all sets of requests that properties describe or exclude."""
+    """Return the rules that describe sets of requests in `tests`: the required and the excluded sets of properties."""
     claims = (test.claim for test in tests)
     return [rule for claim in claims if isinstance(claim, Property) for rule in (claim.requests, *claim.excluded)]
 

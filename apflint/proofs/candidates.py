@@ -62,7 +62,7 @@ class Unmentioned(NamedTuple):
 
     @classmethod
     def by(cls, rules: Collection[PolicyRulesWithSubjects]) -> Unmentioned:
-        """Return values that the rules do not mention."""
+        """Return, for each attribute, a value that the rules do not mention."""
         subjects = [subject for rule in rules for subject in rule.subjects]
         accounts = [subject.service_account for subject in subjects if subject.service_account is not None]
         entries = {entry for rule in rules for entry in rule.resource_rules}

@@ -198,7 +198,7 @@ class Analysis:
         return self._positions[schema.document]
 
     def candidates(self, rules: Sequence[PolicyRulesWithSubjects], ends: Sequence[int] = (0, -1)) -> Iterator[Point]:
-        """Yield candidates for these rules. See `make_candidates`."""
+        """Yield requests that probably match `rules`. `ends` has the same meaning as for `make_candidates`."""
         return make_candidates(rules, self.unmentioned, self.world, ends=ends, watches=self.watches)
 
     def find_request(self, target: FlowSchema | FlowSchemaPart) -> Witness | None:
@@ -458,7 +458,7 @@ class Analysis:
     def _find_reached(self, position: int, key: Key) -> Point | None:
         """Return a request about which a part decides, or None if no request is known.
 
-        A FlowSchema in `_complete` has a request only for the key `_WHOLE`.
+        For a FlowSchema in `_complete`, a request is known only if `key` is `_WHOLE`.
         """
         if position in self._complete:
             return self._complete[position] if key == _WHOLE else None

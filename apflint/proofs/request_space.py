@@ -91,7 +91,7 @@ def make_point(digest: RequestDigest) -> Point:
 
 
 def is_possible(point: Point, world: World, *, watches: bool = True) -> bool:
-    """Return whether the request can exist in this world, and API Priority and Fairness classifies it.
+    """Return True if the request can exist in this world and API Priority and Fairness classifies such requests.
 
     `watches` is `Configuration.classifies_watches`.
     """
@@ -173,7 +173,10 @@ def _service_account_groups(namespace: str) -> tuple[str, ...]:
 
 
 def usual_groups(user: str) -> tuple[str, ...]:
-    """Return the groups that a user usually has. For nodes, they include `system:nodes` from the certificate."""
+    """Return the groups that a user usually has.
+
+    The groups of a node include `system:nodes`, which its certificate contains.
+    """
     return (*((NODES,) if user.startswith(NODE_PREFIX) else ()), *forced_groups(user))
 
 

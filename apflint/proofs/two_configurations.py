@@ -189,7 +189,9 @@ class ConfigurationComparison:
     def _find_points(
         self, sources: Collection[int], found: Collection[Pair], is_new: Callable[[Pair], bool]
     ) -> Iterator[tuple[Point, bool]]:
-        """Yield (request, whether it is a candidate) for each pair of FlowSchemas that is not in `found` yet.
+        """Yield (request, is_candidate) for each pair of FlowSchemas that is not in `found` yet.
+
+        The solver finds the requests that are no candidates.
 
         The old FlowSchemas of the pairs are `sources`. The caller must add the pair of each request to `found`.
         """

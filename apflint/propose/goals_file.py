@@ -26,7 +26,7 @@ _HINTS = {
 
 
 class ParsedGoals(NamedTuple):
-    """The goals in a file. The values are those of the options with these names."""
+    """The goals in a goals file. Each field corresponds to the command-line option of the same name."""
 
     file: FieldsFile
     isolate: tuple[str, ...] = ()

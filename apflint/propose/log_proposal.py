@@ -235,7 +235,10 @@ class _Proposer:
         self._show(step)
 
     def propose(self) -> LogAnswer:
-        """Return a proposal, or the reason why there is none. After Ctrl-C, the result has what was found before."""
+        """Return a proposal, or the reason why there is none.
+
+        After Ctrl-C, the answer contains only what was found before Ctrl-C.
+        """
         try:
             answer = self._propose()
         except KeyboardInterrupt:

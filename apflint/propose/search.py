@@ -39,7 +39,7 @@ class Tried(NamedTuple):
 
 
 class Need(NamedTuple):
-    """The reason for a number of a proposal: without the number, a goal is missed."""
+    """Why a proposal changes a field: the goals that it misses without the change, or with a smaller change."""
 
     field: str
     change: str
@@ -48,7 +48,7 @@ class Need(NamedTuple):
 
 
 class Searched(NamedTuple):
-    """The result of a search."""
+    """The result of a search: the smallest candidate that meets the goals (or None), and what the search tried."""
 
     found: Candidate | None
     tried: tuple[Tried, ...]
@@ -87,8 +87,8 @@ def search(
 ) -> Searched:
     """Return the smallest candidate that meets the goals and that `reject` permits.
 
-    `reject` returns reasons why a candidate is not permitted. `keep` returns goals that a candidate misses, found
-    without a simulation. Ctrl-C ends the search.
+    `reject` returns reasons why a candidate is not permitted. `keep` returns the missed goals that can be found without
+    a simulation. Ctrl-C ends the search.
     """
     tried: list[Tried] = []
     try:
@@ -138,7 +138,10 @@ def _reduce(
 
 
 def _list_variants(known: Effective, candidate: Candidate) -> Iterator[tuple[str, Candidate]]:
-    """Yield variants of the candidate: each lacks one of its numbers, or has half of this number."""
+    """Yield (field, variant of the candidate).
+
+    Each variant lacks one changed value of the candidate, or has half of the value.
+    """
     found = [
         (field, tuple(change if _is_same_object(change, old) else old for old in candidate.changes))
         for field, change in list_fields(candidate)

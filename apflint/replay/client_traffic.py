@@ -38,7 +38,7 @@ class Traffic(NamedTuple):
     """Time at which the last request was received, in microseconds since 1970. None without requests."""
 
     def add(self, other: Traffic) -> Traffic:
-        """Return the sum of both values."""
+        """Return the sums of this traffic and `other`."""
         firsts = [time for time in (self.first, other.first) if time is not None]
         lasts = [time for time in (self.last, other.last) if time is not None]
         return Traffic(

@@ -56,17 +56,17 @@ class Difference(NamedTuple):
 
     @property
     def first(self) -> int | None:
-        """Return the time of the first request in both periods, in microseconds since 1970."""
+        """Return the time of the first request in the period and the baseline together, in microseconds since 1970."""
         return self.before.add(self.now).first
 
     @property
     def last(self) -> int | None:
-        """Return the time of the last request in both periods, in microseconds since 1970."""
+        """Return the time of the last request in the period and the baseline together, in microseconds since 1970."""
         return self.before.add(self.now).last
 
 
 class Slowdown(NamedTuple):
-    """Requests that also occur in the baseline, and now take longer."""
+    """Requests that occur in both the period and the baseline, and take longer in the period."""
 
     before: float
     """Mean of the durations in the baseline in microseconds, weighted by the numbers of requests in the period."""

@@ -1,7 +1,7 @@
 """Reads events in wrappers with DuckDB: SQL writes them without wrappers to a temporary file, which is read like a plain log.
 
-DuckDB's functions for JSON in a string would read the events without a file. But they do not report a key that occurs twice, and
-finding such keys takes as long as the file.
+DuckDB's functions for JSON in a string would read the events without a file. But they do not report a key that occurs
+twice, and finding such keys takes as long as writing the file.
 """
 
 from __future__ import annotations

@@ -127,7 +127,10 @@ def read_server_logs(
     configuration: str,
     report: Callable[[int], object] = lambda _: None,
 ) -> ServerLogReport:
-    """Read the logs of servers, and compare their decisions with a configuration."""
+    """Read the logs of servers.
+
+    Return the logged decisions, and how they differ from those of the configuration `known`.
+    """
     comparer = LoggedComparer(known)
     traffic: dict[_Key, _Traffic] = {}
     clauses: Counter[str] = Counter()

@@ -420,7 +420,8 @@ _PEAKS = f"""
         ) AS sums GROUP BY level, server, part, taken
     ) AS numbers GROUP BY level, server, part ORDER BY level, server, part
 """
-# The same rows, with the seats in use relative to the start of each interval, so that each interval is sorted on its own.
+# The same rows as in `_PEAKS`, with the seats in use relative to the start of each interval, so that each interval is
+# sorted on its own.
 _RELATIVE_PEAKS = f"""
     SELECT level, server, part, max(taken), max_by(time, taken), sum(net) FROM (
         SELECT level, server, part, taken, min(time) AS time, sum(change) AS net FROM (
@@ -682,7 +683,7 @@ def _break_down(log: Log, by: Sequence[str], top: int) -> Breakdown:
 
 
 class RequestAnswer(NamedTuple):
-    """One request of `--each`."""
+    """The values that `apflint replay --each` prints for one request."""
 
     audit_id: str | None
     outcome: str

@@ -1,4 +1,4 @@
-"""The effective settings of a run."""
+"""The settings of a run, combined from the settings file, the command line and the defaults."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _EMPTY: Mapping[Any, Any] = MappingProxyType({})
 
 
 class Settings(NamedTuple):
-    """Effective settings of a run, with parsed values."""
+    """The settings of a run, with parsed values."""
 
     select: tuple[RuleSelector, ...] | None = None
     """Rules to run instead of the rules that are enabled by default, or None to run the default rules."""

@@ -1,4 +1,4 @@
-"""Resolves the effective settings from the command line, the settings file and the defaults."""
+"""Combines the command line, the settings file and the defaults into the settings of a run."""
 
 from __future__ import annotations
 

@@ -209,7 +209,7 @@ class FastForwardQueueSet(QueueSet):
             self._uses_queues = False
 
     def release_seats(self, request: SimulatedRequest, now: int) -> None:
-        """Release seats, and stop using the queues if the level is idle."""
+        """Release the seats of a request. If the level is then idle, stop using the queues."""
         super().release_seats(request, now)
         if not self.seats_in_use and self.is_idle:
             self._uses_queues = False

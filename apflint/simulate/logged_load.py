@@ -293,7 +293,10 @@ class _Sending:
                     yield arrival
 
     def _find_sender(self, key: tuple[int, str, int, str | None], request: LoggedArrival) -> tuple[int, int]:
-        """Return who sends a request: the number of the client, and the index of the source (`_OPEN`, `_RETRYING`, `_CLOSED`)."""
+        """Return (number of the client, index of the source) for the sender of a request.
+
+        The source is `_OPEN`, `_RETRYING` or `_CLOSED`.
+        """
         instance, source = self._routes.find_instance(request), _OPEN
         if self._loops.has(instance):
             source = _CLOSED

@@ -40,7 +40,7 @@ class Scaling(NamedTuple):
         return self._replace(own=(*(item for item in self.own if item[0] != name), (name, factor)))
 
     def check_names(self, known: Collection[str]) -> None:
-        """Raise UserError if a client with its own factor is not in `known`."""
+        """Raise UserError if this object has a factor for a client that is not in `known`."""
         for name, factor in self.own:
             check_name("--scale" if factor else "--without", name, known)
 

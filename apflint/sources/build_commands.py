@@ -235,7 +235,7 @@ def _move(finding: Finding, source: Document) -> Finding | None:
 
 
 def _parse_field(value: Mapping[str, object]) -> dict[str, Path]:
-    """Return the paths of all values in an object, by the notation of fields in findings (`spec.rules[0]`)."""
+    """Return {field as findings write it, such as `spec.rules[0]`: path} for all values in an object."""
     return {field_path(path): path for path in _walk(value, ())}
 
 

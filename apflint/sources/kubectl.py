@@ -128,7 +128,7 @@ def _choose_version(served: tuple[str, ...]) -> str:
 def _read_objects(
     options: KubectlOptions, version: str, resource: str, managers: dict[tuple[str, str], tuple[FieldManager, ...]]
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield the name and the YAML of each object of a resource. Add the managers of its fields to `managers`."""
+    """Yield (name, YAML) of each object of a resource. Add the managers of the fields of each object to `managers`."""
     path, kind = f"{_GROUP_PATH}/{version}/{resource}", _RESOURCES[resource]
     for item in _list_items(options, path, f"{kind}List"):
         metadata = item.get("metadata") if isinstance(item, dict) else None

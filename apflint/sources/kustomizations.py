@@ -51,7 +51,7 @@ class Kustomization(NamedTuple):
     """Reason why kustomize may read other fields than apflint, or an empty string."""
 
     def list_entries(self, *names: str) -> Iterator[str]:
-        """Yield the strings in the lists of these fields."""
+        """Yield the strings in the lists that are the values of the fields `names`."""
         for name in names:
             listed = self.fields.get(name)
             yield from (entry for entry in listed if isinstance(entry, str)) if isinstance(listed, list) else ()
@@ -105,7 +105,10 @@ def read_kustomization(directory: str) -> Kustomization | None:
 
 
 def _read_mappings(path: str) -> tuple[list[dict[str, object]], str]:
-    """Return the mappings in a YAML file, and the reason why kustomize may read other values, or an empty string."""
+    """Return (mappings in a YAML file, problem).
+
+    The problem is a clause such as `is not a mapping`, or an empty string.
+    """
     data = read_file(FoundFile(path, path))
     if isinstance(data, UnreadableInput):
         return [], "cannot be read"
@@ -113,7 +116,10 @@ def _read_mappings(path: str) -> tuple[list[dict[str, object]], str]:
 
 
 def _parse_mappings(text: str) -> tuple[list[dict[str, object]], str]:
-    """Return the mappings in YAML, and the reason why kustomize may read other values, or an empty string."""
+    """Return (mappings in YAML, problem). The problem is a clause such as `is not a mapping`, or an empty string.
+
+    If there is a problem, kustomize may read other values.
+    """
     from apflint.load.kubernetes_decoding import decode_document
     from apflint.load.tree import ParseError
     from apflint.load.yaml import parse_documents

@@ -100,7 +100,10 @@ def read_live_parts(kubectl: KubectlOptions, notes: list[str]) -> tuple[Part, ..
 
 
 def _drop_contradictions(parts: list[Part], notes: list[str]) -> list[Part]:
-    """Return the parts without those that contradict an earlier part, because another API server answered."""
+    """Return the parts, except each part that contradicts an earlier one.
+
+    Parts of different API servers contradict each other.
+    """
     kept: list[Part] = []
     for part in parts:
         try:

@@ -128,7 +128,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def _read_messages(stream: IO[bytes] | None, messages: list[bytes]) -> None:
-    """Read standard error until it ends. Keep the first `_MAX_MESSAGE_BYTES`."""
+    """Read standard error until it ends. Append the first `_MAX_MESSAGE_BYTES` bytes to `messages`."""
     assert stream is not None
     messages.append(stream.read(_MAX_MESSAGE_BYTES))
     while stream.read(_MAX_MESSAGE_BYTES):

@@ -378,7 +378,7 @@ class _PeriodReader:
         return self._starts[cluster]
 
     def _read_starts(self, cluster: str, period: Period, step: float) -> dict[Key, dict[float, float]]:
-        """Return the start times of each server of a cluster: for each moment, the start time in seconds since 1970.
+        """Return {server: {moment: start time}} of the servers of a cluster, with times in seconds since 1970.
 
         The start time is 0 if Prometheus lacks the metric. Then only counters that decrease show restarts.
         """

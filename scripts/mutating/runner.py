@@ -181,7 +181,7 @@ class Run:
     def run_one(
         self, mutant: Mutant, module: cst.Module, functions: list[FunctionType], baseline: Baseline
     ) -> tuple[str, str]:
-        """Run the tests of a mutant. Returns the verdict and the test that killed it, or ""."""
+        """Run the tests of a mutant. Returns (verdict, name of the test that killed the mutant or "")."""
         tests = baseline.find_tests(mutant)
         killers = self.killers[mutant.file, mutant.function]
         chosen, seconds = [], 0.0

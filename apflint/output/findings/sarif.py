@@ -148,7 +148,7 @@ def _escape_links(message: str) -> str:
 
 
 def _object(finding: Finding) -> dict[str, Any]:
-    """Return the object and field as a logical location."""
+    """Return the object and field of a finding as a `logicalLocation` of SARIF."""
     if finding.object is None:
         return {}
     name = sanitize(f"{finding.object.kind}/{finding.object.name}")
