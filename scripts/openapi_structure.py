@@ -42,7 +42,10 @@ def read(path: Path) -> Structure:
 
 
 def parse(document: dict[str, Any], name: str) -> Structure:
-    """Return the structure in an OpenAPI document or an extract with this file name. Raises StructureError."""
+    """Return the structure in an OpenAPI document, or in an extract of one. Raises StructureError.
+
+    `name` is the file name.
+    """
     if "flowcontrol" in document:
         return Structure(
             _release(document["release"], name), document["version"], document["flowcontrol"], document["meta"]

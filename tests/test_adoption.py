@@ -304,7 +304,7 @@ def test_gitlab_job_is_pinned() -> None:
     _, hashed, itself, _ = job["before_script"]
     assert hashed.endswith('--require-hashes --requirement "$APFLINT_REQUIREMENTS"')
     assert itself.endswith('--no-deps "apflint==$APFLINT_VERSION"')
-    # The version that the doc pages show.
+    # This is the version that the doc pages show.
     assert job["variables"]["APFLINT_VERSION"] == __version__.partition(".dev")[0]
     name = job["variables"]["APFLINT_REQUIREMENTS"].rpartition("/v$APFLINT_VERSION/")[2]
     assert (ROOT / name).is_file()

@@ -162,7 +162,7 @@ def test_single_file_answers_as_the_installed_program(
     )  # typer and rich print help pages
     python = programs / "python"
     expected = run(*variables, programs / "kubectl-apflint", *arguments.split(), cwd=tmp_path)
-    # `-S`: without the installed packages.
+    # With `-S`, Python ignores the installed packages.
     assert run(*variables, python, "-S", single_file, *arguments.split(), cwd=tmp_path) == expected
     if "accepted" in arguments:
         in_files = (*variables, python, "-S", "-c", WITHOUT_FILES_IN_MEMORY, single_file)

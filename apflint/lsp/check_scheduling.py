@@ -111,7 +111,10 @@ class Session:
             self.schedule_check(reread=document.may_hold_apf)
 
     def schedule_check(self, *, reread: bool = False) -> None:
-        """Check everything after a short delay. If `reread` is true, the check reads settings and files from disk again."""
+        """Schedule a check of all directories and documents, after a short delay.
+
+        If `reread` is true, the check reads settings and files from disk again.
+        """
         self._requested += 1
         self._reread = self._reread or reread
         if self._timer is not None:

@@ -82,7 +82,7 @@ class SeatsOverTime(NamedTuple):
         return highest
 
     def _draw_lines(self, highest: float) -> Iterator[str]:
-        """Yield the limits and their names."""
+        """Yield SVG elements for the lines of the limits, and for the names of the limits."""
         right = LEFT + _PLOT_WIDTH
         labels: list[tuple[float, str]] = []
         drawn: dict[float, int] = {}

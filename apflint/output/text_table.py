@@ -104,7 +104,10 @@ def _fit(columns: list[_Column], keys: int, width: int | None) -> Iterator[_Fitt
 
 
 def _divide(columns: Sequence[_Column]) -> tuple[list[_Column], list[_Column]]:
-    """Divide columns among two tables: the optional columns are in the second one. If there are none, divide in the middle."""
+    """Divide columns among two tables.
+
+    The second table gets the optional columns, or half of the columns if none is optional.
+    """
     optional = [column for column in columns if column.is_optional]
     required = [column for column in columns if not column.is_optional]
     middle = (len(columns) + 1) // 2
@@ -175,7 +178,7 @@ def _draw_line(cells: Sequence[Text], fitted: _Fitted, style: Style) -> str:
 
 
 def _wrap(text: str, width: int, *, breaks_words: bool) -> list[str]:
-    """Break a cell into lines of at most `width` cells."""
+    """Break the text of a table cell into lines of at most `width` terminal cells."""
     lines = wrap(text, width)
     return [part for line in lines for part in _break_name(line, width)] if breaks_words else lines
 

@@ -201,7 +201,7 @@ class _Search:
     def _keep_used_entries(self, sources: Sequence[FlowSchema]) -> PolicyRulesWithSubjects:
         """Return the rule of the tenant.
 
-        Omit its resource rule or non-resource rule if that rule would move no request.
+        Omit the resource rules if they would move no request, and the non-resource rules if they would move no request.
         """
         rule = self.goal.rule
         parts = rule._replace(non_resource_rules=()), rule._replace(resource_rules=())

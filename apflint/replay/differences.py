@@ -81,7 +81,7 @@ class Slowdown(NamedTuple):
 
     @property
     def factor(self) -> float:
-        """Return how many times as long the requests take."""
+        """Return the mean duration in the period divided by the mean duration in the baseline."""
         return self.now / self.before if self.before else 1.0
 
 

@@ -121,7 +121,7 @@ _NOTHING: dict[str, Any] = {}
 
 
 def make_attributes(key: Hashable) -> AttributeTuple:
-    """Return the attribute tuple of a result of `read_attributes`."""
+    """Return the attribute tuple for `key`, a result of `read_attributes`."""
     fields: Any = key
     user, groups, verb, api_group, resource, subresource, namespace, path, options = fields
     return AttributeTuple(

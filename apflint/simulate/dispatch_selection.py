@@ -51,7 +51,7 @@ class Picker:
             heappush(self._finishes, finish)
             return
         place = bisect_left(indices, queue.index)
-        if indices[place : place + 1] != [queue.index]:  # otherwise, the outdated entry of the queue is valid again
+        if indices[place : place + 1] != [queue.index]:  # otherwise, an outdated entry of the queue is now valid again
             indices.insert(place, queue.index)
 
     def pick(self, robin: int) -> Queue | None:

@@ -169,7 +169,7 @@ def write_programs(directory: Path, checkout: Path) -> None:
 
 
 def recorded_answers(checkout: Path) -> dict[str, tuple[int, Any]]:
-    """Return the recorded answer for each path, from the stand-in for an API server in the tests of the checkout."""
+    """Return {path: (status code, body)}, the recorded answers of the API server that tests of the checkout imitate."""
     sys.path.append(str(checkout / "tests"))
     from support import api_server  # the tests are not on the path of scripts
 

@@ -90,7 +90,7 @@ FAMILIES: dict[str, Callable[[Target], Named]] = {}
 
 
 def family(function: Callable[[Target], Named]) -> Callable[[Target], Named]:
-    """Register a function as a family with the name of the function."""
+    """Register a function that generates cases. The name of the function becomes the name of the family of cases."""
     FAMILIES[function.__name__] = function
     return function
 

@@ -234,8 +234,10 @@ def _captures(configuration: Configuration, true: Claims, findings: Sequence[Fin
 
 
 def _losses(configuration: Configuration, true: Claims, findings: Sequence[Finding]) -> Iterator[Difference]:
-    """Compare APF517: it reports the same redefined FlowSchemas, each with a request that the original definition would
-    capture."""
+    """Yield differences of APF517.
+
+    APF517 must report the same redefined FlowSchemas, each with a request that the original definition would capture.
+    """
     reported = {name_of(finding): finding for finding in findings if finding.rule == "APF517"}
     lost = losses(configuration)
     for name, loss in lost.items():

@@ -69,7 +69,7 @@ def is_candidate(schema: Manifest, release: str) -> bool:
 
 
 def is_outsider(schema: Manifest, release: str, user: User, request: Request) -> bool:
-    """Return whether a request is not a request of the system at the priority level of a FlowSchema."""
+    """Return whether the request is none of the requests that the system sends to the priority level of `schema`."""
     level = server.level_of(schema)
     protected = protected_schemas(release)
     redefined = [other for other in protected if server.name_of(other) == server.name_of(schema)]

@@ -84,7 +84,10 @@ def wide(config: Configuration, random: Random) -> Configuration:
 
 
 def _is_changeable(manifest: Manifest) -> bool:
-    """Return whether the API server accepts another spec of this object: only of FlowSchemas that are not mandatory."""
+    """Return whether the API server accepts another spec of this object.
+
+    The server does so only for FlowSchemas that are not mandatory.
+    """
     return manifest["kind"] == "FlowSchema" and server.name_of(manifest) not in MANDATORY
 
 

@@ -1,4 +1,4 @@
-"""Clients of a load: whether their users or requests differ, and their requests."""
+"""Clients of a load: which requests they send, and whether the users or requests of several clients differ."""
 
 from __future__ import annotations
 

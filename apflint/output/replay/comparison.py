@@ -84,7 +84,7 @@ def report_comparison(comparison: ReplayComparison, sides: Sides) -> Iterator[Bl
     yield from explain_numbers(
         [
             "The durations are those of the log: with other seats, requests would wait less or longer, or be rejected.",
-            # sentences about the old configuration would differ only in numbers
+            # The sentences about the old configuration are left out, because they would differ only in numbers.
             *describe_limits_of_log(comparison.new),
         ]
     )

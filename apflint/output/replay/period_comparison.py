@@ -78,7 +78,7 @@ _PATTERN_NOTE = "* in a name: a generated part, such as the name of a node or a 
 
 
 class _Rates(NamedTuple):
-    """The numbers of a row for each second of the period or the baseline."""
+    """The numbers of a table row, divided by the seconds of the period or the baseline."""
 
     requests: float
     seats: float

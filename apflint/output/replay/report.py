@@ -288,7 +288,7 @@ def _draw(report: ReplayReport, intervals: Intervals) -> Iterator[Block]:
 
 
 def _describe_folded(level: LevelTraffic) -> str:
-    """Return a phrase about a level without rejections. The reader opens its plot with a click."""
+    """Return a phrase about a level without rejections. A click on the phrase opens the plot of the level."""
     peak = find_peak(level)
     limit = "" if level.limits.is_exempt else f" of {format_attainable(level)}"
     seats = "no request executed" if peak is None else f"peak {format_count(peak)}{limit} seats"
