@@ -156,11 +156,13 @@ def find_suites(path: str, exclude: Patterns) -> tuple[str, ...]:
 
 
 def run_suite_file(path: str, request: InputRequest, warn: Callable[[str], object]) -> tuple[FileResult, ...]:
-    """Run the suite in a file. Return a result for each cluster that the suite names. If it names no clusters, return one result.
+    """Run the suite in a file.
 
-    The suite tests the configuration that the source arguments in `request` name. If there are no arguments, it tests the
-    clusters or the manifests that the suite names. If the arguments name a running cluster, the manifests and the release in
-    the suite are ignored.
+    Return a result for each cluster that the suite names, or one result if the suite names none.
+
+    The suite tests the configuration that the source arguments in `request` name. Without arguments, the suite tests
+    the clusters or the manifests that the suite names. If the arguments name a running cluster, the manifests and the
+    release in the suite are ignored.
 
     Errors in the file are returned as mistakes, so that the caller can run other suites. Raises UserError if the
     configuration of `request` cannot be read.

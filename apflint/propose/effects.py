@@ -99,7 +99,10 @@ def list_goals(
 
 
 def _list_groups(part: LogPart) -> dict[str, dict[tuple[str, ...], None]]:
-    """Return the distinct lists of groups that each user has in the log, in the order of the log."""
+    """Return {user: distinct lists of the user's groups}, in the order of the log.
+
+    Each inner mapping serves as an ordered set: its keys are the lists, and its values are None.
+    """
     found: dict[str, dict[tuple[str, ...], None]] = {}
     for attributes in part.replay.log.tuples:
         if attributes.user is not None:

@@ -51,7 +51,7 @@ class Difference(NamedTuple):
 
     @property
     def is_new(self) -> bool:
-        """Return whether the baseline has no requests."""
+        """Return whether the baseline has no such requests."""
         return not self.before.requests
 
     @property

@@ -120,7 +120,7 @@ class SparkDatabase:
         self.define(table, relation if table in _LARGE else relation.hint("broadcast"))
 
     def define(self, name: str, relation: DataFrame) -> None:
-        """Define a table, whose content is the relation."""
+        """Define the table `name` with the rows of `relation`."""
         relation.createOrReplaceTempView(name)
 
     def close(self) -> None:

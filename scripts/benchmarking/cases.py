@@ -148,7 +148,7 @@ def large(setting: Setting) -> Iterator[Row]:
 
 
 def thousand(setting: Setting) -> Iterator[Row]:
-    """Measure checking many files with one object each."""
+    """Measure `apflint check` of many files with one object each."""
     count = setting.scale(1000)
     inputs.write_many_files(setting.directory / "many", count)
     schema = _write_schema(setting)

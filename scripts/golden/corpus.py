@@ -86,7 +86,10 @@ def write(file: Path, text: str, mode: int = 0o644) -> None:
 
 
 def write_examples(directory: Path, page: Path) -> None:
-    """Write the bad and good examples of a rule page without their markers: RULE-KIND-NUMBER-RELEASE/FILE."""
+    """Write the bad and good examples of a rule page without their markers.
+
+    The paths are RULE-KIND-NUMBER-RELEASE/FILE.
+    """
     section = re.compile(r"^## (Bad|Good)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
     fence = re.compile(r"^(`{3,})(yaml|json)(.*)\n((?:.*\n)*?)\1$", re.MULTILINE)
     for kind, body in section.findall(page.read_text("utf-8")):

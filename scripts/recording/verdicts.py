@@ -99,9 +99,9 @@ def read_decode_error(message: str) -> list[dict[str, str | None]]:
 
 
 def split_runs(manifest: str) -> str | list[Any]:
-    """Return a manifest.
+    """Return a manifest in a shorter form if it has very long runs of a character, else unchanged.
 
-    If the manifest has very long runs of a character, return a list of strings and pairs [character, count].
+    The shorter form is a list of strings and pairs [character, count].
     """
     parts: list[Any] = []
     end = 0
