@@ -32,6 +32,11 @@ SERVER_CONCURRENCY = 400 + 200
 """Default number of seats of an API server: `--max-requests-inflight` plus `--max-mutating-requests-inflight`."""
 
 
+_DEPRECATION_GUIDE = "https://kubernetes.io/docs/reference/using-api/deprecation-guide/"
+_FIRST_IN_GUIDE = 26
+"""The first release whose section of the guide names API versions of this group. 1.21 removed v1alpha1 without a section."""
+
+
 class ApiVersion(NamedTuple):
     """An API version, and the minor releases (29 for 1.29) that introduced, deprecated and removed it.
 
@@ -44,6 +49,17 @@ class ApiVersion(NamedTuple):
     removed: int | None
     by_default: bool
     """Whether servers serve the version without `--runtime-config`."""
+
+    @property
+    def releases(self) -> str:
+        """The releases that serve the version, such as `1.26 to 1.31` or `1.29 and later`."""
+        return f"1.{self.introduced} {'and later' if self.removed is None else f'to 1.{self.removed - 1}'}"
+
+    @property
+    def source(self) -> str | None:
+        """A section of Kubernetes' guide that states these releases, or None if the guide does not cover the version."""
+        stated_in = self.removed or self.introduced
+        return None if stated_in < _FIRST_IN_GUIDE else f"{_DEPRECATION_GUIDE}#flowcontrol-resources-v1{stated_in}"
 
 
 # Source: the prerelease-lifecycle tags in staging/src/k8s.io/api/flowcontrol/*/types.go, from which servers create deprecation

@@ -25,6 +25,7 @@ FAMILIAR_WORDS = {
     "verify": "check",
     "version": "--version",
     # options
+    "--check": "--diff",
     "-o": "--format",
     "--context": "--kube-context",
     "--disable": "--ignore",

@@ -40,7 +40,7 @@ _MAX_LENDABLE_PERCENT = 50
 _MAX_QUEUED_REQUESTS = 100_000
 _MAX_RISK = 0.01
 """Maximum probability that busy flows fill all queues of another flow. Greater probabilities are reported."""
-_BUSY_FLOWS = 4
+_BUSY_FLOWS = shuffle_sharding.BUSY_FLOWS
 _MAX_SINGLE_SEATS = 2
 """Maximum number of seats of a level that APF606 reports."""
 _MIN_GROWTH = 2

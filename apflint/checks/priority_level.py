@@ -12,6 +12,7 @@ from apflint.edit_operations import Fix, Insert
 from apflint.evaluate.shuffle_sharding import (
     MAX_ENTROPY_BITS,
     MAX_QUEUES,
+    find_best_hand,
     largest_deck,
     largest_hand,
     required_entropy_bits,
@@ -201,12 +202,19 @@ def _exempt(workspace: Workspace) -> Iterator[tuple[Place, ExemptPriorityLevelCo
 
 
 def _reject_outside(
-    place: Place, value: int, minimum: int, maximum: int | None = None, *, suggestion: str, notes: tuple[str, ...] = ()
+    place: Place,
+    value: int,
+    minimum: int,
+    maximum: int | None = None,
+    *,
+    suggestion: str,
+    notes: tuple[str, ...] = (),
+    fix: Fix | None = None,
 ) -> Iterator[Problem]:
     """Yield a problem for a number that is less than `minimum` or greater than `maximum`."""
     if value < minimum or (maximum is not None and value > maximum):
         bounds = f"less than {minimum}" if maximum is None else f"not between {minimum} and {maximum:,}"
-        yield invalid(place, f"{place.path[-1]} {value:,} is {bounds}", notes=notes, help=suggestion)
+        yield invalid(place, f"{place.path[-1]} {value:,} is {bounds}", notes=notes, help=suggestion, fix=fix)
 
 
 def shares_out_of_range(workspace: Workspace) -> Iterator[Problem]:
@@ -228,7 +236,10 @@ def percent_out_of_range(workspace: Workspace) -> Iterator[Problem]:
     lendable += ((place, exempt.lendable_percent) for place, exempt in _exempt(workspace))
     for place, percent in lendable:
         suggestion = "set lendablePercent to a value from 0 to 100"
-        yield from _reject_outside(place / "lendablePercent", percent, 0, 100, suggestion=suggestion)
+        nearest = min(max(percent, 0), 100)
+        title = f"set lendablePercent to {nearest}"
+        fix = set_field(place.document, (*place.path, "lendablePercent"), nearest, title, safe=False)
+        yield from _reject_outside(place / "lendablePercent", percent, 0, 100, suggestion=suggestion, fix=fix)
     for place, limited in workspace.limited():
         suggestion = "set borrowingLimitPercent to 0 or more; remove it for no limit"
         percent = limited.borrowing_limit_percent or 0
@@ -250,10 +261,28 @@ def hand_larger_than_deck(workspace: Workspace) -> Iterator[Problem]:
                 f"{_with_default(place / 'handSize', queuing.hand_size)} is greater than"
                 f" {_with_default(place / 'queues', queuing.queues)}",
                 notes=(limit,) if 0 < maximum < queuing.queues else (),
-                help=f"set handSize to {maximum} or less{', or increase queues' if can_grow else ''}"
+                help=f"{_suggest_hand(queuing.queues)}{', or increase queues' if can_grow else ''}"
                 if queuing.queues > 0
                 else "set queues to 1 or more",
+                # If the manifest has only the number of queues, the default of handSize does not fit to it. Otherwise, the number
+                # of queues may be wrong.
+                fix=_fix_hand(place, queuing.queues, safe=not place.document.at(*place.path, "handSize")),
             )
+
+
+def _suggest_hand(queues: int) -> str:
+    """Return advice that names the best hand size for a number of queues, for which the API server accepts a hand size."""
+    best, maximum = find_best_hand(queues), largest_hand(queues)
+    at_most = f" (at most {maximum})" if best < maximum else ""
+    reason = f", which separates four busy flows best with {queues:,} queues" if queues > 1 else ""
+    return f"set handSize to {best}{at_most}{reason}"
+
+
+def _fix_hand(place: Place, queues: int, *, safe: bool) -> Fix | None:
+    """Return a fix that sets the best hand size, or None if the API server accepts none for this number of queues."""
+    best = find_best_hand(queues) if 0 < queues <= MAX_QUEUES else 0
+    path = (*place.path, "handSize")
+    return set_field(place.document, path, best, f"set handSize to {best}", safe=safe) if best else None
 
 
 def _with_default(place: Place, value: int) -> str:
@@ -274,8 +303,8 @@ def shuffle_entropy_too_high(workspace: Workspace) -> Iterator[Problem]:
         bits = required_entropy_bits(queues, hand_size)
         if bits > MAX_ENTROPY_BITS:
             maximum_hand, maximum_queues = largest_hand(queues), largest_deck(hand_size)
-            fits = [f"handSize to {maximum_hand} or less"] if maximum_hand else []
-            fits += [f"queues to {maximum_queues:,} or less"] if maximum_queues else []
+            fits = [_suggest_hand(queues)] if maximum_hand else []
+            fits += [f"{'' if fits else 'set '}queues to {maximum_queues:,} or less"] if maximum_queues else []
             yield invalid(
                 place / "handSize",
                 f"{_with_default(place / 'handSize', hand_size)} with {_with_default(place / 'queues', queues)} requires {bits} bits of"
@@ -283,7 +312,8 @@ def shuffle_entropy_too_high(workspace: Workspace) -> Iterator[Problem]:
                 notes=(
                     f"The API server accepts at most {MAX_ENTROPY_BITS} bits, because it chooses the queues of a flow by a 64-bit hash.",
                 ),
-                help=f"set {', or '.join(fits)}",
+                help=", or ".join(fits),
+                fix=_fix_hand(place, queues, safe=not place.document.at(*place.path, "handSize")),
             )
 
 
@@ -307,7 +337,10 @@ def hand_size_out_of_range(workspace: Workspace) -> Iterator[Problem]:
     """APF309: report a handSize below 1."""
     for place, queuing in workspace.queuing():
         suggestion = "set handSize to 1 or more; the default is 8"
-        yield from _reject_outside(place / "handSize", queuing.hand_size, 1, suggestion=suggestion)
+        if largest_hand(queuing.queues):
+            suggestion = _suggest_hand(queuing.queues)
+        fix = _fix_hand(place, queuing.queues, safe=False)
+        yield from _reject_outside(place / "handSize", queuing.hand_size, 1, suggestion=suggestion, fix=fix)
 
 
 def forbidden_annotation(workspace: Workspace) -> Iterator[Problem]:

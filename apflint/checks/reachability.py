@@ -16,12 +16,14 @@ from apflint.checks.descriptions import describe_flow_schema, note_assumed_level
 from apflint.effective_configuration import once
 from apflint.evaluate.configuration import matching_order
 from apflint.finding import Elsewhere, Problem
+from apflint.fixes.field_fixes import set_field
 from apflint.location import Place, field_path
 from apflint.wording import join_some, quote, write_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from apflint.edit_operations import Fix
     from apflint.effective_configuration import Effective
     from apflint.load.document import Document
     from apflint.location import Path
@@ -33,6 +35,7 @@ _FORMULA_WORK = 50
 MAX_NAMED = 12
 """Maximum number of FlowSchemas or parts that a finding names and lists as related places."""
 _MIN_PRECEDENCE = 2
+_PRECEDENCE = ("spec", "matchingPrecedence")
 """The lowest matchingPrecedence of a FlowSchema: 1 is reserved for `exempt` (ValidateFlowSchemaSpec in
 pkg/apis/flowcontrol/validation/validation.go)."""
 _KINDS = {
@@ -119,16 +122,37 @@ def _shadowed_by_unknown(effective: Effective, part: FlowSchemaPart) -> Problem:
 def _shadowed_schema(effective: Effective, part: FlowSchemaPart, blockers: Sequence[FlowSchema]) -> Problem:
     names = [describe_flow_schema(effective, blocker) for blocker in blockers]
     lowest = min(blocker.spec.matching_precedence for blocker in blockers)
-    advice, notes = "remove the FlowSchema", _note_names("FlowSchemas", names)
+    advice, notes, fix = "remove the FlowSchema", _note_names("FlowSchemas", names), None
     if all(is_treated_alike(part.schema, blocker) for blocker in blockers):
         notes += ("Without this FlowSchema, its requests get the same priority level and distinguisherMethod.",)
     elif lowest > _MIN_PRECEDENCE:
+        value = _find_precedence_before(effective, lowest)
         advice = f"use a matchingPrecedence below {lowest}, or remove the FlowSchema"
+        if value is not None:
+            advice = f"use a matchingPrecedence below {lowest}, such as {value}, or remove the FlowSchema"
+            fix = set_field(
+                part.schema.document,
+                _PRECEDENCE,
+                value,
+                f"change matchingPrecedence {part.schema.spec.matching_precedence} to {value}",
+                safe=False,
+            )
     else:
         notes += (f"No FlowSchema can have a matchingPrecedence below {_MIN_PRECEDENCE}.",)
     captors = names[0] if len(names) == 1 else f"one of {len(names)} earlier FlowSchemas"
     reason = f"every request it matches is captured by {captors}"
-    return _problem(effective, part, reason, captors=blockers, assumed=blockers, notes=notes, help=advice)
+    return _problem(effective, part, reason, captors=blockers, assumed=blockers, notes=notes, help=advice, fix=fix)
+
+
+def _find_precedence_before(effective: Effective, precedence: int) -> int | None:
+    """Return a matchingPrecedence between `precedence` and that of the FlowSchemas before it, the roundest one. None if there is none.
+
+    A FlowSchema with this value is tried after all FlowSchemas that have a lower matchingPrecedence than `precedence`.
+    """
+    others = (schema.spec.matching_precedence for schema in effective.assumed.order)
+    previous = max((other for other in others if other < precedence), default=_MIN_PRECEDENCE - 1)
+    values = ((precedence - 1) // step * step for step in (100, 10, 1))
+    return next((value for value in values if value > max(previous, _MIN_PRECEDENCE - 1)), None)
 
 
 def _shadowed_part(effective: Effective, part: FlowSchemaPart, shadows: Sequence[FlowSchemaPart]) -> Problem:
@@ -169,6 +193,7 @@ def _problem(
     assumed: Iterable[FlowSchema] = (),
     notes: tuple[str, ...] = (),
     help: str,  # noqa: A002  # the name of the field
+    fix: Fix | None = None,
 ) -> Problem:
     """Return the problem of an unreachable part. `captors` is None if the FlowSchemas that capture its requests are unknown."""
     own = [captor for captor in captors or () if not builtin.is_built_in(captor.document)]
@@ -189,6 +214,7 @@ def _problem(
         involves=None if captors is None else object_keys(captors),
         notes=(*notes, *unknown_levels),
         help=help,
+        fix=fix,
     )
 
 

@@ -78,13 +78,6 @@ def _suggest_migration(version: str, releases: str) -> str:
     return f"use {GROUP}/{version} for Kubernetes {releases}: apflint migrate --to {version}"
 
 
-def _describe_life(version: str) -> str:
-    """Return a sentence about the releases that serve a version."""
-    life = api_version(version)
-    assert life is not None, "a replacement is a known version"
-    return f"1.{life.introduced} {'and later' if life.removed is None else f'to 1.{life.removed - 1}'}"
-
-
 def deprecated_api_version(effective: Effective) -> Iterator[Problem]:
     """APF702: report API versions that are deprecated."""
     release = effective.release
@@ -93,10 +86,12 @@ def deprecated_api_version(effective: Effective) -> Iterator[Problem]:
     for document in effective.workspace.documents():
         version = document.version
         if version in release.served and document not in untouched and (deprecation := release.deprecated(version)):
+            replacement = api_version(deprecation.replacement)
+            assert replacement is not None, "a replacement is a known version"
             yield Problem(
                 Place(document, ("apiVersion",)),
                 f"{version} is deprecated since Kubernetes {deprecation.since} and removed in {deprecation.removed_in}",
-                help=_suggest_migration(deprecation.replacement, _describe_life(deprecation.replacement)),
+                help=_suggest_migration(replacement.name, replacement.releases),
             )
 
 

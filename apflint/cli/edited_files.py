@@ -24,6 +24,11 @@ def print_remark(message: str) -> None:
     sys.stderr.write(f"{sanitize_path(message)}\n")
 
 
+def is_standard_input(path: str) -> bool:
+    """Return whether a path stands for standard input, whose edited text goes to standard output."""
+    return path in ("-", "/dev/stdin")
+
+
 def print_edited(
     name: str, path: str, before: bytes, after: bytes, named: Sequence[str], *, diff: bool, color: str
 ) -> str | None:
@@ -34,7 +39,7 @@ def print_edited(
     if diff:
         if after != before:
             _print_patch(name, before, after, color)
-    elif path in ("-", "/dev/stdin"):
+    elif is_standard_input(path):
         sys.stdout.flush()
         sys.stdout.buffer.write(after)
         sys.stdout.buffer.flush()

@@ -40,6 +40,8 @@ class Migration(NamedTuple):
 
     text: str
     remarks: tuple[Remark, ...]
+    versions: tuple[str, ...] = ()
+    """The previous API version of each migrated object. Empty if the migration is refused."""
 
     @property
     def is_refused(self) -> bool:
@@ -96,7 +98,9 @@ def migrate(source: Source, target: MigrationTarget, *, accept_changes: bool = F
             blamed = [entry for entry in migrated if entry[0].start in error.failed] or migrated
             remarks += (_describe_shared(document, located) for document, located in blamed)
             text = source.text
-    return Migration(text, tuple(sorted(dict.fromkeys(remarks), key=lambda remark: remark.line)))
+    ordered = tuple(sorted(dict.fromkeys(remarks), key=lambda remark: remark.line))
+    migration = Migration(text, ordered, tuple(document.version for document, _ in migrated))
+    return migration._replace(versions=()) if migration.is_refused else migration
 
 
 def _remark(

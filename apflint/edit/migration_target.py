@@ -6,8 +6,9 @@ from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
-from apflint.releases import API_VERSIONS, GROUP, RELEASES, Release, parse_release
+from apflint.releases import API_VERSIONS, GROUP, RELEASES, ApiVersion, Release, api_version, parse_release
 from apflint.user_error import UserError
+from apflint.wording import join_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -65,6 +66,53 @@ def describe_releases(releases: Sequence[Release]) -> str:
     """Return `X.Y` for one release, or `X.Y to X.Z` for several releases."""
     first, last = releases[0].name, releases[-1].name
     return first if first == last else f"{first} to {last}"
+
+
+def warn_about_running_cluster(old: str, target: MigrationTarget, running: Sequence[Release] = ()) -> Iterator[str]:
+    """Yield sentences if the cluster of today may not serve the target version, so that the result can only be applied later.
+
+    `old` is the API version before the migration. `running` are the releases of the clusters in the settings. If it is empty, the
+    cluster runs some release that serves `old`.
+    """
+    before, after = _find_version(old), _find_version(target.version)
+    unable = [release for release in running if not serves(release, after.name)]
+    if not unable and (running or any(serves(release, old) for release in target.releases)):
+        return
+    names = [f"Kubernetes {release.name}" for release in unable] or [f"Kubernetes 1.{after.introduced - 1} and earlier"]
+    verb = "does" if len(unable) == 1 else "do"
+    is_later = all(release.minor < after.introduced for release in unable)
+    advice = f": apply the result only after the upgrade to 1.{after.introduced} or later" if is_later else ""
+    yield f"{join_words(names, 'and')} {verb} not serve {after.name} ({after.releases}){advice}"
+    steps = _find_steps(before, after)
+    if steps:
+        route = " and then ".join(f"{step.name} ({step.releases})" for step in steps)
+        yield (
+            f"No release serves both {before.name} ({before.releases}) and {after.name}. For manifests that work during the"
+            f" upgrade, too, use {route} in between: apflint migrate --to {steps[0].name}"
+        )
+    sources = dict.fromkeys(life.source for life in (before, *steps, after) if life.source is not None)
+    yield f"The releases are from {join_words(sources, 'and')}"
+
+
+def _find_version(name: str) -> ApiVersion:
+    found = api_version(name)
+    assert found is not None, "only known versions are migrated"
+    return found
+
+
+def _find_steps(before: ApiVersion, after: ApiVersion) -> list[ApiVersion]:
+    """Return the versions between two versions such that a release serves each version and the next one: as few as possible."""
+    steps: list[ApiVersion] = []
+    current = before
+    while not _overlap(current, after):
+        current = next(life for life in API_VERSIONS if _overlap(current, life))
+        steps.append(current)
+    return steps
+
+
+def _overlap(first: ApiVersion, second: ApiVersion) -> bool:
+    """Return whether a release serves both versions."""
+    return any(serves(release, first.name) and serves(release, second.name) for release in RELEASES)
 
 
 def _split(releases: Sequence[Release]) -> Iterator[MigrationTarget]:

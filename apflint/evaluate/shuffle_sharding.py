@@ -27,6 +27,8 @@ MAX_HAND = 15
 """Maximum hand size of a level, for any number of queues. Only with 15 or 16 queues, a hand of this size requires at most 60 hash
 bits."""
 DOCUMENTED_ELEPHANTS = (1, 4, 16)
+BUSY_FLOWS = 4
+"""Number of elephants for which a hand size is good or bad, if nothing is known about the flows: the second documented number."""
 # fmt: off
 DOCUMENTED_PAIRS = (
     (12, 32), (10, 32), (10, 64), (9, 64), (8, 64), (8, 128), (7, 128), (7, 256), (6, 256), (6, 512), (6, 1024),
@@ -109,6 +111,12 @@ def deal(hash_value: int, queues: int, hand_size: int) -> tuple[int, ...]:
 def largest_hand(queues: int) -> int:
     """Return the maximum hand size for a number of queues, or 0 if the API server accepts no hand size."""
     return max((hand for hand in range(1, MAX_HAND + 1) if is_admitted(queues, hand)), default=0)
+
+
+def find_best_hand(queues: int) -> int:
+    """Return the hand size for which `BUSY_FLOWS` elephants squish a mouse least often, or 0 if the API server accepts none."""
+    hands = range(1, largest_hand(queues) + 1)
+    return min(hands, key=lambda hand: (squish_probability(hand, queues, BUSY_FLOWS), hand), default=0)
 
 
 def largest_deck(hand_size: int) -> int:

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 from apflint.named_tuple import NamedTuple
 from apflint.output.blocks import Prose
 from apflint.output.console import render_prose
+from apflint.releases import RELEASES, api_version
+from apflint.wording import join_words
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from apflint.output.console import Style
     from apflint.sources.effective_configurations import EffectiveConfiguration
@@ -22,6 +24,10 @@ class Sides(NamedTuple):
     new: str
     old_description: str = ""
     new_description: str = ""
+    is_release_assumed: bool = False
+    """Whether the release of a side is the newest one because nothing states it."""
+    unserved: tuple[str, ...] = ()
+    """Sentences about API versions in the manifests that the releases do not serve."""
 
     @property
     def description(self) -> str:
@@ -31,7 +37,48 @@ class Sides(NamedTuple):
 
 def name_sides(old: EffectiveConfiguration, new: EffectiveConfiguration) -> Sides:
     """Return the names and descriptions of two configurations."""
-    return Sides(old.name, new.name, old.description, new.description)
+    is_assumed = old.is_release_assumed or new.is_release_assumed
+    return Sides(old.name, new.name, old.description, new.description, is_assumed, tuple(_describe_unserved(old, new)))
+
+
+def _describe_unserved(old: EffectiveConfiguration, new: EffectiveConfiguration) -> Iterator[str]:
+    """Yield a sentence for each API version in the manifests that the release of its side does not serve.
+
+    If both sides have the same release, and no release serves the versions of both, yield one sentence about that.
+    """
+    found: dict[str, dict[str, None]] = {}
+    unserved: dict[tuple[str, str], dict[str, None]] = {}
+    for side in (old, new):
+        release = side.effective.release
+        for document in side.effective.workspace.documents():
+            version = document.version
+            if api_version(version) is None:
+                continue  # the manifest is not used
+            found.setdefault(version, {})[side.name] = None
+            if version not in (*release.served, *release.on_request):
+                unserved.setdefault((release.name, version), {})[side.name] = None
+    if not unserved:
+        return
+    serving = [release for release in RELEASES if not found.keys() - {*release.served, *release.on_request}]
+    if not serving and old.effective.release == new.effective.release:
+        versions = (f"{_describe_version(version)} of {join_words(names, 'and')}" for version, names in found.items())
+        yield (
+            f"No release serves {join_words(versions, 'and')}."
+            f" This comparison reads both sides as Kubernetes {old.effective.release.name} does."
+        )
+        return
+    is_assumed = old.is_release_assumed or new.is_release_assumed
+    advice = f": choose the release of your cluster, such as --kubernetes {serving[-1].name}" if serving else ""
+    for (release_name, version), names in unserved.items():
+        sentence = (
+            f"Kubernetes {release_name} does not serve {_describe_version(version)} of {join_words(names, 'and')}"
+        )
+        yield f"{sentence}{advice if is_assumed else ''}."
+
+
+def _describe_version(name: str) -> str:
+    life = api_version(name)
+    return name if life is None else f"{name} ({life.releases})"
 
 
 def report_configuration(*sentences: str) -> Prose:

@@ -7,6 +7,8 @@ from apflint.output.sanitize import sanitize
 
 PROSE_WIDTH = 100
 """Maximum width of a line of prose, in cells. Longer lines are hard to read, even on wide terminals."""
+_NOTE_INDENT = 2
+"""Cells before the lines of a dim sentence after the first, such as the line that names the configuration."""
 
 PALETTE = {
     "bold": "1",
@@ -121,6 +123,8 @@ def hang(head: str, text: str, width: int | None, indent: int, cells: int | None
 
 
 def render_prose(style: Style, sentence: str, color: str = "") -> str:
-    """Sanitize a sentence, wrap it, and return its lines in the style `color`."""
-    lines = wrap(sanitize(sentence), style.prose_width)
-    return "".join(f"{style.paint(line, color) if color else line}\n" for line in lines)
+    """Sanitize a sentence, wrap it, and return its lines in the style `color`. Continuation lines of dim sentences are indented."""
+    indent = _NOTE_INDENT if color == "dim" else 0
+    first, *rest = wrap(sanitize(sentence), style.prose_width, 0, indent)
+    lines = [(0, first), *((indent, line) for line in rest)]
+    return "".join(f"{' ' * cells}{style.paint(line, color) if color else line}\n" for cells, line in lines)

@@ -78,8 +78,14 @@ _SHOWN = ("Change", "Nominal", "Min", "Attainable", "Queued")
 def report_difference(difference: ConfigurationDifference, sides: Sides) -> Iterator[Block]:
     """Yield the requests that move, the seats of levels, and the objects that differ."""
     first, *others = _summarize(difference)
-    warnings = list(_warn_about_queues(difference))
-    scope: Inline = (Text(sides.old, "name"), " -> ", Text(sides.new, "name"), f", {_describe_scope(difference)}")
+    warnings = [*_warn_about_queues(difference)]
+    warnings += ((Text(sentence, "warning"),) for sentence in sides.unserved)
+    scope: Inline = (
+        Text(sides.old, "name"),
+        " -> ",
+        Text(sides.new, "name"),
+        f", {_describe_scope(difference, sides)}",
+    )
     configuration = f"Configuration: {sides.description}"
     summary = Prose([Text(first, "bold"), *others, *warnings])
     yield Only(TEXT, [Group([summary, Prose([get_plain(scope), configuration], "dim")])])
@@ -279,9 +285,11 @@ def _warn_about_queues(difference: ConfigurationDifference) -> Iterator[tuple[st
     )
 
 
-def _describe_scope(difference: ConfigurationDifference) -> str:
+def _describe_scope(difference: ConfigurationDifference, sides: Sides) -> str:
     old, new = difference.old.limits, difference.new.limits
     kubernetes = _format_step(old.release.name, new.release.name)
+    if sides.is_release_assumed:
+        kubernetes += " (assumed: choose it with --kubernetes)"
     seats = _format_step(old.server_concurrency, new.server_concurrency)
     return f"Kubernetes {kubernetes}, {seats} seats in one API server"
 
@@ -397,7 +405,7 @@ def _describe_upgrade(difference: ConfigurationDifference, sides: Sides) -> list
     There are sentences only if both sides are the defaults of releases, and the new release is newer.
     """
     old, new = difference.old.limits.release, difference.new.limits.release
-    if old.minor >= new.minor or not all(name.startswith("defaults:") for name in sides):
+    if old.minor >= new.minor or not all(name.startswith("defaults:") for name in (sides.old, sides.new)):
         return []
     served = (", ".join(release.served) or "none" for release in (old, new))
     sentences = [f"API versions served by default: {_format_step(*served)}."]
@@ -420,6 +428,8 @@ def diff_json(difference: ConfigurationDifference, sides: Sides) -> dict[str, ob
     - `changed`: whether anything changes for a request or a level (exit status 1).
     - `complete`: false if the search for requests stopped at its limit. Some items of `changes` are then missing.
     - `old`, `new`: `name` as on the command line, `kubernetes`, `serverConcurrency`.
+    - `kubernetesAssumed`: whether `kubernetes` of a side is the newest release because nothing states it.
+    - `unserved`: sentences about API versions in the manifests that `kubernetes` does not serve.
     - `changes`: groups of requests, the most severe type of change first. Each group has:
       - `change`: `priorityLevel` (another level), `flowSchema` (another FlowSchema of the same level), `flow` (the same
         FlowSchema, but other flows), or `limits` (the same FlowSchema and level, but other seats or queues).
@@ -444,6 +454,8 @@ def diff_json(difference: ConfigurationDifference, sides: Sides) -> dict[str, ob
         "complete": difference.complete,
         "old": _side(sides.old, old),
         "new": _side(sides.new, new),
+        "kubernetesAssumed": sides.is_release_assumed,
+        "unserved": list(sides.unserved),
         "changes": [_group_json(group, old, new) for group in difference.groups],
         "levels": [_level_change_json(change) for change in difference.levels],
         "objects": [

@@ -147,6 +147,7 @@ def _result_json(file: FileResult, result: ExpectationResult) -> dict[str, Any]:
             "distinguisher": goes.distinguisher,
             "whenFull": goes.when_full,
             "minSeats": goes.level.min,
+            "nominalSeats": goes.level.nominal,
         },
     }
 

@@ -53,7 +53,7 @@ def _render_all(blocks: Iterable[Block], style: Style) -> Iterator[str]:
 def _render_block(block: Block, style: Style) -> str:
     match block:
         case Prose():
-            return _join(line for sentence in block.sentences for line in _wrap(sentence, style, block.tone))
+            return _join(line for sentence in block.sentences for line in _sentence(sentence, block, style))
         case Table():
             notes = _render_block(Prose(block.notes, "dim"), style) if block.notes and block.rows else ""
             return render_table(block, style) + notes if block.rows else ""
@@ -121,6 +121,13 @@ def _paint_lines(lines: Iterable[str], plain: str, spans: Iterable[tuple[str, To
             if low < end and start < high
         )
         start = end + (plain[end : end + 1] == " ")
+
+
+def _sentence(sentence: Inline, prose: Prose, style: Style) -> list[str]:
+    """Return the lines of a sentence. Lines of a dim one, such as `MIN: the seats ...`, are indented after the first."""
+    indent = _GAP if prose.tone == "dim" else 0
+    first, *rest = _wrap(sentence, style, prose.tone, 0, indent)
+    return [first, *(f"{' ' * indent}{line}" for line in rest)]
 
 
 def _hang(head: str, text: Inline, style: Style, indent: int, *, cells: int, starts_line: bool = True) -> list[str]:

@@ -54,6 +54,8 @@ class Requirement(NamedTuple):
     when_full: tuple[WhenFull, ...] = ()
     min_seats: int | None = None
     """Minimum number of seats that the level must never lend, per API server."""
+    nominal_seats: int | None = None
+    """Minimum number of nominal seats of the level, per API server, some of which it may lend."""
     distinguisher: str | None = None
 
     @property
@@ -81,6 +83,8 @@ class Requirement(NamedTuple):
         if self.min_seats is not None and not level.is_exempt and level.min < self.min_seats:
             lends = f" of {level.nominal}, and lends the others" if level.min < level.nominal else ""
             mismatches["minSeats"] = f'"{level.name}" keeps {pluralize(level.min, "seat")}{lends}'
+        if self.nominal_seats is not None and not level.is_exempt and level.nominal < self.nominal_seats:
+            mismatches["nominalSeats"] = f'"{level.name}" has {pluralize(level.nominal, "nominal seat")}'
         if self.distinguisher is not None and destination.distinguisher != self.distinguisher:
             mismatches["distinguisher"] = f'the distinguisher is "{destination.distinguisher or ""}"'
         return mismatches
@@ -95,6 +99,9 @@ class Requirement(NamedTuple):
         text = " and ".join(parts) or "a priority level"
         if self.min_seats is not None:
             text += f" that keeps at least {pluralize(self.min_seats, 'seat')}"
+        if self.nominal_seats is not None:
+            also = " and" if self.min_seats is not None else " that"
+            text += f"{also} has at least {pluralize(self.nominal_seats, 'nominal seat')}"
         if self.when_full:
             text += f", where it is {' or '.join(self.when_full)} without a free seat"
         if self.distinguisher is not None:

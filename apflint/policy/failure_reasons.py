@@ -83,7 +83,7 @@ def _explain_figures(configuration: Configuration, destination: Destination, req
     level, schema = destination.level, destination.flow_schema
     mismatches = required.find_mismatches(destination)
     limited = configuration.levels[level.name].spec.limited
-    if "minSeats" in mismatches and limited is not None:
+    if mismatches.keys() & {"minSeats", "nominalSeats"} and limited is not None:
         seats = f"{pluralize(level.shares, 'share')}, which are {pluralize(level.nominal, 'seat')}"
         yield f"It has {seats} of one API server; it lends {limited.lendable_percent}%."
     if "distinguisher" not in mismatches:

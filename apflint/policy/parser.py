@@ -38,13 +38,14 @@ _SUITE_KEYS = ("manifests", "clusters", "kubernetes", "serverConcurrency", "worl
 _KINDS = ("request", "never", "always", "reachable", "unreachable")
 _NAME_KEYS = ("flowSchema", "priorityLevel")
 _REACHES_KEYS = {
-    "request": (*_NAME_KEYS, "whenFull", "minSeats", "distinguisher"),
+    "request": (*_NAME_KEYS, "whenFull", "minSeats", "nominalSeats", "distinguisher"),
     "never": (*_NAME_KEYS, "whenFull"),
-    "always": (*_NAME_KEYS, "whenFull", "minSeats"),
+    "always": (*_NAME_KEYS, "whenFull", "minSeats", "nominalSeats"),
 }
 _REACHES_HINTS = {
     "distinguisher": "Different requests have different distinguishers: use `request`",
     "minSeats": "Use `always` with `minSeats` instead",
+    "nominalSeats": "Use `always` with `nominalSeats` instead",
 }
 
 
@@ -210,5 +211,6 @@ def _parse_requirement(fields: Fields, path: Path, keys: tuple[str, ...]) -> Req
         tuple(fields.strings((*path, "priorityLevel")).values()),
         cast("tuple[WhenFull, ...]", tuple(when_full.values())),
         fields.integer((*path, "minSeats")) if "minSeats" in keys else None,
+        fields.integer((*path, "nominalSeats")) if "nominalSeats" in keys else None,
         distinguisher,
     )

@@ -41,7 +41,9 @@ HINTS = {
     "serviceAccount": "Write `subject: {serviceAccount: NAMESPACE/NAME}`",
     "as": "Write `subject: {user: NAME}`",
     "groups": "Write `subject: {group: NAME}`",
-    **dict.fromkeys(("flowSchema", "priorityLevel", "minSeats", "whenFull"), "Move it inside `reaches`"),
+    **dict.fromkeys(
+        ("flowSchema", "priorityLevel", "minSeats", "nominalSeats", "whenFull"), "Move it inside `reaches`"
+    ),
 }
 _SUBJECT_HINTS = dict.fromkeys(
     ("kind", "name"), "Write `user: NAME`, `group: NAME` or `serviceAccount: NAMESPACE/NAME`"

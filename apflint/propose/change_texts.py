@@ -246,7 +246,7 @@ def _list_examples(
         reaches: dict[str, object] = {"flowSchema": schema, "priorityLevel": level}
         limits = after.limits.level(level)
         if any(isinstance(change, LevelFieldChange) for change in candidate.changes) and limits is not None:
-            reaches["minSeats"] = limits.min
+            reaches["nominalSeats"] = limits.nominal
         if assignment.distinguished_by == BY_USER:
             reaches["distinguisher"] = attributes.user
         yield _write_example(attributes, reaches)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from apflint.effective_configuration import Effective
+    from apflint.evaluate.limits import LevelLimits
     from apflint.location import Path
     from apflint.propose.isolation import IsolationProposal
 
@@ -174,7 +175,7 @@ def write_policy_test(
     subjects = [*map(_write_subject, proposal.goal.subjects)]
     suite: dict[str, Any] = {"clusters": [cluster]} if cluster else {"manifests": [*manifests]}
     suite |= {"kubernetes": after.release.name, "serverConcurrency": after.limits.server_concurrency}
-    reaches: dict[str, object] = {"priorityLevel": proposal.level, "minSeats": limits.min}
+    reaches: dict[str, object] = {"priorityLevel": proposal.level, "nominalSeats": proposal.goal.seats}
     tests = [
         {
             "name": "nobody else gets the level",
@@ -185,16 +186,19 @@ def write_policy_test(
     if exceptions is not None:
         claim = {"subject": subjects} | ({"except": exceptions} if exceptions else {}) | {"reaches": reaches}
         tests.insert(0, {"name": f"{describe_tenant(proposal.goal)} gets the level {proposal.level}", "always": claim})
-        text = _render_suite({**suite, "tests": tests})
+        text = _render_suite({**suite, "tests": tests}, limits)
         if _passes(text, after):
             return text
         del tests[0]
     tests[:0] = _write_examples(proposal, reaches)
-    return _render_suite({**suite, "tests": tests})
+    return _render_suite({**suite, "tests": tests}, limits)
 
 
-def _render_suite(suite: dict[str, Any]) -> str:
+def _render_suite(suite: dict[str, Any], limits: LevelLimits) -> str:
     note = "What must stay true of this proposal. `apflint test FILE` proves `always` and `never` for all requests."
+    note += (
+        f" nominalSeats is what was asked for, in each API server. The level never lends {limits.min} seats (minSeats)."
+    )
     return render_yaml(suite, {(): note})
 
 

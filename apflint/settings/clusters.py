@@ -105,7 +105,7 @@ def apply_cluster(settings: Settings, cluster: ClusterSettings) -> Settings:
     if cluster.context is not None:
         is_option = settings.origins.get("context") == "command line"
         values["context"] = (*cluster.context, *settings.context) if is_option else cluster.context
-    return settings._replace(**values)
+    return settings._replace(**values, origins={**settings.origins, **dict.fromkeys(values, settings.path or "")})
 
 
 def parse_clusters(value: object, place: str, directory: str) -> tuple[ClusterSettings, ...]:

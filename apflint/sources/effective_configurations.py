@@ -46,6 +46,8 @@ class EffectiveConfiguration(NamedTuple):
     """Sentences about manifests that are not used, and about rejected manifests that are still used."""
     objects: int = 0
     """Number of objects in manifests, without those of a running cluster."""
+    is_release_assumed: bool = False
+    """Whether the release is the newest one because nothing states it."""
 
 
 def read_configuration(request: InputRequest) -> EffectiveConfiguration:
@@ -110,6 +112,7 @@ class _ConfigurationBuilder:
             configuration.name,
             tuple(self._notes),
             objects,
+            configuration.is_release_assumed,
         )
 
     def _load(self, names: Iterable[str]) -> list[Loaded]:

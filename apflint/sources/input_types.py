@@ -195,6 +195,11 @@ class InputConfiguration(NamedTuple):
         return self.settings.kubernetes if self.live is None else self.live.kubernetes
 
     @property
+    def is_release_assumed(self) -> bool:
+        """Whether neither the user, nor the settings, nor a server states the release, so that it is the newest one."""
+        return self.live is None and self.words.release is None and "kubernetes" not in self.settings.origins
+
+    @property
     def assumptions(self) -> Assumptions:
         """Facts about the cluster that its files do not contain, such as the release and the seats."""
         from apflint.effective_configuration import Assumptions  # imported only for runs with APF objects

@@ -88,9 +88,9 @@ def draw_priority_levels() -> Canvas:
         316,
     )
     for top, level, kind, text in (
-        (20, exempt, "Exempt", "executes each request at once, without a limit"),
+        (20, exempt, "Exempt", "executes each request immediately, without a limit"),
         (84, queuing, "Limited, Queue", f"{queuing.nominal} seats, and {queuing.queues} queues to wait in"),
-        (222, rejecting, "Limited, Reject", f"{rejecting.nominal} seats; without a free seat: 429 at once"),
+        (222, rejecting, "Limited, Reject", f"{rejecting.nominal} seats; rejects requests without a free seat (429)"),
     ):
         canvas.add_text(MARGIN, top + 17, level.name, "name")
         canvas.add_text(MARGIN, top + 36, kind, "dim")

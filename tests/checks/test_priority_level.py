@@ -215,9 +215,13 @@ def test_queues_are_rejected_as_the_server_rejects_them(
 @pytest.mark.parametrize(
     ("queues", "hand_size", "help_text"),
     [
-        (64, 16, "set handSize to 10 or less"),
-        (10_000_000, 3, "set handSize to 2 or less, or queues to 1,048,576 or less"),
-        (64, 64, "set handSize to 10 or less"),
+        (64, 16, "set handSize to 9 (at most 10), which separates four busy flows best with 64 queues"),
+        (
+            10_000_000,
+            3,
+            "set handSize to 2, which separates four busy flows best with 10,000,000 queues, or queues to 1,048,576 or less",
+        ),
+        (64, 64, "set handSize to 9 (at most 10), which separates four busy flows best with 64 queues"),
     ],
 )
 def test_help_for_too_much_entropy_names_what_fits(queues: int, hand_size: int, help_text: str) -> None:
@@ -230,4 +234,46 @@ def test_help_for_too_much_entropy_names_what_fits(queues: int, hand_size: int, 
 def test_message_marks_values_that_are_defaults() -> None:
     (finding,) = findings(priority_level("x", queuing={"queues": 4}), only="APF305")
     assert finding.message == "handSize 8 (default) is greater than queues 4"
-    assert finding.help == "set handSize to 4 or less, or increase queues"
+    assert finding.help == (
+        "set handSize to 1 (at most 4), which separates four busy flows best with 4 queues, or increase queues"
+    )
+
+
+@pytest.mark.parametrize(
+    ("queuing", "rule", "fixed", "safe"),
+    [
+        # Without handSize, the default is 8: the number of queues is certain.
+        ({"queues": 1}, "APF305", 1, True),
+        ({"queues": 4}, "APF305", 1, True),
+        ({"queues": 1024}, "APF306", 6, True),
+        ({"queues": 1, "handSize": 8}, "APF305", 1, False),
+        ({"queues": 16, "handSize": 40}, "APF305", 2, False),
+        ({"handSize": 100}, "APF305", 9, False),
+        ({"queues": 512, "handSize": 7}, "APF306", 6, False),
+        ({"queues": 32, "handSize": -1}, "APF309", 5, False),
+        # For such a number of queues, no handSize is valid.
+        ({"queues": -1, "handSize": 3}, "APF305", None, False),
+        ({"queues": -1, "handSize": -1}, "APF309", None, False),
+        ({"queues": 20_000_000, "handSize": -1}, "APF309", None, False),
+    ],
+)
+def test_fix_sets_the_best_hand_size(queuing: dict[str, int], rule: str, fixed: int | None, *, safe: bool) -> None:
+    level = priority_level("x", queuing=queuing)
+    (finding,) = findings(level, only=rule)
+    if fixed is None:
+        assert finding.fix is None
+        return
+    assert finding.fix is not None
+    assert (finding.fix.title, finding.fix.safe) == (f"set handSize to {fixed}", safe)
+    assert finding.help is not None
+    assert finding.help.startswith(finding.fix.title)
+    assert not findings(priority_level("x", queuing={**queuing, "handSize": fixed}), only="APF30")
+
+
+@pytest.mark.parametrize(("percent", "nearest"), [(120, 100), (-1, 0)])
+def test_fix_of_a_percentage_is_the_nearest_valid_one(percent: int, nearest: int) -> None:
+    level = priority_level("x")
+    level["spec"]["limited"]["lendablePercent"] = percent
+    (finding,) = findings(level, only="APF310")
+    assert finding.fix is not None
+    assert (finding.fix.title, finding.fix.safe) == (f"set lendablePercent to {nearest}", False)

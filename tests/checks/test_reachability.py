@@ -112,7 +112,7 @@ def test_partition_of_requests_among_many_flow_schemas_is_bounded() -> None:
         assert len(finding.related) == MAX_NAMED
         assert full_text(finding).count('"cell-') == MAX_NAMED
         assert "and 988 more." in full_text(finding)
-        assert finding.help == "use a matchingPrecedence below 1000, or remove the FlowSchema"
+        assert finding.help == "use a matchingPrecedence below 1000, such as 990, or remove the FlowSchema"
 
 
 CELL = ("apiGroups", "resources", "namespaces")
@@ -149,6 +149,35 @@ def test_flow_schema_with_the_suggested_precedence_is_reachable() -> None:
     (found,) = findings(reads, changes, flow_schema("mine", precedence=1300, resources=both), only="APF501")
     assert "use a matchingPrecedence below 1100" in full_text(found)
     assert not findings(reads, changes, flow_schema("mine", precedence=1099, resources=both), only="APF50")
+
+
+@pytest.mark.parametrize(
+    ("earlier", "value"),
+    [
+        ((), 1000),
+        ((1000,), 1090),
+        ((1000, 1090), 1099),
+        ((1098,), 1099),
+        ((1099,), None),
+    ],
+)
+def test_suggested_precedence_keeps_the_order_of_other_flow_schemas(
+    earlier: tuple[int, ...], value: int | None
+) -> None:
+    others = [
+        flow_schema(f"other-{precedence}", precedence=precedence, subjects=[user("bob")]) for precedence in earlier
+    ]
+    captor = flow_schema("reads", "global-default", 1100, resources=[ALL])
+    captured = findings(*others, captor, flow_schema("mine", precedence=1300), only="APF501")
+    (found,) = about(captured, "mine")
+    if value is None:
+        assert (found.help, found.fix) == ("use a matchingPrecedence below 1100, or remove the FlowSchema", None)
+        return
+    assert found.help == f"use a matchingPrecedence below 1100, such as {value}, or remove the FlowSchema"
+    assert found.fix is not None
+    assert (found.fix.title, found.fix.safe) == (f"change matchingPrecedence 1300 to {value}", False)
+    moved = findings(*others, captor, flow_schema("mine", precedence=value), only="APF501")
+    assert len(moved) == len(captured) - 1
 
 
 POOR_STYLE = flow_schema(

@@ -28,6 +28,7 @@ from apflint.output import text as text_output
 from apflint.output.configuration_line import Sides
 from apflint.output.console import Style
 from apflint.output.markdown import format_code
+from apflint.releases import GROUP
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -113,11 +114,93 @@ def test_output_of_an_upgrade(
     assert out == snapshot
 
 
+NONE_FOR_BOTH = "No release serves v1beta2 (1.23 to 1.28) of old.yaml and v1 (1.29 and later) of new.yaml. This comparison reads both sides"
+OLD_AND_1_37 = "Kubernetes 1.37 does not serve v1beta2 (1.23 to 1.28) of old.yaml"
+
+
+@pytest.mark.parametrize(
+    ("versions", "settings", "arguments", "assumed", "unserved"),
+    [
+        (("v1", "v1"), "", ["old.yaml", "new.yaml"], True, []),
+        (("v1", "v1"), 'kubernetes = "1.36"', ["old.yaml", "new.yaml"], False, []),
+        (("v1", "v1"), "", ["old.yaml", "new.yaml", "--kubernetes", "1.36"], False, []),
+        (("v1", "v1"), "", ["defaults:1.36", "defaults:1.37", "-f", "old.yaml"], False, []),
+        (("v1", "v1"), "", ["defaults:1.36", "new.yaml"], True, []),
+        (
+            ("v1", "v1"),
+            '[[cluster]]\nname = "a"\npaths = ["new.yaml"]\nkubernetes = "1.36"',
+            ["cluster:a", "cluster:a"],
+            False,
+            [],
+        ),
+        (("v1", "v1"), '[[cluster]]\nname = "a"\npaths = ["new.yaml"]', ["cluster:a", "cluster:a"], True, []),
+        (("v1beta2", "v1"), "", ["old.yaml", "new.yaml"], True, [f"{NONE_FOR_BOTH} as Kubernetes 1.37 does."]),
+        (
+            ("v1beta2", "v1"),
+            "",
+            ["old.yaml", "new.yaml", "--kubernetes", "1.25"],
+            False,
+            [f"{NONE_FOR_BOTH} as Kubernetes 1.25 does."],
+        ),
+        (
+            ("v1beta2", "v1beta2"),
+            "",
+            ["old.yaml", "new.yaml"],
+            True,
+            [f"{OLD_AND_1_37} and new.yaml: choose the release of your cluster, such as --kubernetes 1.28."],
+        ),
+        (
+            ("v1beta2", "v1beta3"),
+            "",
+            ["old.yaml", "new.yaml"],
+            True,
+            [
+                f"{OLD_AND_1_37}: choose the release of your cluster, such as --kubernetes 1.28.",
+                (
+                    "Kubernetes 1.37 does not serve v1beta3 (1.26 to 1.31) of new.yaml: choose the release of your cluster, such"
+                    " as --kubernetes 1.28."
+                ),
+            ],
+        ),
+        (("v1beta2", "v1beta3"), "", ["old.yaml", "new.yaml", "--kubernetes", "1.27"], False, []),
+        (
+            ("v1beta2", "v1"),
+            "",
+            ["defaults:1.25", "defaults:1.29", "-f", "old.yaml"],
+            False,
+            ["Kubernetes 1.29 does not serve v1beta2 (1.23 to 1.28) of defaults:1.29 + old.yaml."],
+        ),
+        # Servers of these releases serve v1alpha1 only with --runtime-config.
+        (("v1alpha1", "v1alpha1"), "", ["old.yaml", "new.yaml", "--kubernetes", "1.19"], False, []),
+    ],
+)
+def test_names_an_assumed_release_and_unserved_versions(
+    versions: tuple[str, str],
+    settings: str,
+    arguments: list[str],
+    assumed: bool,
+    unserved: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "apflint.toml").write_text(settings)
+    for name, version in zip(("old.yaml", "new.yaml"), versions, strict=True):
+        write(tmp_path / name, [{**schema("dev", "catch-all"), "apiVersion": f"{GROUP}/{version}"}])
+    _, out, _ = run_diff(capsys, *arguments)
+    assert ("(assumed: choose it with --kubernetes)" in out) == assumed
+    assert [line for line in out.splitlines() if " not serve " in line or "No release" in line] == unserved
+    found = json.loads(run_diff(capsys, *arguments, "--format", "json")[1])
+    assert (found["kubernetesAssumed"], found["unserved"]) == (assumed, unserved)
+
+
 def test_json_fields(story: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = run_diff(capsys, *story, "--kubernetes", "1.36", "--format", "json", "--server-concurrency", "100")
     found = json.loads(out)
     assert status == 1
     first_fields = ["schema", "configuration", "changed", "complete", "old", "new"]
+    first_fields += ["kubernetesAssumed", "unserved"]
     assert list(found) == [*first_fields, "changes", "levels", "objects", "drift"]
     built_in = "and built-in objects of 1.36"
     assert found["configuration"] == f"before (4 objects) {built_in} -> after (5 objects) {built_in}"

@@ -32,7 +32,7 @@ def test_diff_prints_the_edits_and_writes_nothing(
     monkeypatch.chdir(tmp_path)
     text = level("    assuredConcurrencyShares: 5", "v1beta2").replace("    limitResponse: {type: Reject}\n", "")
     (tmp_path / "a.yaml").write_text(text)
-    assert run(["migrate", "--to", "v1", "--diff"]) == 0
+    assert run(["migrate", "--to", "v1", "--diff"]) == 1
     printed = capsys.readouterr()
     assert printed.out == (
         "--- a/a.yaml\n+++ b/a.yaml\n@@ -1,8 +1,8 @@\n"
@@ -41,11 +41,13 @@ def test_diff_prints_the_edits_and_writes_nothing(
         "-    assuredConcurrencyShares: 5\n\\ No newline at end of file\n"
         "+    nominalConcurrencyShares: 5\n\\ No newline at end of file\n"
     )
-    assert printed.err == (
+    assert printed.err.startswith(
         'a.yaml:1: PriorityLevelConfiguration "nights": v1beta2 -> v1\n'
         f"apflint: 1 object would be moved to v1 for Kubernetes {NEWEST.name}\n"
     )
+    assert "wrote" not in printed.err
     assert (tmp_path / "a.yaml").read_text() == text
+    assert run(["migrate", "--to", "v1", "--diff", "--exit-zero"]) == 0
 
 
 def test_files_are_replaced_unless_an_object_is_refused(
@@ -65,6 +67,7 @@ def test_files_are_replaced_unless_an_object_is_refused(
     assert printed.out == ""
     assert "bad.yaml:17: refused: PriorityLevelConfiguration" in printed.err
     assert "bad.yaml: not changed, because an object was refused" in printed.err
+    assert [line for line in printed.err.splitlines() if "wrote" in line] == ["apflint: wrote good.yaml"]
     assert run(["migrate", "--diff", "good.yaml"]) == 0
     assert capsys.readouterr().out == ""
 
@@ -77,7 +80,9 @@ def test_standard_input_goes_to_standard_output(
 
     monkeypatch.setattr(sys, "stdin", Stdin)
     assert run(["migrate", "-"]) == 0
-    assert capsys.readouterr().out == level("", "v1") + "---\nkind: ConfigMap\n"
+    printed = capsys.readouterr()
+    assert printed.out == level("", "v1") + "---\nkind: ConfigMap\n"
+    assert "wrote" not in printed.err
 
 
 def test_other_files_are_migrated_if_one_cannot_be_read_or_written(
@@ -94,8 +99,132 @@ def test_other_files_are_migrated_if_one_cannot_be_read_or_written(
     assert printed.out == ""
     assert "apflint: a.yaml: not a text file" in printed.err
     assert "apflint: b.yaml: not written: it is read-only" in printed.err
-    assert printed.err.endswith(f"apflint: 1 object moved to v1 for Kubernetes {NEWEST.name}\n")
+    assert f"apflint: wrote c.yaml\napflint: 1 object moved to v1 for Kubernetes {NEWEST.name}\n" in printed.err
+    assert "wrote b.yaml" not in printed.err
     assert [(tmp_path / name).read_text() for name in ("b.yaml", "c.yaml")] == [level("", "v1beta2"), level("", "v1")]
+
+
+GUIDE = "https://kubernetes.io/docs/reference/using-api/deprecation-guide/#flowcontrol-resources-v1"
+
+
+@pytest.mark.parametrize(
+    ("settings", "old", "arguments", "warnings"),
+    [
+        # Without settings, the cluster runs a release that serves the old version.
+        (
+            "",
+            "v1beta2",
+            "",
+            (
+                (
+                    "Kubernetes 1.28 and earlier do not serve v1 (1.29 and later): apply the result only after the upgrade to"
+                    " 1.29 or later"
+                ),
+                (
+                    "No release serves both v1beta2 (1.23 to 1.28) and v1. For manifests that work during the upgrade, too, use"
+                    " v1beta3 (1.26 to 1.31) in between: apflint migrate --to v1beta3"
+                ),
+                f"The releases are from {GUIDE}29 and {GUIDE}32",
+            ),
+        ),
+        (
+            "",
+            "v1beta3",
+            "--kubernetes 1.34",
+            (
+                (
+                    "Kubernetes 1.28 and earlier do not serve v1 (1.29 and later): apply the result only after the upgrade to"
+                    " 1.29 or later"
+                ),
+                f"The releases are from {GUIDE}32 and {GUIDE}29",
+            ),
+        ),
+        (
+            "",
+            "v1alpha1",
+            "--to v1beta3",
+            (
+                (
+                    "Kubernetes 1.25 and earlier do not serve v1beta3 (1.26 to 1.31): apply the result only after the upgrade to"
+                    " 1.26 or later"
+                ),
+                (
+                    "No release serves both v1alpha1 (1.18 to 1.20) and v1beta3. For manifests that work during the upgrade, too,"
+                    " use v1beta1 (1.20 to 1.25) and then v1beta2 (1.23 to 1.28) in between: apflint migrate --to v1beta1"
+                ),
+                f"The releases are from {GUIDE}26, {GUIDE}29 and {GUIDE}32",
+            ),
+        ),
+        # A target release serves both versions: the cluster may run it.
+        ("", "v1beta3", "--kubernetes 1.30", ()),
+        ("", "v1beta2", "--range 1.26..1.31", ()),
+        ("", "v1beta2", "--to v1beta3 --kubernetes 1.27", ()),
+        # The settings state the release that runs today.
+        ('kubernetes = "1.30"', "v1beta3", "--to v1", ()),
+        ('kubernetes = "1.34"', "v1beta2", "", ()),
+        (
+            'kubernetes = "1.28"',
+            "v1beta3",
+            "--kubernetes 1.30",
+            (
+                "Kubernetes 1.28 does not serve v1 (1.29 and later): apply the result only after the upgrade to 1.29 or later",
+                f"The releases are from {GUIDE}32 and {GUIDE}29",
+            ),
+        ),
+        (
+            'kubernetes = "1.34"',
+            "v1beta2",
+            "--to v1beta3",
+            (
+                "Kubernetes 1.34 does not serve v1beta3 (1.26 to 1.31)",
+                f"The releases are from {GUIDE}29 and {GUIDE}32",
+            ),
+        ),
+        (
+            (
+                '[[cluster]]\nname = "a"\npaths = ["a.yaml"]\nkubernetes = "1.27"\n'
+                '[[cluster]]\nname = "b"\npaths = ["a.yaml"]\nkubernetes = "1.28"'
+            ),
+            "v1beta3",
+            "--to v1",
+            (
+                (
+                    "Kubernetes 1.27 and Kubernetes 1.28 do not serve v1 (1.29 and later): apply the result only after the upgrade"
+                    " to 1.29 or later"
+                ),
+                f"The releases are from {GUIDE}32 and {GUIDE}29",
+            ),
+        ),
+        # A cluster without a release in the settings runs a release that serves the old version.
+        ('[[cluster]]\nname = "a"\npaths = ["a.yaml"]', "v1beta3", "--kubernetes 1.30", ()),
+    ],
+)
+def test_warns_if_the_running_cluster_does_not_serve_the_result(
+    settings: str,
+    old: str,
+    arguments: str,
+    warnings: tuple[str, ...],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "apflint.toml").write_text(settings)
+    (tmp_path / "a.yaml").write_text(level("", old))
+    assert run(["migrate", *arguments.split(), "a.yaml"]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    start = next(number for number, line in enumerate(lines) if "1 object moved" in line)
+    assert lines[start + 1 :] == [f"apflint: {warning}" for warning in warnings]
+
+
+def test_nothing_to_migrate(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.yaml").write_text(level("", "v1"))
+    for arguments in ([], ["--diff"]):
+        assert run(["migrate", *arguments]) == 0
+        assert capsys.readouterr() == ("", f"apflint: no object moved to v1 for Kubernetes {NEWEST.name}\n")
 
 
 def test_no_objects(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,7 +255,7 @@ def test_settings_of_the_project_apply(
         run(["migrate", "--diff", *arguments])
         printed = capsys.readouterr()
         files = [line.removeprefix("+++ b/") for line in printed.out.splitlines() if line.startswith("+++ ")]
-        return files, printed.err.splitlines()[-1]
+        return files, next(line for line in printed.err.splitlines() if "would be moved" in line)
 
     monkeypatch.chdir(tmp_path)
     for name in ("a", "vendor/b"):

@@ -247,6 +247,19 @@ def test_recommendations_that_are_known() -> None:
     ) == (6, 512)
 
 
+def test_best_hand_squishes_least_often() -> None:
+    def exact(hand: int, queues: int) -> Fraction:
+        return Fraction(*shuffle_sharding.squish_ratio(hand, queues, shuffle_sharding.BUSY_FLOWS))
+
+    for queues in (*range(1, 70), 128, 512, 1024, 100_000, shuffle_sharding.MAX_QUEUES):
+        best = shuffle_sharding.find_best_hand(queues)
+        assert shuffle_sharding.is_admitted(queues, best)
+        admitted = (hand for hand in range(1, 16) if shuffle_sharding.is_admitted(queues, hand))
+        # Floating point decides between hand sizes whose probabilities are nearly equal.
+        assert exact(best, queues) <= min(exact(hand, queues) for hand in admitted) * (1 + Fraction(1, 10**9))
+    assert [shuffle_sharding.find_best_hand(queues) for queues in (-1, 0, shuffle_sharding.MAX_QUEUES + 1)] == [0, 0, 0]
+
+
 @pytest.mark.parametrize(
     ("hand", "queues", "elephants", "words"),
     [

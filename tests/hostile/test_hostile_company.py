@@ -61,7 +61,7 @@ LINES = [
 
 
 @pytest.mark.parametrize("line", LINES)
-def test_nobody_else_is_asked(line: str, tmp_path: Path) -> None:
+def test_no_network_and_no_other_programs(line: str, tmp_path: Path) -> None:
     (tmp_path / "bad.yaml").write_text(NEIGHBOUR.replace("20000", '"1000"') + "  a: 1\n")
     (tmp_path / "remote.yaml").write_text("$schema: https://127.0.0.1:1/x\n" + NEIGHBOUR)
     (tmp_path / "suite.yaml").write_text(SUITE)

@@ -96,7 +96,9 @@ def becomes_a_pipe(path: Path) -> None:
     ],
     ids=["other text", "more text", "less text", "gone", "a link", "a directory", "a pipe"],
 )
-def test_what_changed_meanwhile_is_left(then: Callable[[Path], object], reason: str, directory: Path) -> None:
+def test_file_that_changed_meanwhile_is_not_written(
+    then: Callable[[Path], object], reason: str, directory: Path
+) -> None:
     done = edited_meanwhile(directory, then)
     assert f"bad.yaml: not written: {reason}\n" in done.stderr
     assert (directory / "other.yaml").read_bytes() == FIXED.replace(b"name: x", b"name: other")

@@ -176,7 +176,7 @@ def test_a_line_of_requests_that_does_not_end(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "arguments", [["check", "good.yaml"], ["config"], ["explain", "list", "pods", "--as", "a"], ["fix", "good.yaml"]]
 )
-def test_a_stream_is_no_context(arguments: list[str], name: str, tmp_path: Path) -> None:
+def test_stream_is_rejected_as_context(arguments: list[str], name: str, tmp_path: Path) -> None:
     """Settings may come from an untrusted repository, so they must not make a run wait for standard input."""
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "link").symlink_to("/dev/stdin")
@@ -203,7 +203,7 @@ def void(_: object) -> None:
 @pytest.mark.parametrize(
     "name", ["/", "..", "/etc", "root", "./root/etc", "/etc/passwd", "root/etc/passwd", "../other.yaml"]
 )
-def test_a_path_outside_the_project_is_no_context(name: str, tmp_path: Path) -> None:
+def test_path_outside_the_project_is_rejected_as_context(name: str, tmp_path: Path) -> None:
     project = tmp_path / "project"
     project.mkdir()
     (tmp_path / "other.yaml").write_text(HEAD)
@@ -239,7 +239,7 @@ def test_context_of_the_repository_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"])
-def test_a_suite_names_no_streams(name: str, tmp_path: Path) -> None:
+def test_streams_in_suites_are_rejected(name: str, tmp_path: Path) -> None:
     (tmp_path / "suite.yaml").write_text(
         f'manifests: ["{name}"]\ntests: [{{unreachable: {{priorityLevel: catch-all}}}}]\n'
     )

@@ -50,7 +50,7 @@ def test_a_file_of_100_megabytes_is_refused(name: str, head: str, filler: str, t
 
 
 @pytest.mark.parametrize("name", ["bad.yaml", "bad.json"])
-def test_a_file_of_100_megabytes_without_the_group_is_looked_through(name: str, tmp_path: Path) -> None:
+def test_a_file_of_100_megabytes_without_the_group_is_searched(name: str, tmp_path: Path) -> None:
     blown(tmp_path, name, "{", '"a": "b",\n', 100 * MILLION)
     run, findings = checked(tmp_path)
     assert findings == []

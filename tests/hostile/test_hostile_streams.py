@@ -153,7 +153,7 @@ def test_a_summary_of_a_job_that_takes_nothing(directory: Path, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("line", ["check many.yaml", "check --format json many.yaml", "rule --format json", "defaults"])
-def test_a_reader_who_has_had_enough_is_no_failure(line: str, directory: Path) -> None:
+def test_reader_that_closes_the_pipe_is_no_failure(line: str, directory: Path) -> None:
     command = f'{{ "$0" -m apflint {line}; echo "status $?" >&2; }} | head -c 10'
     done = subprocess.run(
         ["/bin/sh", "-c", command, sys.executable],

@@ -97,7 +97,7 @@ def test_a_huge_number_in_json(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "tag", ["!!python/object/apply:os.system", "!!python/object/new:os.system", "!!python/name:os.system"]
 )
-def test_tags_are_never_acted_on(tag: str, tmp_path: Path) -> None:
+def test_tags_have_no_effect(tag: str, tmp_path: Path) -> None:
     (tmp_path / "bad.yaml").write_text(HEAD + f"  a: {tag} [touch pwned]\n  b: {tag} 'touch pwned'\n")
     run, findings = checked(tmp_path)
     assert [(finding["rule"], finding["line"]) for finding in findings] == [("APF101", 8), ("APF101", 9)]
@@ -114,7 +114,7 @@ CHARACTERS = {
 
 
 @pytest.mark.parametrize("text", CHARACTERS.values(), ids=CHARACTERS)
-def test_characters_that_are_none(text: str, tmp_path: Path) -> None:
+def test_invalid_characters(text: str, tmp_path: Path) -> None:
     (tmp_path / "bad.yaml").write_text(text)
     run, findings = checked(tmp_path, printed=True)
     assert [finding["rule"] for finding in findings] == ["APF001"]

@@ -178,7 +178,10 @@ def environment() -> dict[str, str]:
 
 
 def bash(script: str, directory: Path, variables: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run a script in the prepared directory. A pipe fails if any of its commands fails."""
+    """Run a script in the prepared directory. A pipe fails if any of its commands fails.
+
+    The time is limited only so that a script that waits forever fails: some scripts run tests, on busy machines.
+    """
     return subprocess.run(
         ["bash", "--norc", "-o", "pipefail", "-c", script],
         cwd=directory / "work",
@@ -186,6 +189,6 @@ def bash(script: str, directory: Path, variables: dict[str, str]) -> subprocess.
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=False,
     )

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from apflint.cli import completers, options
 from apflint.cli.command_definitions import command, examples
-from apflint.cli.edited_files import print_edited, print_remark
+from apflint.cli.edited_files import is_standard_input, print_edited, print_remark
 from apflint.cli.error_reporting import format_note, print_note
 from apflint.cli.exit_codes import ExitCode
 from apflint.cli.options import CLUSTER, FIXES, option
 from apflint.edit.file_content import decode
 from apflint.edit.migration import migrate as migrate_source
-from apflint.edit.migration_target import choose_target, describe_releases, parse_release_range
+from apflint.edit.migration_target import (
+    choose_target,
+    describe_releases,
+    parse_release_range,
+    warn_about_running_cluster,
+)
 from apflint.finding import SkippedDocuments
 from apflint.load.source_text import Source
 from apflint.releases import parse_api_version
@@ -28,7 +33,7 @@ from apflint.user_error import UserError
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Mapping
 
     from apflint.edit.migration import Migration
     from apflint.edit.migration_target import MigrationTarget
@@ -37,8 +42,15 @@ if TYPE_CHECKING:
     from apflint.sources.discovery import InputFile
     from apflint.sources.input_types import Inputs
 
-    _Cluster = tuple[Release, list[str]]
-    """The release of a cluster, and the real paths of its files and directories."""
+
+class _Cluster(NamedTuple):
+    """A cluster of the settings."""
+
+    release: Release
+    is_stated: bool
+    """Whether the settings state the release. If not, it is the newest one."""
+    paths: list[str]
+    """The real paths of its files and directories."""
 
 
 @command(
@@ -84,52 +96,55 @@ def migrate(
     meaning is refused, and its file stays unchanged. For standard input (-),
     the result goes to standard output.
 
-    Exits with 1 if an object is refused.
+    Exits with 1 if an object is refused, or if --diff shows edits.
     """
     words = options.list_words(paths, filename)
     options.reject_other_sources("apflint migrate", words)
-    settings = options.join_settings(config, isolated, exclude=exclude, kubernetes=kubernetes)
+    project = options.join_settings(config, isolated, exclude=exclude)
     if kubernetes is not None and releases is not None:
         raise UserError("--kubernetes and --range cannot be combined")
     version = parse_api_version(to) if to is not None else None
     target_releases: tuple[Release, ...] = ()
-    clusters: list[_Cluster] = []
     if releases is not None:
         target_releases = parse_release_range(releases)
     elif kubernetes is not None or version is None:
-        target_releases = (settings.kubernetes,)
-        clusters = _list_clusters(settings) if kubernetes is None else []
+        target_releases = (kubernetes or project.kubernetes,)
     default = choose_target(version, target_releases)
+    follows_clusters = releases is None and kubernetes is None and version is None
+    clusters = _list_clusters(project)
+    # The releases that run today, for warnings.
+    stated = [cluster for cluster in clusters if cluster.is_stated]
+    stated_release = [project.kubernetes] if "kubernetes" in project.origins else []
     # Each file is migrated independently of all other files. So read the files without the clusters and context of the settings.
-    own = settings._replace(cluster=(), context=())
+    own = project._replace(cluster=(), context=(), kubernetes=kubernetes or project.kubernetes)
     request = InputRequest(words, own, "migrate", force_exclude=force_exclude)
 
     def find_answer(inputs: Inputs) -> Answer:
         status, moved = ExitCode.OK, Counter[str]()
-        errors, empty = list[str](), list[str]()
+        errors, empty, warnings = list[str](), list[str](), dict[str, None]()
         for name in inputs.reported:
             file = inputs.files[name]
             if file.may_hold_apf or file.path == "-":
                 try:
-                    target = _choose_for_clusters(file, clusters) or default
+                    own_releases = _list_releases(file, clusters) if follows_clusters else []
+                    target = choose_target(None, own_releases) if own_releases else default
                 except UserError as error:
                     errors.append(f"{file.name}: {error}")
                     continue
-                code, count = _migrate_file(
+                code, versions = _migrate_file(
                     file, target, request.paths, color, accept_changes=accept_changes, diff=diff
                 )
                 status = max(status, code)
-                moved[f"{target.version} for Kubernetes {describe_releases(target.releases)}"] += count
+                moved[f"{target.version} for Kubernetes {describe_releases(target.releases)}"] += len(versions)
+                running = _list_releases(file, stated) or stated_release
+                for old in versions:
+                    warnings.update(dict.fromkeys(warn_about_running_cluster(old, target, running)))
             elif SkippedDocuments(file.name, PATCH_REASON) in inputs.skipped:
                 print_remark(f"{file.name}: not migrated: {PATCH_REASON}")
             elif name in inputs.named and not force_exclude:
                 empty.append(file.name)
         has_errors = bool(errors or inputs.errors)
-        summary = [*describe_files_without_objects(empty)]
-        summary += (
-            f"{pluralize(count, 'object')} {'would be moved' if diff else 'moved'} to {what}"
-            for what, count in moved.items()
-        )
+        summary = [*describe_files_without_objects(empty), *_summarize(moved, diff=diff), *warnings]
         if not (moved or status or has_errors):
             summary.append("no FlowSchema and no PriorityLevelConfiguration found")
         if exit_zero and status == ExitCode.FINDINGS:
@@ -139,48 +154,55 @@ def migrate(
     return run(request, find_answer)
 
 
+def _summarize(moved: Mapping[str, int], *, diff: bool) -> Iterator[str]:
+    """Yield a sentence for each target, with the number of migrated objects."""
+    for target, count in moved.items():
+        if count:
+            yield f"{pluralize(count, 'object')} {'would be moved' if diff else 'moved'} to {target}"
+        else:
+            yield f"no object moved to {target}"
+
+
 def _list_clusters(settings: Settings) -> list[_Cluster]:
-    """Return the release and the real paths of each cluster in the settings."""
+    """Return the clusters in the settings."""
     applied = [(cluster, apply_cluster(settings, cluster)) for cluster in settings.cluster]
     return [
-        (
+        _Cluster(
             effective.kubernetes,
+            cluster.kubernetes is not None or "kubernetes" in settings.origins,
             [*map(os.path.realpath, (*cluster.paths, *effective.context)), *list_rendered_files(cluster)],
         )
         for cluster, effective in applied
     ]
 
 
-def _choose_for_clusters(file: InputFile, clusters: Iterable[_Cluster]) -> MigrationTarget | None:
-    """Return a target version that fits the releases of all clusters that contain a file.
-
-    Return None if no cluster contains the file.
-
-    Raises UserError if no version is served by all of these releases.
-    """
+def _list_releases(file: InputFile, clusters: Iterable[_Cluster]) -> list[Release]:
+    """Return the releases of the clusters that contain a file, the oldest first."""
     real = os.path.realpath(file.path)
-    releases = {release.minor: release for release, paths in clusters if is_below(real, paths)}
-    return choose_target(None, [releases[minor] for minor in sorted(releases)]) if releases else None
+    releases = {cluster.release.minor: cluster.release for cluster in clusters if is_below(real, cluster.paths)}
+    return [releases[minor] for minor in sorted(releases)]
 
 
 def _migrate_file(
     file: InputFile, target: MigrationTarget, named: tuple[str, ...], color: str, *, accept_changes: bool, diff: bool
-) -> tuple[ExitCode, int]:
-    """Migrate a file, and print or write the result. Return (exit code, number of migrated objects)."""
+) -> tuple[ExitCode, tuple[str, ...]]:
+    """Migrate a file, and print or write the result. Return (exit code, previous API version of each migrated object)."""
     try:
         text, encoding = decode(file.data)
     except UnicodeDecodeError:
         print_note(f"{file.name}: not a text file")
-        return ExitCode.ERROR, 0
+        return ExitCode.ERROR, ()
     migration = migrate_source(Source(file.name, text), target, accept_changes=accept_changes)
     _print_remarks(file.name, migration)
     after = encoding.encode(migration.text)
     if error := print_edited(file.name, file.path, file.data, after, named, diff=diff, color=color):
         print_note(error)
-        return ExitCode.ERROR, 0
-    if migration.is_refused:
-        return ExitCode.FINDINGS, 0
-    return ExitCode.OK, sum(remark.kind == "migrated" for remark in migration.remarks)
+        return ExitCode.ERROR, ()
+    is_edited = after != file.data
+    if is_edited and not diff and not is_standard_input(file.path):
+        print_note(f"wrote {file.name}")
+    is_unwritten = migration.is_refused or (is_edited and diff)
+    return ExitCode.FINDINGS if is_unwritten else ExitCode.OK, migration.versions
 
 
 def _print_remarks(name: str, migration: Migration) -> None:
