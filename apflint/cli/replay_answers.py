@@ -204,7 +204,10 @@ def _print_periods(
 def _name(report: ReplayReport, versions: ConfigurationHistory, form: ReportForm) -> ReplayReport:
     """Return a report that names its configuration and its time zone."""
     return report._replace(
-        configuration=versions.first.description, later_configurations=versions.later_descriptions, zone=form.zone
+        configuration=versions.first.description,
+        later_configurations=versions.later_descriptions,
+        zone=form.zone,
+        assumes_seats=versions.first.assumes_seats,
     )
 
 

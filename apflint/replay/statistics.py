@@ -15,6 +15,7 @@ from apflint.named_tuple import NamedTuple
 from apflint.replay.database_tables import DIMENSIONS, DISTINGUISHER
 from apflint.replay.omissions import find_omissions
 from apflint.replay.server_traffic import sum_by_server
+from apflint.replay.unexplained_rejections import NO_REJECTIONS, find_steady_rejections
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -121,6 +122,14 @@ class LevelTraffic(NamedTuple):
     busy_users: tuple[UserTraffic, ...]
     """The users with the most seat-seconds."""
     series: Series
+    list_microseconds: int = 0
+    """Time in which lists with an unknown number of objects executed, in microseconds."""
+    watches: int = 0
+    """Number of watches that the server did not reject."""
+    rejecting_microseconds: int = 0
+    """Time from the first to the last rejection, to a few seconds."""
+    rejects_steadily: bool = False
+    """Whether the server rejected requests for longer than it needs to adjust the limits of the level."""
 
 
 class RequestGroup(NamedTuple):
@@ -199,6 +208,8 @@ class ReplayReport(NamedTuple):
     """The requests of each API server, by name. Empty if there is only one."""
     zone: tzinfo = UTC
     """Time zone of the times in reports for people."""
+    assumes_seats: bool = False
+    """Whether the number of seats of the API servers is the default, because the user does not state it."""
 
 
 _TOTALS = """
@@ -322,12 +333,14 @@ def _compute_levels(
     durations = _distributions(database, "ended - received", "busy IS NOT NULL")
     peaks = _compute_peaks(replay, intervals)
     requests, rejected = _count_over_time(database, intervals)
+    rejections = find_steady_rejections(database)
     levels = []
     for name, parts in by_level.items():
         limits = replay.find_limits(name)
         assert limits is not None
         number = replay.levels.index(name)
         users = _count_users(parts)
+        steady = rejections.get(number, NO_REJECTIONS)
         peak = peaks.get(number, {})
         seats = [max(values) for values in zip(*(in_use for _, in_use in peak.values()), strict=True)]
         levels.append(
@@ -348,12 +361,22 @@ def _compute_levels(
                 _rank(users, lambda user: user.rejected)[:top],
                 _rank(users, lambda user: user.seat_microseconds)[:top],
                 Series(requests[number], rejected[number], tuple(seats) or (0,) * intervals.number),
+                sum(part.seat_microseconds for part in parts if _is_list_of_unknown_seats(part, replay)),
+                sum(part.requests - part.rejected for part in parts if not part.assignment.has_seats_at_end),
+                steady.microseconds,
+                steady.is_steady,
             )
         )
     yield from sorted(
         levels,
         key=lambda level: (-level.rejected, -(level.waits.number if level.waits else 0), -level.requests, level.name),
     )
+
+
+def _is_list_of_unknown_seats(part: _TupleTotal, replay: Replay) -> bool:
+    """Return whether the requests are lists whose seats depend on an unknown number of objects. Each counts as one seat."""
+    is_list = part.attributes.verb == "list" and not part.attributes.path
+    return is_list and (part.assignment.lacks_count or not replay.has_counts)
 
 
 def _count_flow_schemas(parts: list[_TupleTotal]) -> tuple[tuple[str, int], ...]:

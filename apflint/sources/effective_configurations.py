@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from apflint.checks import rules_of
 from apflint.effective_configuration import Effective
 from apflint.engine import Options, load_inputs, report
+from apflint.settings.model import Settings
 from apflint.sources.files import describe_files_without_objects
 from apflint.sources.inputs import read_inputs
 from apflint.sources.source_arguments import BUILT_IN_PREFIX, CLUSTER_PREFIX, KUSTOMIZE_PREFIX, LIVE
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 _DUPLICATE = "APF402"
 """Code of the rule that reports objects that are defined twice."""
+_DEFAULTS = Settings()
 _MAX_FAILURES = 3
 _MAX_SHOWN_NAMES = 3
 
@@ -46,6 +48,10 @@ class EffectiveConfiguration(NamedTuple):
     """Sentences about manifests that are not used, and about rejected manifests that are still used."""
     objects: int = 0
     """Number of objects in manifests, without those of a running cluster."""
+    assumes_seats: bool = False
+    """Whether the number of seats of the API servers is the default, because no option or setting states it."""
+    assumes_release: bool = False
+    """Whether the release is the default, because no option, setting or running cluster states it."""
 
 
 def read_configuration(request: InputRequest) -> EffectiveConfiguration:
@@ -107,7 +113,14 @@ class _ConfigurationBuilder:
             configuration.name,
             tuple(self._notes),
             objects,
+            assumes_seats=self._is_assumed("server_concurrency"),
+            assumes_release=configuration.live is None and self._is_assumed("kubernetes"),
         )
+
+    def _is_assumed(self, field: str) -> bool:
+        """Return whether a setting is the default. A cluster of the settings may have its own value."""
+        settings = self._configuration.settings
+        return field not in settings.origins and getattr(settings, field) == getattr(_DEFAULTS, field)
 
     def _load(self, names: Iterable[str]) -> list[Loaded]:
         loaded: list[Loaded] = []

@@ -238,6 +238,8 @@ def test_every_figure_of_a_report(tmp_path: Path) -> None:
         rejected_users=(bob,),
         busy_users=(alice,),
         series=None,  # type: ignore[arg-type]
+        watches=1,
+        rejecting_microseconds=5_000_000,
     )
     assert other._replace(limits=None, series=None) == LevelTraffic(  # type: ignore[arg-type]  # compared elsewhere
         name="exempt",

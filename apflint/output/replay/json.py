@@ -38,7 +38,9 @@ def replay_json(report: ReplayReport) -> dict[str, object]:
                 "priorityLevel": found.level,
                 "rejected": found.rejected,
                 "peakSeats": found.seats,
-                "minLimit": found.limit,
+                "minLimit": found.min_limit,
+                "limit": found.limit,
+                "assumedServerConcurrency": report.limits.server_concurrency if found.is_about_seats else None,
             }
             for found in find_contradictions(report)
         ],

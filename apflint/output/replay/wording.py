@@ -113,7 +113,19 @@ def describe_contradictions(report: ReplayReport) -> Iterator[str]:
 
     Such a rejection shows that the server had a different configuration, so all other figures are doubtful.
     """
-    for found in islice(find_contradictions(report), _MAX_NAMED_LEVELS):
+    contradictions = list(find_contradictions(report))
+    if about_seats := [found for found in contradictions if found.is_about_seats]:
+        levels = [
+            f"{quote(found.level)} rejected {count_noun(found.rejected, 'request')} with at most {found.seats} of its"
+            f" {count_noun(found.limit, 'seat')} in use"
+            for found in about_seats
+        ]
+        yield (
+            f"The log does not fit {report.limits.server_concurrency} seats, the default: {join_some(levels, _MAX_NAMED_LEVELS)}."
+            " Add --server-concurrency N, the sum of --max-requests-inflight and --max-mutating-requests-inflight of each API"
+            " server."
+        )
+    for found in islice((found for found in contradictions if not found.is_about_seats), _MAX_NAMED_LEVELS):
         yield (
             f"The log contradicts this configuration: priority level {quote(found.level)} rejected"
             f" {count_noun(found.rejected, 'request')}, but at most {found.seats} of its {count_noun(found.limit, 'seat')} were in"
