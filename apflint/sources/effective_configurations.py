@@ -114,7 +114,9 @@ class _ConfigurationBuilder:
             tuple(self._notes),
             objects,
             assumes_seats=self._is_assumed("server_concurrency"),
-            assumes_release=configuration.live is None and self._is_assumed("kubernetes"),
+            assumes_release=configuration.live is None
+            and configuration.words.release is None
+            and self._is_assumed("kubernetes"),
         )
 
     def _is_assumed(self, field: str) -> bool:
