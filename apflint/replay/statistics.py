@@ -64,6 +64,12 @@ class UserTraffic(NamedTuple):
     requests: int
     rejected: int
     seat_microseconds: int
+    waits: int = 0
+    """Number of requests with a logged wait in a queue."""
+    longest_wait: int = 0
+    """Longest logged wait in microseconds."""
+    harmed: int = 0
+    """Number of requests that were rejected, or have a logged wait."""
 
 
 class Series(NamedTuple):
@@ -130,6 +136,12 @@ class LevelTraffic(NamedTuple):
     """Time from the first to the last rejection, to a few seconds."""
     rejects_steadily: bool = False
     """Whether the server rejected requests for longer than it needs to adjust the limits of the level."""
+    waiting_users: tuple[UserTraffic, ...] = ()
+    """The users with the most waits."""
+    harmed: int = 0
+    """Number of requests that were rejected, or have a logged wait."""
+    harmed_users: tuple[UserTraffic, ...] = ()
+    """The users with the most rejections and waits."""
 
 
 class RequestGroup(NamedTuple):
@@ -237,9 +249,11 @@ def compute_report(replay: Replay, by: tuple[str, ...] = (), top_users: int = 3,
     last = max((group.last for group in groups), default=None)
     intervals = _find_intervals(database)
     totals = [
-        _TupleTotal(log.tuples[number], replay.assignments[number], requests, rejected, int(busy))
-        for number, requests, rejected, busy in _query(
-            database, "SELECT tuple, count(*), sum(rejected), coalesce(sum(seats * busy), 0) FROM apf GROUP BY tuple"
+        _TupleTotal(log.tuples[number], replay.assignments[number], *map(int, sums))
+        for number, *sums in _query(
+            database,
+            "SELECT tuple, count(*), sum(rejected), coalesce(sum(seats * busy), 0), count(wait), coalesce(max(wait), 0),"
+            " sum(CASE WHEN rejected = 1 OR wait IS NOT NULL THEN 1 ELSE 0 END) FROM apf GROUP BY tuple",
         )
     ]
     return ReplayReport(
@@ -301,6 +315,13 @@ class _TupleTotal(NamedTuple):
     requests: int
     rejected: int
     seat_microseconds: int
+    waits: int
+    longest_wait: int
+    harmed: int
+
+    def without_waits(self) -> _TupleTotal:
+        """Return the sums at a level without queues. No request waits there, even if rejected requests have a logged wait."""
+        return self._replace(waits=0, longest_wait=0, harmed=self.rejected)
 
 
 def _query(database: Database, sql: str) -> list[Any]:
@@ -339,6 +360,8 @@ def _compute_levels(
         limits = replay.find_limits(name)
         assert limits is not None
         number = replay.levels.index(name)
+        if limits.response != "Queue":
+            parts = [part.without_waits() for part in parts]  # noqa: PLW2901  # corrects the sums
         users = _count_users(parts)
         steady = rejections.get(number, NO_REJECTIONS)
         peak = peaks.get(number, {})
@@ -350,9 +373,7 @@ def _compute_levels(
                 _count_flow_schemas(parts),
                 sum(part.requests for part in parts),
                 sum(part.rejected for part in parts),
-                waits.get(number)
-                if limits.response == "Queue"
-                else None,  # no request waits without queues, even if rejected requests have a logged wait
+                waits.get(number) if limits.response == "Queue" else None,
                 durations.get(number),
                 sum(part.seat_microseconds for part in parts),
                 tuple(peak_seats for peak_seats, _ in peak.values()),
@@ -365,6 +386,9 @@ def _compute_levels(
                 sum(part.requests - part.rejected for part in parts if not part.assignment.has_seats_at_end),
                 steady.microseconds,
                 steady.is_steady,
+                _rank(users, lambda user: user.waits)[:top],
+                sum(part.harmed for part in parts),
+                _rank(users, lambda user: user.harmed)[:top],
             )
         )
     yield from sorted(
@@ -389,12 +413,20 @@ def _count_flow_schemas(parts: list[_TupleTotal]) -> tuple[tuple[str, int], ...]
 
 def _count_users(parts: list[_TupleTotal]) -> tuple[UserTraffic, ...]:
     """Add up the requests of each user. Return the users in descending order of requests."""
-    sums: dict[str, tuple[int, int, int]] = {}
+    users: dict[str, UserTraffic] = {}
     for part in parts:
         name = str(part.attributes.user)
-        requests, rejected, busy = sums.get(name, (0, 0, 0))
-        sums[name] = requests + part.requests, rejected + part.rejected, busy + part.seat_microseconds
-    return _rank((UserTraffic(name, *numbers) for name, numbers in sums.items()), lambda user: user.requests)
+        _, requests, rejected, seats, waits, longest, harmed = users.get(name, UserTraffic(name, 0, 0, 0))
+        users[name] = UserTraffic(
+            name,
+            requests + part.requests,
+            rejected + part.rejected,
+            seats + part.seat_microseconds,
+            waits + part.waits,
+            max(longest, part.longest_wait),
+            harmed + part.harmed,
+        )
+    return _rank(users.values(), lambda user: user.requests)
 
 
 def _rank(users: Iterable[UserTraffic], value: Callable[[UserTraffic], int]) -> tuple[UserTraffic, ...]:

@@ -147,6 +147,7 @@ def _level_json(level: LevelTraffic) -> dict[str, object]:
         "users": level.user_count,
         "topUsers": [_user_json(user) for user in level.users],
         "topRejectedUsers": [_user_json(user) for user in level.rejected_users],
+        "topWaitingUsers": [_user_json(user) for user in level.waiting_users],
         "topUsersBySeatSeconds": [_user_json(user) for user in level.busy_users],
         "requestsOverTime": list(level.series.requests),
         "rejectedOverTime": list(level.series.rejected),
@@ -160,6 +161,8 @@ def _user_json(user: UserTraffic) -> dict[str, object]:
         "user": user.name,
         "requests": user.requests,
         "rejected": user.rejected,
+        "waits": user.waits,
+        "longestWait": _seconds(user.longest_wait) if user.waits else None,
         "seatSeconds": _seconds(user.seat_microseconds),
     }
 
