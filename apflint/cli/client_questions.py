@@ -146,6 +146,8 @@ def answer_question(
     evidence = _collect(question, client, files, states, configuration)
     if configuration.assumes_seats:
         evidence = evidence._replace(assumed_seats=configuration.effective.limits.server_concurrency)
+    if configuration.assumes_release:
+        evidence = evidence._replace(assumed_release=configuration.effective.release.name)
     named = CommandWords(
         question.write(split.request),
         tuple(shlex.quote(file.path) for file in files.audit_logs),

@@ -12,6 +12,7 @@ from apflint.cli.progress import show_progress
 from apflint.cli.reporting import Output, exit_code_of
 from apflint.cli.terminal import style
 from apflint.doctor.causes import conclude
+from apflint.doctor.causes.suggested_commands import fit_command
 from apflint.doctor.evidence import Evidence
 from apflint.doctor.level_state import compute_state
 from apflint.doctor.rule_runner import diagnose
@@ -62,6 +63,8 @@ class Observed(NamedTuple):
     notes: tuple[str, ...] = ()
     reading: PrometheusReading | None = None
     """The data that was read from Prometheus, or None without --prometheus."""
+    is_live: bool = True
+    """Whether kubectl reads the running cluster."""
 
 
 class _Diagnosis(NamedTuple):
@@ -93,12 +96,15 @@ def _diagnose(question: DoctorQuestion, observed: Observed) -> _Diagnosis:
     if question.manifests.words:
         shown = next((state.release for state in states if state.release is not None), None)
         configuration = read(question.manifests.assume(shown))
-        effective, description = configuration.effective, configuration.description
+        effective, description = configuration.effective, configuration.full_description
     expected = settings.server_concurrency if "server_concurrency" in settings.origins else None
     evidence = [Evidence(state, effective, expected, current) for state in states]
     chosen = settings.to_options()
     conclusion = conclude(states, "now" if observed.reading is None else "in this interval")
     conclusion = conclusion._replace(limits=(*observed.coverage, *conclusion.limits))
+    if not observed.is_live:
+        options = [text for word in question.manifests.words for text in ("-f", word)]
+        conclusion = conclusion.map_commands(lambda command: fit_command(command, options))
     report = diagnose(evidence, chosen.rules, chosen.adjust, conclusion)
     return _Diagnosis(states, report, conclusion, description, observed.reading)
 

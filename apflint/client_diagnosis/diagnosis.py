@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from apflint.client_diagnosis.certainty import Certainty, Question, judge
 from apflint.client_diagnosis.evidence import find_in_dumps, rank_shares
 from apflint.doctor.causes.conclusion import Action
+from apflint.doctor.causes.suggested_commands import fit_command
 from apflint.evaluate.authentication import parse_service_account
 from apflint.evaluate.configuration import EXEMPT
 from apflint.named_tuple import NamedTuple
@@ -427,6 +428,8 @@ def _list_actions(
         )
         return
     actions = cause.actions or (Action("find the smallest change of objects that would have prevented this"),)
+    if not words.is_live:
+        actions = tuple(action._replace(command=fit_command(action.command, words.configuration)) for action in actions)
     proposal = _write_proposal(client, role, cause, words)
     if proposal is not None:  # `proposal` names the given files; the command of `doctor` has placeholders
         change = next((action for action in actions if not action.is_by_client), None)

@@ -53,6 +53,12 @@ class EffectiveConfiguration(NamedTuple):
     assumes_release: bool = False
     """Whether the release is the default, because no option, setting or running cluster states it."""
 
+    @property
+    def full_description(self) -> str:
+        """The description, which says whether the release is assumed."""
+        assumed = ", the newest known release (--kubernetes X.Y for another)" if self.assumes_release else ""
+        return f"{self.description}{assumed}"
+
 
 def read_configuration(request: InputRequest) -> EffectiveConfiguration:
     """Return the configuration that the source arguments of `request` name.
