@@ -235,6 +235,8 @@ MAX_EVIDENCE_REQUESTS = Bound(
     200_000, "the part of the incident with the most rejections and waits is simulated, and the report says so"
 )
 """Maximum number of requests around an incident that `apflint propose` simulates."""
+MAX_SEAT_SEARCH_REQUESTS = Bound(20_000, "the report says that no number of seats was searched")
+"""Maximum number of requests in a log for which `apflint propose` and `apflint simulate` search a number of seats that reproduces the log. The search takes up to ten simulations."""
 MAX_ELEPHANTS = Bound(10_000, "an error")
 """Maximum number of elephants for which `apflint shards` computes exact probabilities. An elephant is a busy flow that fills its hand: all queues that shuffle sharding assigns to the flow."""
 MAX_SHARDS_WORK = Bound(100_000_000, "an error")

@@ -8,6 +8,7 @@ import shlex
 from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple
 
+from apflint.cli.client_names import find_user, is_client_name
 from apflint.cli.comparison_sides import read_live
 from apflint.cli.error_reporting import print_note
 from apflint.cli.exit_codes import ExitCode
@@ -17,7 +18,6 @@ from apflint.client_diagnosis.evidence import ClientEvidence, ConcernedClient, m
 from apflint.doctor.causes import conclude
 from apflint.doctor.level_state import compute_state
 from apflint.doctor.snapshot import group_servers
-from apflint.releases import SERVER_CONCURRENCY
 from apflint.request_explanation import Explainer
 from apflint.requests.request_words import RequestArguments
 from apflint.run import Answer, read, show
@@ -48,6 +48,15 @@ _EXAMPLE = ("list", "pods")
 """Example request of a client, in case the evidence does not show the client's requests."""
 
 
+class SplitWords(NamedTuple):
+    """The words of the command line by kind."""
+
+    client: str | None
+    """The client, or None if no word names it."""
+    request: tuple[str, ...]
+    files: tuple[str, ...]
+
+
 class ClientQuestion(NamedTuple):
     """The arguments of `apflint why` that name the client, the requests in question and the files."""
 
@@ -56,23 +65,29 @@ class ClientQuestion(NamedTuple):
     namespace: str | None
     all_namespaces: bool
     words: tuple[str, ...]
-    """Files, directories and the words of the request, in any order."""
+    """Files, directories, the client and the words of the request, in any order."""
     files: tuple[str, ...]
     """Files in options."""
 
-    def split_words(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return the words of the request, and the files. Raises UserError for any other word."""
+    def split_words(self) -> SplitWords:
+        """Sort the words. Without --as, the first word that is neither a file nor a verb is the client.
+
+        Raises UserError for a word that is neither a file, nor the client, nor a part of the request.
+        """
+        client: str | None = None
         request: list[str] = []
         files: list[str] = []
         for word in self.words:
             is_target = len(request) == 1
             if not is_target and (word == "-" or os.path.lexists(word)):
                 files.append(word)
+            elif self.user is None and client is None and not is_target and is_client_name(word):
+                client = word
             elif not request and not word.isalpha():
                 raise UserError(f"{word}: no such file or directory, and a request begins with a verb, as in list pods")
             else:
                 request.append(word)
-        return tuple(request), tuple(files)
+        return SplitWords(client, tuple(request), tuple(files))
 
     def parse(self, words: tuple[str, ...]) -> Request:
         """Return the request with these words. Raises UserError if the words are not a request."""
@@ -106,9 +121,14 @@ def answer_question(
 
     Raises UserError for invalid arguments, and for files that cannot be read.
     """
-    words, paths = question.split_words()
-    request = _parse_request(question, words)
-    files = sort_evidence((*paths, *question.files))
+    split = question.split_words()
+    if split.client is None:
+        _require_client(question)
+    files = sort_evidence((*split.files, *question.files))
+    if split.client is not None:
+        question = question._replace(user=find_user(split.client, [file.path for file in files.audit_logs]))
+        _require_client(question)
+    request = _parse_request(question, split.request)
     if files.parts and prometheus.prometheus is not None:
         raise UserError("metrics and dumps in files cannot be combined with --prometheus")
     if files.parts and selected.kubectl is not None:
@@ -123,15 +143,18 @@ def answer_question(
     completed = _complete(selected, files, states)
     configuration = read(completed)
     client = ConcernedClient(question.user or "", request, has_groups=bool(question.groups))
-    seats = configuration.effective.limits.server_concurrency
-    is_assumed = seats == SERVER_CONCURRENCY and "server_concurrency" not in completed.settings.origins
     evidence = _collect(question, client, files, states, configuration)
-    evidence = evidence._replace(assumed_seats=seats if is_assumed else None)
+    if configuration.are_seats_assumed:
+        evidence = evidence._replace(assumed_seats=configuration.effective.limits.server_concurrency)
+    if configuration.is_release_assumed:
+        evidence = evidence._replace(assumed_release=configuration.effective.release.name)
     named = CommandWords(
-        question.write(words),
+        question.write(split.request),
         tuple(shlex.quote(file.path) for file in files.audit_logs),
         tuple(word for name in configuration.name.split(" + ") if name for word in ("-f", shlex.quote(name))),
         tuple(map(shlex.quote, files.server_files)),
+        tuple(map(shlex.quote, (*split.files, *question.files))),
+        is_live=selected.kubectl is not None,
     )
     diagnosis = diagnose_client(client, evidence, named)
     is_interrupted = evidence.log is not None and evidence.log.is_interrupted
@@ -148,16 +171,20 @@ def _list_damaged(evidence: ClientEvidence) -> Iterator[str]:
         yield from (f"{place.file}:{place.line}: {place.reason}" for place in evidence.server_log.damaged)
 
 
+def _require_client(question: ClientQuestion) -> None:
+    """Raise UserError if no client is given."""
+    if not question.user or question.user.isspace():
+        raise UserError(
+            "no client given. Name the user, as in apflint why alice or apflint why system:serviceaccount:NAMESPACE:NAME. For"
+            " all clients of a server, use apflint doctor"
+        )
+
+
 def _parse_request(question: ClientQuestion, words: tuple[str, ...]) -> Request | None:
     """Return the request in question, or None if the user asks about all requests of the client.
 
-    Raises UserError if the client is missing or invalid, or if the request is invalid.
+    Raises UserError if the request is invalid.
     """
-    if not question.user or question.user.isspace():
-        raise UserError(
-            "no client given. Name the user with --as, as in --as alice or --as system:serviceaccount:NAMESPACE:NAME. For all"
-            " clients of a server, use apflint doctor"
-        )
     if question.namespace is not None and question.all_namespaces:
         raise UserError("-n and -A cannot be combined")
     if question.namespace is not None and (problem := check_dns_label(question.namespace)):

@@ -12,6 +12,7 @@ from apflint.cli.progress import show_progress
 from apflint.cli.reporting import Output, exit_code_of
 from apflint.cli.terminal import style
 from apflint.doctor.causes import conclude
+from apflint.doctor.causes.suggested_commands import fit_command
 from apflint.doctor.evidence import Evidence
 from apflint.doctor.level_state import compute_state
 from apflint.doctor.rule_runner import diagnose
@@ -62,6 +63,8 @@ class Observed(NamedTuple):
     notes: tuple[str, ...] = ()
     reading: PrometheusReading | None = None
     """The data that was read from Prometheus, or None without --prometheus."""
+    is_live: bool = True
+    """Whether kubectl reads the running cluster."""
 
 
 class _Diagnosis(NamedTuple):
@@ -71,6 +74,8 @@ class _Diagnosis(NamedTuple):
     configuration: str | None
     """Description of the manifests that the servers are compared with, or None without manifests."""
     reading: PrometheusReading | None
+    assumed_release: str | None = None
+    """The release that reads the manifests, such as `1.37`, if nothing states the release of the servers."""
 
 
 def answer_question(question: DoctorQuestion, observed: Observed) -> Answer:
@@ -87,23 +92,32 @@ def _diagnose(question: DoctorQuestion, observed: Observed) -> _Diagnosis:
     release = settings.kubernetes if "kubernetes" in settings.origins else current.release if current else None
     states = [compute_state(server, release) for server in observed.servers]
     effective = current
-    description = None
+    description = assumed_release = None
     if question.manifests.words:
         shown = next((state.release for state in states if state.release is not None), None)
         configuration = read(question.manifests.assume(shown))
         effective, description = configuration.effective, configuration.description
+        assumed_release = effective.release.name if configuration.is_release_assumed else None
     expected = settings.server_concurrency if "server_concurrency" in settings.origins else None
     evidence = [Evidence(state, effective, expected, current) for state in states]
     chosen = settings.to_options()
     conclusion = conclude(states, "now" if observed.reading is None else "in this interval")
     conclusion = conclusion._replace(limits=(*observed.coverage, *conclusion.limits))
+    if not observed.is_live:
+        options = [text for word in question.manifests.words for text in ("-f", word)]
+        conclusion = conclusion.map_commands(lambda command: fit_command(command, options))
     report = diagnose(evidence, chosen.rules, chosen.adjust, conclusion)
-    return _Diagnosis(states, report, conclusion, description, observed.reading)
+    return _Diagnosis(states, report, conclusion, description, observed.reading, assumed_release)
 
 
 def _list_notes(found: _Diagnosis, question: DoctorQuestion, observed: Observed) -> list[str]:
     """Return the notes for standard error, which include what the chosen format cannot show."""
     notes = list(observed.notes)
+    if found.assumed_release is not None:
+        notes.append(
+            f"manifests are read as Kubernetes {found.assumed_release} reads them, the newest known release:"
+            " choose another one with --kubernetes"
+        )
     if not DIAGNOSES.keys() & question.settings.to_options().rules:
         notes.append("the selected rules are not about a running server, unlike APF801 to APF821")
     if question.output_format not in _FORMATS_WITH_TABLES:
@@ -122,7 +136,7 @@ def _find_status(found: _Diagnosis, question: DoctorQuestion) -> int:
 
 
 def _render(found: _Diagnosis, question: DoctorQuestion) -> str:
-    states, report, conclusion, configuration, reading = found
+    states, report, conclusion, configuration, reading, _ = found
     output_format = question.output_format
     how = style(question.color, quiet=True, verbose=question.verbose)
     if output_format == "json":

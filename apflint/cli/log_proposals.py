@@ -25,7 +25,8 @@ from apflint.propose.goals import parse_protection, parse_subject
 from apflint.propose.log_proposal import LogGoals, Naming, propose_from_log
 from apflint.replay.running import ReplayOptions, replay_sides
 from apflint.run import Answer, read, show
-from apflint.sources.audit_logs import find_audit_logs, find_content_size
+from apflint.sources.audit_logs import find_content_size
+from apflint.sources.found_logs import find_logs
 from apflint.sources.object_counts import read_object_counts
 from apflint.sources.server_state_files import read_parts
 from apflint.user_error import UserError
@@ -87,11 +88,13 @@ def propose_change(
     """Print the proposal or the reason why there is none. Return the exit status. Raises UserError for unsuitable logs, metrics or manifests."""
     if [*wanted.logs, *wanted.metrics, *request.words, wanted.goals_path].count("-") > 1:
         raise UserError("standard input can only be one of the inputs")
-    files = find_audit_logs(wanted.logs)
+    logs = find_logs(wanted.logs)
+    for clause in logs.describe_unused(request.words):
+        print_note(clause)
     read_object_counts(None, wanted.objects)  # raises UserError for invalid values, before the logs are read
     counts = _read_counts(wanted.metrics, wanted.objects)
     conclusion = _conclude(wanted.metrics)
-    request = request._replace(ignored=frozenset(map(os.path.realpath, wanted.logs)))
+    request = request._replace(ignored=logs.ignored)
     configuration = read(request)
     release = configuration.effective.release
     if release.minor < OLDEST_MINOR:
@@ -126,7 +129,9 @@ def propose_change(
         with (
             show_progress("Reading") as progress,
             closing(
-                replay_sides(files, [configuration.effective], options, progress.count_bytes(find_content_size(files)))
+                replay_sides(
+                    logs.files, [configuration.effective], options, progress.count_bytes(find_content_size(logs.files))
+                )
             ) as replays,
         ):
             replay = _read_first(replays)

@@ -32,13 +32,14 @@ from apflint.replay.verification import read_decisions, verify
 from apflint.run import read
 from apflint.sources.audit_logs import find_audit_logs, find_content_size, read_beginning
 from apflint.sources.effective_configurations import read_configuration
+from apflint.sources.found_logs import FoundLogs, find_logs
 from apflint.sources.log_names import WHOLE_LOG
 from apflint.sources.source_arguments import BUILT_IN_PREFIX, LIVE
 from apflint.user_error import UserError
 from apflint.wording import count_noun, join_some, pluralize
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from apflint.cli.options import SourceOptions
     from apflint.cli.progress import Progress
@@ -64,6 +65,8 @@ class _Logs(NamedTuple):
     earlier_files: list[AuditLogFile]
     omitted: tuple[OmittedObjects, ...]
     """Objects in object storage that are not read because of their names."""
+    ignored: frozenset[str]
+    """Real paths of the files, which are no manifests."""
 
 
 def answer_question(question: ReplayQuestion, sources: SourceOptions, *, exit_zero: bool) -> ExitCode:
@@ -76,10 +79,9 @@ def answer_question(question: ReplayQuestion, sources: SourceOptions, *, exit_ze
     timed = split_words(selected.words, question.zone)
     question.check_sources(timed)
     wanted = question.find_replay_options()
-    logs = _find_logs(question)
+    logs = _find_logs(question, selected.words)
     wanted = wanted._replace(omitted=logs.omitted)
-    paths = frozenset(os.path.realpath(file.path) for file in (*logs.files, *logs.earlier_files))
-    selected = selected._replace(words=timed.first, ignored=paths)
+    selected = selected._replace(words=timed.first, ignored=logs.ignored)
     is_log_of_server = _is_log_of_server(logs.files, question.list_unsupported(timed))
     if compared is not None:
         return _print_comparison(logs.files, compared, selected, wanted, form, exit_zero=exit_zero)
@@ -95,18 +97,21 @@ def answer_question(question: ReplayQuestion, sources: SourceOptions, *, exit_ze
     return _report_problems(coverage, is_shown=report is not None and form.format != "json")
 
 
-def _find_logs(question: ReplayQuestion) -> _Logs:
-    """Find the files of the logs. Raises UserError if there are none."""
+def _find_logs(question: ReplayQuestion, words: Sequence[str]) -> _Logs:
+    """Find the files of the logs. `words` are the source arguments. Raises UserError if there are no logs."""
     omitted: list[OmittedObjects] = []
 
-    def find(paths: list[str], period: ReadPeriod) -> list[AuditLogFile]:
+    def find(paths: list[str], period: ReadPeriod) -> FoundLogs:
         keeps_urls = question.engine.engine == "spark"
-        files = find_audit_logs(paths, period=period, report_omitted=omitted.append, keeps_urls=keeps_urls)
-        return [*map(read_beginning, files)]
+        found = find_logs(paths, period=period, report_omitted=omitted.append, keeps_urls=keeps_urls)
+        return found._replace(files=[*map(read_beginning, found.files)])
 
     earlier = question.baseline.log if question.baseline is not None else None
-    files = find([*question.logs], question.period)
-    return _Logs(files, find([] if earlier is None else [earlier], WHOLE_LOG), tuple(omitted))
+    found = find([*question.logs], question.period)
+    before = find([] if earlier is None else [earlier], WHOLE_LOG)
+    for clause in found.describe_unused(words):
+        print_note(clause)
+    return _Logs(found.files, before.files, tuple(omitted), found.ignored | before.ignored)
 
 
 def _is_log_of_server(files: list[AuditLogFile], unsupported: Mapping[str, object]) -> bool:
@@ -206,7 +211,10 @@ def _print_periods(
 def _name(report: ReplayReport, versions: ConfigurationHistory, form: ReportForm) -> ReplayReport:
     """Return a report that names its configuration and its time zone."""
     return report._replace(
-        configuration=versions.first.description, later_configurations=versions.later_descriptions, zone=form.zone
+        configuration=versions.first.description,
+        later_configurations=versions.later_descriptions,
+        zone=form.zone,
+        are_seats_assumed=versions.first.are_seats_assumed,
     )
 
 

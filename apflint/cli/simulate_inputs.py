@@ -22,6 +22,7 @@ from apflint.simulate.spoken_load import ASSUMED_SERVICE_TIME
 from apflint.simulate.verdict_sentences import format_clock, format_time
 from apflint.sources.discovery import discover_files
 from apflint.sources.file_reading import UnreadableInput, read_file
+from apflint.sources.found_logs import NO_LOGS, FoundLogs, find_logs
 from apflint.sources.object_counts import read_object_counts
 from apflint.user_error import UserError
 from apflint.wording import join_words
@@ -86,6 +87,8 @@ class SimulatedLoad(Protocol):
     """A load of any kind."""
 
     description: str
+    logs: FoundLogs
+    """The files of the load, if it is a log."""
 
     def open_side(self, known: Effective, progress: Progress) -> AbstractContextManager[SimulatedSide]:
         """Return a context manager that prepares the load under one configuration for repeated simulation."""
@@ -147,6 +150,7 @@ class WrittenLoad:
         self._seed = seed
         self._assumptions = assumptions
         self.description = description
+        self.logs = NO_LOGS
 
     @contextmanager
     def open_side(self, known: Effective, progress: Progress) -> Iterator[WrittenSide]:
@@ -212,17 +216,18 @@ class LogInput:
     """A load that consists of the requests in audit logs."""
 
     def __init__(self, logs: Sequence[str], counts: ObjectCounts | None, warmup: int, seed: int) -> None:
-        self._logs = tuple(logs)
+        """Find the files of the logs. Raises UserError as `find_logs` does."""
+        self.logs = find_logs(logs)
         self._counts = counts
         self._warmup = warmup
         self._seed = seed
-        self.description = join_words(("standard input" if log == "-" else log for log in self._logs), "and")
+        self.description = join_words(("standard input" if log == "-" else log for log in logs), "and")
 
     @contextmanager
     def _open(self, sides: Sequence[Effective], progress: Progress) -> Iterator[Iterator[Replay]]:
         """Read the log once. Yield an iterator over the classified requests for each configuration."""
         from apflint.replay.running import ReplayOptions, replay_sides
-        from apflint.sources.audit_logs import find_audit_logs, find_content_size
+        from apflint.sources.audit_logs import find_content_size
 
         progress.label = "Reading"
 
@@ -239,9 +244,8 @@ class LogInput:
 
         # Group requests by namespace, too, because with ByNamespace, a namespace determines a flow.
         wanted = ReplayOptions(by=("namespace",), counts=self._counts, calls=True, whole_log=True)
-        files = find_audit_logs(self._logs)
-        show = progress.count_bytes(find_content_size(files))
-        with closing(replay_sides(files, sides, wanted, show)) as replays:
+        show = progress.count_bytes(find_content_size(self.logs.files))
+        with closing(replay_sides(self.logs.files, sides, wanted, show)) as replays:
             yield check(replays)
 
     @contextmanager

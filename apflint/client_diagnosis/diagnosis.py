@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from apflint.client_diagnosis.certainty import Certainty, Question, judge
 from apflint.client_diagnosis.evidence import find_in_dumps, rank_shares
 from apflint.doctor.causes.conclusion import Action
+from apflint.doctor.causes.suggested_commands import fit_command
 from apflint.evaluate.authentication import parse_service_account
 from apflint.evaluate.configuration import EXEMPT
 from apflint.named_tuple import NamedTuple
@@ -170,6 +171,15 @@ class CommandWords(NamedTuple):
     configuration: tuple[str, ...] = ()
     """The options that name the configuration: `-f manifests/`."""
     server_files: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    """The files and directories that the user names, of any kind."""
+    is_live: bool = True
+    """Whether the user asks about a running cluster."""
+
+    def ask_about(self, user: str) -> str:
+        """Return the same question about another user."""
+        where = ("--live",) if self.is_live else ()
+        return " ".join(("apflint why --as", shlex.quote(user), *self.request[2:], *self.files, *where))
 
 
 def diagnose_client(client: ConcernedClient, evidence: ClientEvidence, words: CommandWords) -> ClientDiagnosis:
@@ -186,6 +196,7 @@ def diagnose_client(client: ConcernedClient, evidence: ClientEvidence, words: Co
     dumped = rank_shares(level.rows) if level is not None else ()
     logged = log.shares_at(first.level) if log is not None and first is not None else ()
     others = [other for other in causes if other is not cause and not other.is_harmless]
+    similar = find_similar_users(client.user, evidence.users)
     question = Question(
         client,
         is_example=client.request is None,
@@ -206,9 +217,9 @@ def diagnose_client(client: ConcernedClient, evidence: ClientEvidence, words: Co
         () if level is None else level.schemas,
         None if level is None else level.state,
         None if level is None else level.service_seconds,
-        tuple(_list_actions(client, role, cause, words)),
+        tuple(_list_actions(client, role, cause, words, similar, evidence)),
         judge(evidence, question),
-        find_similar_users(client.user, evidence.users),
+        similar,
         evidence,
     )
 
@@ -393,12 +404,28 @@ def _is_shown(client: ConcernedClient, placement: Placement, evidence: ClientEvi
 
 
 def _list_actions(
-    client: ConcernedClient, role: Role, cause: ClientCause | None, words: CommandWords
+    client: ConcernedClient,
+    role: Role,
+    cause: ClientCause | None,
+    words: CommandWords,
+    similar: tuple[str, ...],
+    evidence: ClientEvidence,
 ) -> Iterator[Action]:
     """Yield the actions that the user can take, the most useful first."""
-    live = " ".join(("apflint why", *words.request, "--live --watch 10s"))
+    if similar and role in ("unknown", "bystander"):
+        yield Action("name the client as the evidence does", words.ask_about(similar[0]))
+        return
+    if evidence.log is not None and client.user in evidence.log.groups - evidence.users:
+        listing = ("apflint replay", *words.logs, "--where", shlex.quote(f"group={client.user}"), "--by user")
+        yield Action("name one user: this is a group, whose users the log shows", " ".join(listing))
+        return
+    # A user who has only files from the server may have no access to the cluster.
+    live = None
+    if words.is_live or not (words.server_files or words.logs):
+        live = " ".join(("apflint why", *words.request, "--live --watch 10s"))
     if role == "unknown":
-        yield Action("collect the evidence while the requests are slow, such as from the running cluster", live)
+        where = ", such as from the running cluster" if live else ": metrics twice, 10 s apart, and a dump of requests"
+        yield Action(f"collect the evidence while the requests are slow{where}", live)
         return
     if role == "bystander" or cause is None:
         yield Action(
@@ -406,6 +433,8 @@ def _list_actions(
         )
         return
     actions = cause.actions or (Action("find the smallest change of objects that would have prevented this"),)
+    if not words.is_live:
+        actions = tuple(action._replace(command=fit_command(action.command, words.configuration)) for action in actions)
     proposal = _write_proposal(client, role, cause, words)
     # Prefer `proposal`, which names the files of the user; the command of `doctor` has placeholders.
     if proposal is not None:

@@ -100,6 +100,8 @@ class ClientEvidence(NamedTuple):
     """The configuration."""
     assumed_seats: int | None = None
     """Seats of each server that the configuration assumes, or None if the user or the metrics state them."""
+    assumed_release: str | None = None
+    """The Kubernetes release that the configuration assumes, or None if the user or the servers state it."""
 
     @property
     def has_dump(self) -> bool:

@@ -44,6 +44,8 @@ class ClientLog(NamedTuple):
     """Whether the user interrupted reading."""
     damaged: tuple[str, ...] = ()
     """Places of files that could not be read to their end, each with the reason."""
+    groups: frozenset[str] = frozenset()
+    """The groups of all users."""
 
     def shares_at(self, level: str) -> tuple[Share, ...]:
         """Return the shares of users in the seats of a level during the incident, the largest first."""
@@ -79,6 +81,7 @@ def read_log_evidence(replay: Replay, client: ConcernedClient) -> ClientLog:
         is_complete=not (coverage.unreadable or coverage.damaged or coverage.interrupted),
         is_interrupted=coverage.interrupted,
         damaged=tuple(f"{place.file}:{place.line}: {place.reason}" for place in coverage.damaged),
+        groups=frozenset(group for attributes in tuples for group in attributes.groups or ()),
     )
 
 

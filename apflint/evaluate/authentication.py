@@ -20,7 +20,7 @@ NODES = "system:nodes"
 NODE_PREFIX = "system:node:"
 _API_SERVER = "system:apiserver"
 """User of the requests that kube-apiserver sends to itself."""
-_MASTERS = "system:masters"
+MASTERS = "system:masters"
 EXACT_GROUPS = "exactGroups"
 """Key of a JSON request. If the value is true, apflint does not add the groups that authentication would add.
 
@@ -61,7 +61,7 @@ def complete_groups(user: str, groups: tuple[str, ...]) -> tuple[tuple[str, ...]
     elif user.startswith(NODE_PREFIX) and not groups:
         expected = [NODES]
     elif user == _API_SERVER and not groups:
-        expected = [_MASTERS]
+        expected = [MASTERS]
     elif ":" not in user and parse_service_account(name := SERVICE_ACCOUNT_PREFIX + user.replace("/", ":")) is not None:
         # Findings and policy tests write service accounts as NAMESPACE/NAME, so users may copy this form.
         notes = [f'The user name of a service account is "{name}".']

@@ -32,6 +32,8 @@ _MAX_SHARES = 3
 _MIN_SHARE = 0.005
 """Minimum share of the seats for showing a user. A smaller share would be printed as 0%."""
 _MAX_BASIS = 4
+_LEAST = 1000
+"""Rank of the part of a report that is left out first."""
 _MAX_LEVELS = 3
 
 _OVER = "Healthy now, and overloaded in the log. "
@@ -114,6 +116,9 @@ def _list_facts(diagnosis: ClientDiagnosis, configuration: str | None) -> Iterat
     yield _Fact(0, _label("Client", " ".join(_describe_client(diagnosis))))
     if level := " ".join(_describe_level(diagnosis)):
         yield _Fact(1, _label("Level", level))
+    if (release := diagnosis.evidence.assumed_release) is not None:
+        text = f"{release} is assumed, the newest known: --kubernetes X.Y for another."
+        yield _Fact(_LEAST, _label("Release", text))
     yield from _list_cause(diagnosis)
     for number, action in enumerate(diagnosis.actions):
         yield _Fact(number and 5 + 2 * number, _label("" if number else "Do", write_sentence(action.text)))

@@ -15,6 +15,7 @@ from apflint.named_tuple import NamedTuple
 from apflint.replay.database_tables import DIMENSIONS, DISTINGUISHER
 from apflint.replay.omissions import find_omissions
 from apflint.replay.server_traffic import sum_by_server
+from apflint.replay.unexplained_rejections import NO_REJECTIONS, find_steady_rejections
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -63,6 +64,12 @@ class UserTraffic(NamedTuple):
     requests: int
     rejected: int
     seat_microseconds: int
+    waits: int = 0
+    """Number of requests with a logged wait in a queue."""
+    longest_wait: int = 0
+    """Longest logged wait in microseconds."""
+    harmed: int = 0
+    """Number of requests that were rejected, or have a logged wait."""
 
 
 class Series(NamedTuple):
@@ -121,6 +128,20 @@ class LevelTraffic(NamedTuple):
     busy_users: tuple[UserTraffic, ...]
     """The users with the most seat-seconds."""
     series: Series
+    list_microseconds: int = 0
+    """Time in which lists with an unknown number of objects executed, in microseconds."""
+    watches: int = 0
+    """Number of watches that the server did not reject."""
+    rejecting_microseconds: int = 0
+    """Time from the first to the last rejection, to a few seconds."""
+    rejects_steadily: bool = False
+    """Whether the server rejected requests for longer than it needs to adjust the limits of the level."""
+    waiting_users: tuple[UserTraffic, ...] = ()
+    """The users with the most waits."""
+    harmed: int = 0
+    """Number of requests that were rejected, or have a logged wait."""
+    harmed_users: tuple[UserTraffic, ...] = ()
+    """The users with the most rejections and waits."""
 
 
 class RequestGroup(NamedTuple):
@@ -199,6 +220,8 @@ class ReplayReport(NamedTuple):
     """The requests of each API server, sorted by name. Empty for a single API server."""
     zone: tzinfo = UTC
     """Time zone of the times in reports for people."""
+    are_seats_assumed: bool = False
+    """Whether the number of seats of the API servers is the default, because the user does not state it."""
 
 
 _TOTALS = """
@@ -226,9 +249,11 @@ def compute_report(replay: Replay, by: tuple[str, ...] = (), top_users: int = 3,
     last = max((group.last for group in groups), default=None)
     intervals = _find_intervals(database)
     totals = [
-        _TupleTotal(log.tuples[number], replay.assignments[number], requests, rejected, int(busy))
-        for number, requests, rejected, busy in _query(
-            database, "SELECT tuple, count(*), sum(rejected), coalesce(sum(seats * busy), 0) FROM apf GROUP BY tuple"
+        _TupleTotal(log.tuples[number], replay.assignments[number], *map(int, sums))
+        for number, *sums in _query(
+            database,
+            "SELECT tuple, count(*), sum(rejected), coalesce(sum(seats * busy), 0), count(wait), coalesce(max(wait), 0),"
+            " sum(CASE WHEN rejected = 1 OR wait IS NOT NULL THEN 1 ELSE 0 END) FROM apf GROUP BY tuple",
         )
     ]
     return ReplayReport(
@@ -290,6 +315,13 @@ class _TupleTotal(NamedTuple):
     requests: int
     rejected: int
     seat_microseconds: int
+    waits: int
+    longest_wait: int
+    harmed: int
+
+    def without_waits(self) -> _TupleTotal:
+        """Return the sums at a level without queues. No request waits there, even if rejected requests have a logged wait."""
+        return self._replace(waits=0, longest_wait=0, harmed=self.rejected)
 
 
 def _query(database: Database, sql: str) -> list[Any]:
@@ -322,12 +354,16 @@ def _compute_levels(
     durations = _distributions(database, "ended - received", "busy IS NOT NULL")
     peaks = _compute_peaks(replay, intervals)
     requests, rejected = _count_over_time(database, intervals)
+    rejections = find_steady_rejections(database)
     levels = []
     for name, parts in by_level.items():
         limits = replay.find_limits(name)
         assert limits is not None
         number = replay.levels.index(name)
+        if limits.response != "Queue":
+            parts = [part.without_waits() for part in parts]  # noqa: PLW2901  # corrects the sums
         users = _count_users(parts)
+        steady = rejections.get(number, NO_REJECTIONS)
         peak = peaks.get(number, {})
         seats = [max(values) for values in zip(*(in_use for _, in_use in peak.values()), strict=True)]
         levels.append(
@@ -337,9 +373,7 @@ def _compute_levels(
                 _count_flow_schemas(parts),
                 sum(part.requests for part in parts),
                 sum(part.rejected for part in parts),
-                waits.get(number)
-                if limits.response == "Queue"
-                else None,  # no request waits without queues, even if rejected requests have a logged wait
+                waits.get(number) if limits.response == "Queue" else None,
                 durations.get(number),
                 sum(part.seat_microseconds for part in parts),
                 tuple(peak_seats for peak_seats, _ in peak.values()),
@@ -348,12 +382,25 @@ def _compute_levels(
                 _rank(users, lambda user: user.rejected)[:top],
                 _rank(users, lambda user: user.seat_microseconds)[:top],
                 Series(requests[number], rejected[number], tuple(seats) or (0,) * intervals.number),
+                sum(part.seat_microseconds for part in parts if _is_list_of_unknown_seats(part, replay)),
+                sum(part.requests - part.rejected for part in parts if not part.assignment.has_seats_at_end),
+                steady.microseconds,
+                steady.is_steady,
+                _rank(users, lambda user: user.waits)[:top],
+                sum(part.harmed for part in parts),
+                _rank(users, lambda user: user.harmed)[:top],
             )
         )
     yield from sorted(
         levels,
         key=lambda level: (-level.rejected, -(level.waits.number if level.waits else 0), -level.requests, level.name),
     )
+
+
+def _is_list_of_unknown_seats(part: _TupleTotal, replay: Replay) -> bool:
+    """Return whether the requests are lists whose seats depend on an unknown number of objects. Each counts as one seat."""
+    is_list = part.attributes.verb == "list" and not part.attributes.path
+    return is_list and (part.assignment.lacks_count or not replay.has_counts)
 
 
 def _count_flow_schemas(parts: list[_TupleTotal]) -> tuple[tuple[str, int], ...]:
@@ -366,12 +413,20 @@ def _count_flow_schemas(parts: list[_TupleTotal]) -> tuple[tuple[str, int], ...]
 
 def _count_users(parts: list[_TupleTotal]) -> tuple[UserTraffic, ...]:
     """Add up the requests of each user. Return the users in descending order of requests."""
-    sums: dict[str, tuple[int, int, int]] = {}
+    users: dict[str, UserTraffic] = {}
     for part in parts:
         name = str(part.attributes.user)
-        requests, rejected, busy = sums.get(name, (0, 0, 0))
-        sums[name] = requests + part.requests, rejected + part.rejected, busy + part.seat_microseconds
-    return _rank((UserTraffic(name, *numbers) for name, numbers in sums.items()), lambda user: user.requests)
+        _, requests, rejected, seats, waits, longest, harmed = users.get(name, UserTraffic(name, 0, 0, 0))
+        users[name] = UserTraffic(
+            name,
+            requests + part.requests,
+            rejected + part.rejected,
+            seats + part.seat_microseconds,
+            waits + part.waits,
+            max(longest, part.longest_wait),
+            harmed + part.harmed,
+        )
+    return _rank(users.values(), lambda user: user.requests)
 
 
 def _rank(users: Iterable[UserTraffic], value: Callable[[UserTraffic], int]) -> tuple[UserTraffic, ...]:

@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from apflint.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.replay.statistics import ReplayReport
+    from apflint.replay.database_tables import Database
+    from apflint.replay.statistics import LevelTraffic, ReplayReport
+
+_STEP = 5_000_000
+"""Length in microseconds of the steps in which `find_steady_levels` counts rejections."""
+_STEADY_STEPS = 4
+"""Number of consecutive steps with rejections. From the first to the last one, the server adjusts the limits at least once.
+
+kube-apiserver adjusts limits every 10 s. Source: `borrowingAdjustmentPeriod` in util/flowcontrol/apf_controller.go.
+"""
+_MAX_WATCH_SEATS = 10
+"""Maximum seats of a watch. Source: `newListWorkEstimator` and `newWorkEstimator` in util/flowcontrol/request."""
+_WATCH_SECONDS = 1.0
+"""Assumed time in which a watch is initialized. The log does not show it. Recorded servers with 220 watches at once took less."""
+_FREE_FACTOR = 2
+"""The seats contradict the log only if the level has this many times the seats in use.
+
+The factor covers seats that the log does not show, such as those of writes that notify many watchers.
+"""
 
 
 class Contradiction(NamedTuple):
@@ -20,7 +38,11 @@ class Contradiction(NamedTuple):
     seats: int
     """Maximum number of seats that were in use at the same time at one API server."""
     limit: int
-    """Seats that the level never lends. A server rejects requests only while all of these seats are in use."""
+    """Seats that the level has at least when it rejects requests. A level without queues has at least `min_limit`."""
+    min_limit: int
+    """Seats that the level never lends."""
+    is_about_seats: bool
+    """Whether the assumed number of seats of the API servers is the likely reason, because nothing states the number."""
 
 
 def find_contradictions(report: ReplayReport) -> Iterator[Contradiction]:
@@ -29,11 +51,78 @@ def find_contradictions(report: ReplayReport) -> Iterator[Contradiction]:
     A server rejects requests only while the level uses its whole current limit, which is never below its min limit. Source:
     kube-apiserver's util/flowcontrol/fairqueuing/queueset/queueset.go (`StartRequest`). If the number of objects is
     unknown, the level may have used more seats: each list may have taken the maximum.
+
+    If the number of seats is only assumed, `_contradicts_seats` finds contradictions that are likely, but not certain.
     """
-    for level in () if report.coverage.interrupted else report.levels:  # requests that were not read may use the seats
+    # Requests that were not read or not selected may use the seats.
+    is_partial = report.coverage.interrupted or any(
+        condition.dimension != "priorityLevel" for condition in report.filter.conditions
+    )
+    for level in () if is_partial else report.levels:
         if not level.rejected or level.limits.type == "Exempt":
             continue
         seats = max((peak.seats for peak in level.peaks), default=0)
         width = 1 if report.has_counts and not report.uncounted else level.limits.max_list_seats
-        if seats * width < level.limits.min:
-            yield Contradiction(level.name, level.rejected, seats, level.limits.min)
+        if report.are_seats_assumed and _contradicts_seats(report, level, seats):
+            yield Contradiction(level.name, level.rejected, seats, _find_reached_limit(level), level.limits.min, True)
+        elif seats * width < level.limits.min:
+            yield Contradiction(
+                level.name, level.rejected, seats, level.limits.min, level.limits.min, report.are_seats_assumed
+            )
+
+
+def _contradicts_seats(report: ReplayReport, level: LevelTraffic, seats: int) -> bool:
+    """Return whether a level has so many free seats that the server probably has fewer seats than assumed.
+
+    The level rejects requests for longer than the server needs to adjust the limits, so it should have reached
+    `_find_reached_limit`. Lists with an unknown number of objects, and watches, count with their maximum seats.
+    """
+    omissions = report.omissions
+    if not level.rejects_steadily or not omissions.has_decisions or "get" in omissions.verbs:
+        return False  # the audit policy omits requests, which may use the seats
+    seconds = level.rejecting_microseconds / 1e6
+    lists = level.list_microseconds / 1e6 * level.limits.max_list_seats
+    watches = level.watches * min(_MAX_WATCH_SEATS, level.limits.max_list_seats) * _WATCH_SECONDS
+    return (seats + (lists + watches) / seconds) * _FREE_FACTOR <= _find_reached_limit(level)
+
+
+def _find_reached_limit(level: LevelTraffic) -> int:
+    """Return the seats that a level has at least if it rejects requests for longer than the server needs to adjust the limits.
+
+    A level with queues rejects requests only while others wait, which counts as demand, so it gets its nominal limit. A
+    level without queues has no demand beyond the seats in use, so it may lend the others. Source: `updateBorrowingLocked`
+    in kube-apiserver's util/flowcontrol/apf_controller.go.
+    """
+    return level.limits.nominal if level.limits.response == "Queue" else level.limits.min
+
+
+class SteadyRejections(NamedTuple):
+    """The rejections of a priority level over time."""
+
+    microseconds: int
+    """Time from the first to the last step with rejections, both included."""
+    is_steady: bool
+    """Whether there are rejections in `_STEADY_STEPS` consecutive steps."""
+
+
+NO_REJECTIONS = SteadyRejections(0, is_steady=False)
+
+
+def find_steady_rejections(database: Database) -> dict[int, SteadyRejections]:
+    """Return the rejections over time of each level with rejections, by index of the level."""
+    steps: dict[int, list[int]] = {}
+    # The dividend is a multiple of the divisor, so that all databases compute the same quotient.
+    rows: Any = database.query(
+        f"SELECT level, (received - received % {_STEP}) / {_STEP} AS step FROM apf WHERE rejected > 0"
+        " GROUP BY level, step ORDER BY level, step"
+    )
+    for level, step in rows:
+        steps.setdefault(level, []).append(int(step))
+    reach = _STEADY_STEPS - 1
+    return {
+        level: SteadyRejections(
+            (found[-1] - found[0] + 1) * _STEP,
+            any(last - first == reach for first, last in zip(found, found[reach:], strict=False)),
+        )
+        for level, found in steps.items()
+    }

@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from apflint.budgets import MAX_SIMULATED_REQUESTS
+from apflint.budgets import MAX_SEAT_SEARCH_REQUESTS, MAX_SIMULATED_REQUESTS
 from apflint.effective_configuration import Effective
 from apflint.interrupts import note_interrupt
 from apflint.named_tuple import NamedTuple
@@ -45,8 +45,6 @@ _MAX_TRIED_REQUESTS = 70_000
 
 So a large log takes little longer than one simulation. In a large log, the time of the first adjustment hardly matters.
 """
-_MAX_SEARCHED_REQUESTS = 20_000
-"""Maximum number of requests in a log for which the number of seats is searched, which takes up to ten simulations."""
 
 
 class LogAssumptions(NamedTuple):
@@ -245,40 +243,65 @@ def test_log(replay: Replay, survey: LogSurvey, show: Callable[[Load, int], None
             return _test_part(replay, survey, stopped)
     tried.sort(key=lambda item: (item[0].distance, item[1]))
     best, assumed, result = tried[0]
-    if not is_interrupted:
+    if not is_interrupted and _may_have_fewer_seats(replay, best):
         try:
-            seats = _find_server_concurrency(replay, survey, best, assumed, show)
+            reason = _explain_by_seats(replay, survey, assumed, show)
+            best = best._replace(reasons=(*filter(None, [reason]), *best.reasons))
         except _StoppedError:
-            seats, is_interrupted = None, True
-        if seats is not None:
-            reason = (
-                f"The API server may have fewer seats than the default, {SERVER_CONCURRENCY}: with {seats}, for example, the simulation"
-                " reproduces the log. Look up the flags --max-requests-inflight and --max-mutating-requests-inflight of"
-                " kube-apiserver, and set --server-concurrency to their sum."
-            )
-            best = best._replace(reasons=(reason, *best.reasons))
+            is_interrupted = True
     others = [item for item in tried if item[1] == assumed._replace(merges=not assumed.merges)]
     results = [result, *(item[2] for item in others)]
     return TestedLog(best, [assumed, *(item[1] for item in others)], results, survey, None, is_interrupted)
 
 
+def _may_have_fewer_seats(replay: Replay, test: BackTest) -> bool:
+    """Return whether the simulation may differ from the log because the server has fewer seats than the simulation.
+
+    That is so if the simulation rejects fewer requests than the log has, and the number of seats is an assumption: the
+    default, without object counts of the server.
+    """
+    is_default = replay.known.assumptions.server_concurrency == SERVER_CONCURRENCY
+    is_assumed = is_default and not replay.has_counts
+    return is_assumed and not test.is_usable and test.simulated.rejected < test.logged.rejected
+
+
+def _explain_by_seats(
+    replay: Replay, survey: LogSurvey, assumed: LogAssumptions, show: Callable[[Load, int], None]
+) -> str:
+    """Return sentences with a number of seats that reproduces the log, or with the reason why no number was searched.
+
+    Return an empty string if no number reproduces the log. Raises _StoppedError after Ctrl-C.
+    """
+    flags = (
+        "Look up the flags --max-requests-inflight and --max-mutating-requests-inflight of kube-apiserver, and set"
+        " --server-concurrency to their sum."
+    )
+    if survey.sent > MAX_SEAT_SEARCH_REQUESTS:
+        return (
+            f"The API server may have fewer seats than the default, {SERVER_CONCURRENCY}. apflint did not search a number of seats that"
+            f" reproduces the log, because the simulation has {survey.sent:,} requests, more than {MAX_SEAT_SEARCH_REQUESTS:,}."
+            f" {flags}"
+        )
+    seats = _find_server_concurrency(replay, survey, assumed, show)
+    if seats is None:
+        return ""
+    return (
+        f"The API server may have fewer seats than the default, {SERVER_CONCURRENCY}: with {seats}, for example, the simulation"
+        f" reproduces the log. {flags}"
+    )
+
+
 def _find_server_concurrency(
-    replay: Replay, survey: LogSurvey, test: BackTest, assumed: LogAssumptions, show: Callable[[Load, int], None]
+    replay: Replay, survey: LogSurvey, assumed: LogAssumptions, show: Callable[[Load, int], None]
 ) -> int | None:
     """Return a number of seats of the API server with which the simulation reproduces the log, or None.
 
-    The search runs only if the simulation rejects fewer requests than the log, and uses the default number of seats
-    without object counts. With fewer seats, the server rejects more requests, so that bisection finds a number. Other
-    numbers may fit, too: for recordings of servers with 14 and 18 seats, the search finds 14, 24 and 53.
+    With fewer seats, the server rejects more requests, so that bisection finds a number. Other numbers may fit, too: for
+    recordings of servers with 14 and 18 seats, the search finds 14, 24 and 53.
 
     Raises _StoppedError after Ctrl-C.
     """
     known = replay.known
-    default = known.assumptions.server_concurrency == SERVER_CONCURRENCY
-    if test.is_usable or not default or replay.has_counts or test.simulated.rejected >= test.logged.rejected:
-        return None
-    if survey.sent > _MAX_SEARCHED_REQUESTS:
-        return None
     low, high = 0, SERVER_CONCURRENCY
     while high - low > 1:
         middle = max(low + 1, math.isqrt(low * high))

@@ -48,6 +48,8 @@ class EffectiveConfiguration(NamedTuple):
     """Number of objects in manifests, without those of a running cluster."""
     is_release_assumed: bool = False
     """Whether the release is the newest one because nothing states it."""
+    are_seats_assumed: bool = False
+    """Whether the number of seats of an API server is the default because nothing states it."""
 
 
 def read_configuration(request: InputRequest) -> EffectiveConfiguration:
@@ -113,6 +115,7 @@ class _ConfigurationBuilder:
             tuple(self._notes),
             objects,
             configuration.is_release_assumed,
+            configuration.are_seats_assumed,
         )
 
     def _load(self, names: Iterable[str]) -> list[Loaded]:

@@ -60,7 +60,7 @@ def sort_evidence(paths: Iterable[str]) -> EvidenceFiles:
             manifests += _sort_directory(path, found)
             continue
         (file,) = map(read_beginning, find_audit_logs([path]))
-        kind = _recognize(file)
+        kind = recognize(file)
         if kind in found:
             found[kind].append(file)
         elif kind == "manifest" and file.inode is not None:
@@ -93,23 +93,23 @@ def _sort_directory(path: str, found: dict[str, list[AuditLogFile]]) -> Iterator
         file = os.path.join(path, name)
         if os.path.isfile(file):
             (log,) = find_audit_logs([file])
-            kind = _recognize(log)
+            kind = recognize(log)
             kinds[file] = kind
             if kind in found:
                 found[kind].append(log)
     if any(kind in found for kind in kinds.values()):
-        yield from (file for file, kind in kinds.items() if kind == "manifest" and _holds_objects(file))
+        yield from (file for file, kind in kinds.items() if kind == "manifest" and holds_objects(file))
     else:
         yield path
 
 
-def _holds_objects(path: str) -> bool:
+def holds_objects(path: str) -> bool:
     """Return whether a file next to metrics or logs contains APF objects."""
     with open(path, "rb") as stream:
         return b"flowcontrol" in stream.read()
 
 
-def _recognize(file: AuditLogFile) -> Kind:
+def recognize(file: AuditLogFile) -> Kind:
     """Return the kind of a file, or an empty string if it is unknown. Reads only the beginning of the file.
 
     Raises UserError if the file cannot be read.

@@ -200,6 +200,11 @@ class InputConfiguration(NamedTuple):
         return self.live is None and self.words.release is None and "kubernetes" not in self.settings.origins
 
     @property
+    def are_seats_assumed(self) -> bool:
+        """Whether neither an option nor a setting states the number of seats of an API server, so that it is the default."""
+        return "server_concurrency" not in self.settings.origins
+
+    @property
     def assumptions(self) -> Assumptions:
         """Facts about the cluster that its files do not contain, such as the release and the seats."""
         from apflint.effective_configuration import Assumptions  # imported only for runs with APF objects

@@ -14,6 +14,7 @@ from support.recordings import ROOT, read_text
 from apflint.budgets import MAX_SHOWN_CAUSES
 from apflint.cli.app import run
 from apflint.output.findings import FORMATS
+from apflint.releases import NEWEST
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -371,3 +372,46 @@ def test_number_of_causes_is_bounded(tmp_path: Path, capsys: pytest.CaptureFixtu
         out = capsys.readouterr().out
         assert f"Not shown: {left} further cause" in out
         assert f"{MAX_SHOWN_CAUSES + 1} " not in {line[:3] for line in out.splitlines()}
+
+
+INCIDENT = sorted(
+    str(path) for path in (ROOT / "fixtures" / "doctor" / "incidents" / "small-level").glob("[12]-during.metrics*")
+)
+
+
+def test_level_with_too_few_seats(capsys: pytest.CaptureFixture[str]) -> None:
+    """The cause compares needed and available seats. The actions explain the borrowing limit, and name queues."""
+    (cause,) = answer(capsys, *INCIDENT, "--exit-zero")["causes"]
+    assert re.search(r"cannot borrow: 3\.0 seats needed on average, at most 1 available", cause["message"])
+    more, queues, simulation = (action["text"] for action in cause["actions"])
+    found = re.search(
+        r"increase its borrowingLimitPercent, such as to (\d+): then it can borrow up to (\d+) seats", more
+    )
+    assert found is not None
+    assert int(found[1]) // 100 <= int(found[2]) <= -(-int(found[1]) // 100)  # the nominal limit is 1 seat
+    assert "limitResponse type Queue instead of Reject" in queues
+    assert "an audit log" in simulation
+
+
+@pytest.mark.parametrize(
+    "name", ["small-level", "leases-captured", "leader-election-starved", "slow-webhook", "catch-all"]
+)
+def test_next_steps_need_only_given_inputs(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A user who has only files may not be able to read the cluster, and may have no log."""
+    directory = ROOT / "fixtures" / "doctor" / "incidents" / name
+    files = [str(path) for path in sorted(directory.glob("[12]-during*"))]
+    for options in ([], ["-f", OBJECTS]):
+        causes = answer(capsys, *files, *options, "--exit-zero")["causes"]
+        commands = [action["command"] or "" for cause in causes for action in cause["actions"]]
+        assert not re.search(r"--live| live |audit\.log", " ".join(commands))
+
+
+def test_assumed_release_is_stated(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["doctor", *INCIDENT, "-f", OBJECTS, "--exit-zero"]
+    assert run(words) == 0
+    assert (
+        f"manifests are read as Kubernetes {NEWEST.name} reads them, the newest known release"
+        in capsys.readouterr().err
+    )
+    assert run([*words, "--kubernetes", "1.36"]) == 0
+    assert "newest known" not in capsys.readouterr().err

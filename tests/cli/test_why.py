@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import shlex
 import shutil
 import sys
 from types import SimpleNamespace
@@ -125,6 +126,71 @@ def test_text_of_each_kind_of_evidence(
         rows = sum(max(1, -(-len(line) // 80)) for line in texts[name].splitlines())
         assert rows <= MAX_ROWS, texts[name]
     assert texts == snapshot
+
+
+@pytest.mark.parametrize(
+    ("word", "user"),
+    [
+        (DASHBOARD, DASHBOARD),
+        ("bi/dashboard", DASHBOARD),
+        ("serviceaccount:bi/dashboard", DASHBOARD),
+        ("ServiceAccount:bi/dashboard", DASHBOARD),
+        (f"user:{DASHBOARD}", DASHBOARD),
+        ("alice", "alice"),
+        ("user:list", "list"),
+        ("system:kube-scheduler", "system:kube-scheduler"),
+        ("alice@example.com", "alice@example.com"),
+        ("https://issuer#alice", "https://issuer#alice"),
+    ],
+)
+def test_client_without_an_option(word: str, user: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in ([word, str(folder)], [str(folder), word], [word, "list", "pods", str(folder)]):
+        answer = ask(capsys, *words)
+        options = words[1:] if words[0] == word else words[:1]
+        assert answer == ask(capsys, "--as", user, *options)
+
+
+@pytest.mark.parametrize(
+    ("word", "kind", "condition"),
+    [
+        ("group:bi", "a group", "group=bi"),
+        ("system:masters", "a group", "group=system:masters"),
+        ("system:serviceaccounts:bi", "a group", "group=system:serviceaccounts:bi"),
+        ("prometheus/2.53.0", "a user agent", "userAgent=prometheus/2.53.0"),
+        ("kubectl/v1.36 (linux)", "a user agent", "'userAgent=kubectl/v1.36 (linux)'"),
+        ("useragent:curl", "a user agent", "userAgent=curl"),
+    ],
+)
+def test_client_that_is_no_user_names_the_command(
+    word: str, kind: str, condition: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command lists the users. With an audit log among the files, it names this log, so it runs as printed."""
+    assert f" is {kind}, and the answer is about one user: apflint why --as USER" in fail(capsys, word, "list", "pods")
+    message = " ".join(fail(capsys, word, str(folder)).split())
+    command = message.rpartition("apflint ")[2]
+    assert command == f"replay {folder}/audit.log.gz --where {condition} --by user"
+    assert run([*shlex.split(command), "--isolated"]) == 0
+
+
+def test_client_with_a_similar_name(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    answer = ask(capsys, "dashboard", "get", "configmaps", str(folder))
+    (action,) = answer["actions"]
+    assert action["command"] == f"apflint why --as {DASHBOARD} get configmaps {folder}"
+    assert ask(capsys, *shlex.split(action["command"])[2:])["role"] == "victim"
+
+
+def test_name_of_a_group_in_the_log(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = [json.loads(line) for line in gzip.decompress((folder / "audit.log.gz").read_bytes()).splitlines()]
+    for event in log:
+        event["user"].setdefault("groups", []).append("analysts")
+    (folder / "audit.log.gz").write_bytes(gzip.compress(b"".join(json.dumps(event).encode() + b"\n" for event in log)))
+    (action,) = ask(capsys, "analysts", str(folder))["actions"]
+    assert action["command"] == f"apflint replay {folder}/audit.log.gz --where group=analysts --by user"
+
+
+@pytest.mark.parametrize("word", ["metrics-3.txt", "./alice", "audit.log.gz", "objects.json"])
+def test_misspelled_file_is_no_client(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert f"{word}: no such file or directory" in fail(capsys, word)
 
 
 def test_log_names_the_client_that_metrics_do_not_show(capsys: pytest.CaptureFixture[str]) -> None:
@@ -277,7 +343,7 @@ def test_name_of_a_directory_can_be_a_resource(capsys: pytest.CaptureFixture[str
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        ([], "no client given. Name the user with --as"),
+        ([], "no client given. Name the user, as in apflint why alice"),
         (["--as", "alice", "durng.txt"], "durng.txt: no such file or directory, and a request begins with a verb"),
         (["--as", "alice", "list", "pdos"], 'Did you mean "pods"?'),
         (["--as", "alice", "list"], '"list" is incomplete'),

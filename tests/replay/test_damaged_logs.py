@@ -145,13 +145,13 @@ def test_file_that_vanishes(
     engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from apflint.cli import replay_answers
-    from apflint.sources.audit_logs import find_audit_logs
+    from apflint.sources.found_logs import NO_LOGS, find_logs
 
     (tmp_path / "a.log").write_bytes(A)
     (tmp_path / "b.log").write_bytes(B)
-    files = find_audit_logs([str(tmp_path)])
+    files = find_logs([str(tmp_path)])
     (tmp_path / "b.log").unlink()
-    monkeypatch.setattr(replay_answers, "find_audit_logs", lambda _, **_options: files)
+    monkeypatch.setattr(replay_answers, "find_logs", lambda paths, **_options: files if paths else NO_LOGS)
     report = replay_json(capsys, tmp_path, "--engine", engine, code=2)
     assert report["classified"] == 2
     (place,) = report["damagedFiles"]

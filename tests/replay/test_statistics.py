@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from support.audit_logs import ENGINES, event, needs_duckdb, replay_json, write_log
 from support.reading import read_effective
 
+from apflint.cli.app import run
 from apflint.replay.object_counts import ObjectTotals
 from apflint.replay.running import ReplayOptions, replay
 from apflint.replay.statistics import (
@@ -66,6 +67,43 @@ def test_seats_in_use_over_time(spans: list[tuple[int, int]], tmp_path_factory: 
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    ("others", "sentence"),
+    [
+        (0, "2 other users hardly harmed: 0 of 200 requests rejected or waiting over 500 ms"),
+        (2, "2 other users hardly harmed: 2 of 200 requests rejected or waiting over 500 ms"),
+        (3, ""),
+    ],
+)
+def test_waits_by_user(
+    engine: str, others: int, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A wait that ends with a rejection counts once."""
+    names = [*("many",) * 100, *("one", "two") * 100]
+    events = []
+    for number, name in enumerate(names):
+        user = {"username": name, "groups": ["system:authenticated"]}
+        waits = name == "many" or 100 <= number < 100 + others
+        wait = {"authorization.k8s.io/decision": "allow", "apiserver.latency.k8s.io/apf-queue-wait": f"{number}ms"}
+        changes: dict[str, Any] = {"annotations": wait} if waits else {}
+        if name == "many" and number < 10:
+            del wait["authorization.k8s.io/decision"]
+            changes["responseStatus"] = {"code": 429}
+        events.append(request(number, number * 1000, 1_000_000 + number * 1000, user=user, **changes))
+    log = write_log(tmp_path / "audit.log", events)
+    (level,) = replay_json(capsys, log, "--engine", engine)["levels"]
+    (many,) = (user for user in level["topWaitingUsers"] if user["user"] == "many")
+    assert (many["requests"], many["rejected"], many["waits"], many["longestWait"]) == (100, 10, 100, 0.099)
+    assert sum(user["waits"] for user in level["topWaitingUsers"]) == level["waits"]["count"] == 100 + others
+    run(["replay", str(log), "--engine", engine])
+    text = " ".join(capsys.readouterr().out.split())
+    assert f"{100 + others} waited up to" in text
+    assert " (many 100" in text
+    assert sentence in text
+    assert ("harmed:" in text) is bool(sentence)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_users_of_a_level(engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     users = [{"username": name, "groups": ["system:authenticated"]} for name in ("many", "slow", "none")]
     rejected = {"responseStatus": {"code": 429}, "annotations": None}
@@ -81,7 +119,9 @@ def test_users_of_a_level(engine: str, tmp_path: Path, capsys: pytest.CaptureFix
     (level,) = report["levels"]
     assert level["users"] == 3
     assert [user["user"] for user in level["topUsers"]] == ["many", "none"]
-    assert level["topRejectedUsers"] == [{"user": "none", "requests": 2, "rejected": 2, "seatSeconds": 0.0}]
+    assert level["topRejectedUsers"] == [
+        {"user": "none", "requests": 2, "rejected": 2, "waits": 0, "longestWait": None, "seatSeconds": 0.0}
+    ]
     assert [(user["user"], user["seatSeconds"]) for user in level["topUsersBySeatSeconds"]] == [
         ("slow", 10.0),
         ("many", 3.0),
@@ -222,7 +262,7 @@ def test_every_figure_of_a_report(tmp_path: Path) -> None:
         ("user", "verb"), (RequestGroup(("bob", "list"), 2, 1, 1), RequestGroup(("alice", "list"), 1, 0, 4_000_000)), 5
     )
     default, other = report.levels
-    alice, bob = UserTraffic("alice", 2, 0, 4_000_000), UserTraffic("bob", 3, 1, 500_001)
+    alice, bob = UserTraffic("alice", 2, 0, 4_000_000), UserTraffic("bob", 3, 1, 500_001, 1, 1_500_000, 2)
     assert default._replace(limits=None, series=None) == LevelTraffic(  # type: ignore[arg-type]  # compared elsewhere
         name="global-default",
         limits=None,  # type: ignore[arg-type]
@@ -238,6 +278,11 @@ def test_every_figure_of_a_report(tmp_path: Path) -> None:
         rejected_users=(bob,),
         busy_users=(alice,),
         series=None,  # type: ignore[arg-type]
+        watches=1,
+        rejecting_microseconds=5_000_000,
+        waiting_users=(bob,),
+        harmed=2,
+        harmed_users=(bob,),
     )
     assert other._replace(limits=None, series=None) == LevelTraffic(  # type: ignore[arg-type]  # compared elsewhere
         name="exempt",

@@ -361,6 +361,22 @@ def test_seats_of_the_server_are_found(name: str) -> None:
     assert int(found[1]) == pytest.approx(list_recordings()[name]["seats"], rel=0.3)
 
 
+def test_log_of_many_requests_has_no_search_of_seats(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first reason says that no number of seats was searched, and why."""
+    monkeypatch.setattr(logged_simulation, "MAX_SEAT_SEARCH_REQUESTS", 100)
+    options = ReplayOptions(engine="python", by=("namespace",), calls=True)
+    log = find_audit_logs([str(LOGS / "small-level.log.gz")])
+
+    def find_reasons(seats: int) -> tuple[str, ...]:
+        sides = replay_sides(log, [read_side("small-level", seats)], options)
+        return simulate_log(sides, NEUTRAL, 1).back_test.reasons
+
+    reason = find_reasons(SERVER_CONCURRENCY)[0]
+    assert re.search(r"did not search a number of seats .* has 2,\d\d\d requests, more than 100\.", reason)
+    assert "--server-concurrency" in reason
+    assert not any("did not search" in reason for reason in find_reasons(SERVER_CONCURRENCY - 1))
+
+
 def test_interrupted_search_of_seats_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     run = logged_simulation.run
 

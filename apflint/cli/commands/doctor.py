@@ -113,10 +113,10 @@ def doctor(
     question = DoctorQuestion(settings, named, output_format, color, verbose, exit_zero)
     if prometheus.prometheus is not None:
         reading = prometheus.read(settings.kubernetes if "kubernetes" in settings.origins else None)
-        return show(answer_question(question, Observed(reading.servers, reading=reading)))
+        return show(answer_question(question, Observed(reading.servers, reading=reading, is_live=False)))
     if kubectl is None:
         paths = options.chain_paths(files, metrics, dump)
-        return show(answer_question(question, Observed(group_servers(read_parts(paths)))))
+        return show(answer_question(question, Observed(group_servers(read_parts(paths)), is_live=False)))
     return diagnose_live(question, kubectl, watch)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -142,7 +141,9 @@ def simulate(
     if simulated is None:
         assert parsed is not None
         return _print_mistakes(parsed, None, color)
-    selected = selected._replace(ignored=frozenset(map(os.path.realpath, loads.from_audit or ())))
+    for clause in simulated.logs.describe_unused(selected.words):
+        print_note(clause)
+    selected = selected._replace(ignored=simulated.logs.ignored)
     sides, in_force = _read_sides(selected, compare, wanted, changes or ())
     how, name = style(color, verbose=verbose), describe_load(simulated.description, loads.describe_changes())
     try:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 CLIENT = "Client"
 _WORDS_HELP = (
-    "What is there, in any order: metrics, debug dumps, audit logs, manifests (files, directories, or -); and the request in"
-    " question as for `explain`: VERB RESOURCE NAME, or VERB /PATH."
+    "The client, and what is there, in any order: metrics, debug dumps, audit logs, manifests (files, directories, or -); and"
+    " the request in question as for `explain`: VERB RESOURCE NAME, or VERB /PATH."
 )
 _WATCH_HELP = "With --live: read the metrics again after this time, such as 10s, for rates."
 
@@ -28,7 +28,7 @@ _WATCH_HELP = "With --live: read the metrics again after this time, such as 10s,
     epilog=examples(
         (
             "all requests of a service account, from saved metrics, a dump and a log",
-            "apflint why --as system:serviceaccount:ci:runner metrics-1.txt metrics.txt dump_requests.txt audit.log",
+            "apflint why system:serviceaccount:ci:runner metrics-1.txt metrics.txt dump_requests.txt audit.log",
         ),
         ("a request, from the running cluster", "apflint why --as alice list pods -A --live --watch 10s"),
         ("what the manifests would do", "apflint why --as alice list pods -n team-a manifests/"),
@@ -39,13 +39,14 @@ def why(
         list[str] | None,
         argument(
             _WORDS_HELP,
-            metavar="[FILE|REQUEST]...",
+            metavar="[CLIENT|FILE|REQUEST]...",
             show_default=False,
             autocompletion=completers.complete_file_or_verb,
         ),
     ] = None,
     user: Annotated[
-        str | None, option(CLIENT, "User whose requests are slow or rejected.", "--as", metavar="USER")
+        str | None,
+        option(CLIENT, "User whose requests are slow or rejected, instead of CLIENT.", "--as", metavar="USER"),
     ] = None,
     groups: Annotated[
         list[str] | None, option(CLIENT, "Group of the user; repeatable.", "--as-group", metavar="GROUP")

@@ -14,11 +14,15 @@ from apflint.doctor.causes.evidence_text import (
     describe_offered,
     describe_service,
     is_as_fast_as_before,
+    offered_seats,
+    seats_text,
 )
 from apflint.doctor.causes.placement import enlarge
 from apflint.doctor.causes.suggested_commands import show_flow_schema, simulate_manifests
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from apflint.doctor.causes.measurements import LevelLoad, ServerLoad
     from apflint.doctor.causes.overloaded_levels import Overload
 
@@ -89,8 +93,9 @@ def _small_level(server: ServerLoad, overload: Overload, *, is_second: bool = Fa
     has_idle = [] if idle is None else [f"{idle:.0%} of the {server.total} seats of the server are idle."]
     why = "cannot borrow" if level.is_fixed else "cannot borrow enough from the other levels"
     limit = find_wait_limit(level)
-    is_fast = " The requests are as fast as before." if is_as_fast_as_before(level) else ""
-    message = f'"{level.name}" has too few seats for its requests, and {why}.{is_fast}'
+    compared = _compare_seats(server, level)
+    is_fast = " The requests are as fast as before." if is_as_fast_as_before(level) and not compared else ""
+    message = f'"{level.name}" has too few seats for its requests, and {why}{compared}.{is_fast}'
     if level.state.current == 0 and level.is_fixed:
         message = f'"{level.name}" has no seats, and cannot borrow: its requests wait until they time out.'
     return OverloadCause(
@@ -112,7 +117,8 @@ def _small_level(server: ServerLoad, overload: Overload, *, is_second: bool = Fa
         actions=(_DUMP_ACTION,)
         if is_second
         else (
-            Action("give the level more shares, or increase its borrowingLimitPercent", enlarge(server, level)),
+            enlarge(server, level, "give the level more shares, or increase its borrowingLimitPercent"),
+            *_suggest_queues(level),
             Action("simulate the new manifests with the requests of an audit log", simulate_manifests()),
         ),
         would_not_help=(
@@ -123,6 +129,23 @@ def _small_level(server: ServerLoad, overload: Overload, *, is_second: bool = Fa
         if is_second
         else None,
     )
+
+
+def _compare_seats(server: ServerLoad, level: LevelLoad) -> str:
+    """Return a clause with the seats that the requests need, and those that the level can have, or an empty string."""
+    offered, most = offered_seats(server, level), level.state.max
+    if offered is None or most is None:
+        return ""
+    return f": {seats_text(offered)} needed on average, at most {most} available"
+
+
+def _suggest_queues(level: LevelLoad) -> Iterator[Action]:
+    """Yield the action to add queues if the level rejects requests as soon as its seats are in use."""
+    if level.reasons()["concurrency-limit"]:
+        yield Action(
+            "let requests wait for a seat: limitResponse type Queue instead of Reject. Queues absorb bursts, but do not replace"
+            " missing seats"
+        )
 
 
 def _full_server(server: ServerLoad, overload: Overload) -> OverloadCause:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
 Verdict = Literal["healthy", "past", "overloaded", "not-apf"]
 """Verdict about all servers. `not-apf`: requests are slow or rejected, but changes of APF objects do not help."""
@@ -88,6 +88,14 @@ class Conclusion(NamedTuple):
     def warnings(self) -> tuple[OverloadCause, ...]:
         """The causes with severity warning."""
         return tuple(cause for cause in self.causes if cause.severity == "warning")
+
+    def map_commands(self, convert: Callable[[str | None], str | None]) -> Conclusion:
+        """Return the conclusion with other commands in its actions."""
+        causes = tuple(
+            cause._replace(actions=tuple(action._replace(command=convert(action.command)) for action in cause.actions))
+            for cause in self.causes
+        )
+        return Conclusion.of(self.verdict, causes, self.summary, self.limits)
 
     @classmethod
     def of(

@@ -164,7 +164,7 @@ def _describe_limits(servers: Sequence[ServerLoad]) -> Iterator[str]:
         elif server.is_since_start:
             yield (
                 f"{server.name}: one snapshot. Counts and times are those since the start of the server"
-                f"{_describe_age(server)}. A second snapshot, some seconds later, shows the rates of now."
+                f"{_describe_age(server)}. A second snapshot, some seconds later, shows current rates."
             )
         if not any(shot.requests for shot in server.state.server.snapshots) and last.requests is None:
             yield f"{server.name}: no dump of requests, so clients are unknown."

@@ -24,7 +24,7 @@ from apflint.doctor.causes.suggested_commands import (
 from apflint.doctor.expected_levels import GLOBAL_DEFAULT, LEADER_ELECTION, LEASE_LEVELS, find_built_in_level
 from apflint.evaluate.configuration import CATCH_ALL
 from apflint.releases import NEWEST
-from apflint.wording import count_noun
+from apflint.wording import count_noun, pluralize
 
 if TYPE_CHECKING:
     from apflint.doctor.causes.measurements import LevelLoad, ServerLoad
@@ -196,7 +196,7 @@ def find_starved_leases(server: ServerLoad, overload: Overload) -> OverloadCause
             *([f"The dump has requests of {len(users)} flows at this level."] if len(users) > 1 else []),
         ),
         actions=(
-            Action("give leader-election more shares, or let it borrow", enlarge(server, level)),
+            enlarge(server, level, "give leader-election more shares, or increase its borrowingLimitPercent"),
             Action("increase the retryPeriod of the operators that renew leases at this level"),
             Action(
                 "send the leases of operators to a separate priority level, so that the control plane keeps its seats",
@@ -211,10 +211,19 @@ def find_starved_leases(server: ServerLoad, overload: Overload) -> OverloadCause
     )
 
 
-def enlarge(server: ServerLoad, level: LevelLoad) -> str | None:
-    """Return a command that simulates a level whose borrowing limit permits its offered load, or None if unknown."""
+def enlarge(server: ServerLoad, level: LevelLoad, advice: str) -> Action:
+    """Return the action to give a level more seats. If possible, it names a borrowing limit that permits the offered load.
+
+    The number of seats is that of kube-apiserver. Source: `updateLocked` in util/flowcontrol/apf_controller.go.
+    """
     offered, nominal = offered_seats(server, level), level.state.nominal
     if offered is None or not nominal:
-        return None
+        return Action(advice)
     percent = max(100, round(_HEADROOM * 100 * offered / nominal / 50) * 50)
-    return simulate_change(level.name, "borrowingLimitPercent", percent)
+    borrowed = int(nominal * percent / 100 + 0.5)  # rounds half up, as the server does
+    if level.state.max is not None and level.state.max >= nominal + borrowed:
+        return Action(advice)  # the level may borrow as much already
+    return Action(
+        f"{advice}, such as to {percent}: then it can borrow up to {pluralize(borrowed, 'seat')}",
+        simulate_change(level.name, "borrowingLimitPercent", percent),
+    )

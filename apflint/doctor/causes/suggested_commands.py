@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from apflint.doctor.causes.conclusion import Action
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from apflint.doctor.causes.client_ranking import Client
     from apflint.releases import Release
 
@@ -89,6 +91,19 @@ def compare_defaults(release: Release) -> str:
 def show_flow_schema(name: str | None) -> str | None:
     """Return a command that shows a FlowSchema, or None if its name is unknown."""
     return f"kubectl get flowschema {name} -o yaml" if name is not None and _NAME.fullmatch(name) else None
+
+
+def fit_command(command: str | None, configuration: Sequence[str]) -> str | None:
+    """Return the command for a user who does not read the running cluster, or None if the command needs the cluster.
+
+    `configuration` are the options that name the objects, such as `-f manifests/`.
+    """
+    words = shlex.split(command or "")
+    if not {"live", "--live"}.intersection(words):
+        return command
+    if words[1] != "explain" or not configuration:
+        return None
+    return shlex.join(("apflint", "explain", *(word for word in words[2:] if word != "--live"), *configuration))
 
 
 def compare_manifests() -> str:

@@ -38,7 +38,9 @@ def replay_json(report: ReplayReport) -> dict[str, object]:
                 "priorityLevel": found.level,
                 "rejected": found.rejected,
                 "peakSeats": found.seats,
-                "minLimit": found.limit,
+                "minLimit": found.min_limit,
+                "limit": found.limit,
+                "assumedServerConcurrency": report.limits.server_concurrency if found.is_about_seats else None,
             }
             for found in find_contradictions(report)
         ],
@@ -145,6 +147,7 @@ def _level_json(level: LevelTraffic) -> dict[str, object]:
         "users": level.user_count,
         "topUsers": [_user_json(user) for user in level.users],
         "topRejectedUsers": [_user_json(user) for user in level.rejected_users],
+        "topWaitingUsers": [_user_json(user) for user in level.waiting_users],
         "topUsersBySeatSeconds": [_user_json(user) for user in level.busy_users],
         "requestsOverTime": list(level.series.requests),
         "rejectedOverTime": list(level.series.rejected),
@@ -158,6 +161,8 @@ def _user_json(user: UserTraffic) -> dict[str, object]:
         "user": user.name,
         "requests": user.requests,
         "rejected": user.rejected,
+        "waits": user.waits,
+        "longestWait": _seconds(user.longest_wait) if user.waits else None,
         "seatSeconds": _seconds(user.seat_microseconds),
     }
 

@@ -32,6 +32,12 @@ _MAX_NAMED_LEVELS = 4
 """Maximum number of levels that the summary names."""
 _MAX_NAMED_USERS = 3
 """Maximum number of users of a level that the summary names."""
+_MAIN_SHARE = 0.9
+"""One user has most rejections and waits of a level if the user has at least this fraction of them."""
+_MIN_HARMED = 10
+"""The summary compares users only if this number of requests of one user was rejected, or has a logged wait."""
+_HARDLY_SHARE = 0.01
+"""Users are hardly harmed if at most this fraction of their requests is rejected, or has a logged wait."""
 _BUSY_SHARE = 0.01
 """The summary names a user only if the user used at least this fraction of the seat-seconds of the level."""
 
@@ -43,13 +49,15 @@ class LevelSummary(NamedTuple):
     rejections: str
     """A clause with the number of rejected requests and their users, or an empty string."""
     waits: str
-    """A clause with the number of logged waits, or an empty string."""
+    """A clause with the number of logged waits and their users, or an empty string."""
+    others: str
+    """A clause about the other users if they are hardly harmed, and one user is, or an empty string."""
     seats: str
     """A clause with the users with the most seat-seconds, or an empty string."""
 
     def __str__(self) -> str:
         """Return the parts in one line."""
-        return ". ".join(filter(None, (self.rejections, self.waits, self.seats)))
+        return ". ".join(filter(None, (self.rejections, self.waits, self.others, self.seats)))
 
 
 def summarize(report: ReplayReport) -> tuple[str, ...]:
@@ -88,13 +96,13 @@ def describe_more_levels(number: int) -> str:
 def _summarize_level(level: LevelTraffic) -> LevelSummary:
     rejections = waits = seats = ""
     if level.rejected:
-        users = level.rejected_users[:_MAX_NAMED_USERS]
-        names = [f"{user.name or '-'} {format_count(user.rejected)}" for user in users]
-        if others := level.rejected - sum(user.rejected for user in users):
-            names.append(f"others {format_count(others)}")
-        rejections = f"{format_count(level.rejected)} rejected ({', '.join(names)})"
+        users = [(user.name, format_count(user.rejected)) for user in level.rejected_users[:_MAX_NAMED_USERS]]
+        others = level.rejected - sum(user.rejected for user in level.rejected_users[:_MAX_NAMED_USERS])
+        rejections = f"{format_count(level.rejected)} rejected ({_list_users(users, others)})"
     if level.waits is not None:
-        waits = f"{format_count(level.waits.number)} waited up to {format_duration(level.waits.max)}"
+        users = [(user.name, format_count(user.waits)) for user in level.waiting_users[:_MAX_NAMED_USERS]]
+        others = level.waits.number - sum(user.waits for user in level.waiting_users[:_MAX_NAMED_USERS])
+        waits = f"{format_count(level.waits.number)} waited up to {format_duration(level.waits.max)} ({_list_users(users, others)})"
     busy = [
         user
         for user in level.busy_users[:_MAX_NAMED_USERS]
@@ -105,7 +113,26 @@ def _summarize_level(level: LevelTraffic) -> LevelSummary:
             f"{user.name or '-'} {format_share(user.seat_microseconds, level.seat_microseconds)}" for user in busy
         ]
         seats = f"Seat-seconds: {', '.join(shares)}"
-    return LevelSummary(level.name, rejections, waits, seats)
+    return LevelSummary(level.name, rejections, waits, _compare_users(level), seats)
+
+
+def _list_users(users: Sequence[tuple[str, str]], others: int) -> str:
+    """Return users with their figures, and the figure of all other users."""
+    names = [f"{name or '-'} {figure}" for name, figure in users]
+    return ", ".join((*names, f"others {format_count(others)}") if others else names)
+
+
+def _compare_users(level: LevelTraffic) -> str:
+    """Return a clause about the other users if they are hardly harmed, and one user is, or an empty string."""
+    first = next(iter(level.harmed_users), None)
+    others = level.user_count - 1
+    if first is None or not others or first.harmed < max(_MAIN_SHARE * level.harmed, _MIN_HARMED):
+        return ""
+    requests, harmed = level.requests - first.requests, level.harmed - first.harmed
+    if harmed > _HARDLY_SHARE * requests:
+        return ""
+    how = "rejected" if level.waits is None else "rejected or waiting over 500 ms"  # a log does not show shorter waits
+    return f"{pluralize(others, 'other user')} hardly harmed: {format_count(harmed)} of {count_noun(requests, 'request')} {how}"
 
 
 def describe_contradictions(report: ReplayReport) -> Iterator[str]:
@@ -113,7 +140,19 @@ def describe_contradictions(report: ReplayReport) -> Iterator[str]:
 
     Such a rejection shows that the server had a different configuration, so all other figures are doubtful.
     """
-    for found in islice(find_contradictions(report), _MAX_NAMED_LEVELS):
+    contradictions = list(find_contradictions(report))
+    if about_seats := [found for found in contradictions if found.is_about_seats]:
+        levels = [
+            f"{quote(found.level)} rejected {count_noun(found.rejected, 'request')} with at most {found.seats} of its"
+            f" {count_noun(found.limit, 'seat')} in use"
+            for found in about_seats
+        ]
+        yield (
+            f"The log does not fit {report.limits.server_concurrency} seats, the default: {join_some(levels, _MAX_NAMED_LEVELS)}."
+            " Add --server-concurrency N, the sum of --max-requests-inflight and --max-mutating-requests-inflight of each API"
+            " server."
+        )
+    for found in islice((found for found in contradictions if not found.is_about_seats), _MAX_NAMED_LEVELS):
         yield (
             f"The log contradicts this configuration: priority level {quote(found.level)} rejected"
             f" {count_noun(found.rejected, 'request')}, but at most {found.seats} of its {count_noun(found.limit, 'seat')} were in"

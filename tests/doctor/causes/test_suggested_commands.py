@@ -11,7 +11,13 @@ from support.recordings import ROOT
 
 from apflint.cli.app import _load_command, run
 from apflint.doctor.causes.client_ranking import Client
-from apflint.doctor.causes.suggested_commands import explain_request, show_flow_schema, simulate_change
+from apflint.doctor.causes.suggested_commands import (
+    explain_request,
+    fit_command,
+    show_flow_schema,
+    simulate_change,
+    simulate_manifests,
+)
 
 
 @cache
@@ -72,3 +78,22 @@ def test_subresources_and_groups() -> None:
     assert explain_request(Client("ann", "s", "update", "leases")) == (
         "apflint explain --live update leases.coordination.k8s.io --as ann"
     )
+
+
+@pytest.mark.parametrize(
+    ("command", "configuration", "expected"),
+    [
+        (None, (), None),
+        ("kubectl get flowschema a -o yaml", (), "kubectl get flowschema a -o yaml"),
+        ("apflint doctor metrics-*.txt", (), "apflint doctor metrics-*.txt"),
+        ("apflint doctor --live --watch 60s", ("-f", "apf/"), None),
+        ("apflint diff live manifests/", ("-f", "apf/"), None),
+        (simulate_manifests(), ("-f", "apf/"), None),
+        ("apflint explain --live get pods --as 'a b'", (), None),
+        ("apflint explain --live get pods --as 'a b'", ("-f", "apf/"), "apflint explain get pods --as 'a b' -f apf/"),
+    ],
+)
+def test_commands_without_a_running_cluster(
+    command: str | None, configuration: tuple[str, ...], expected: str | None
+) -> None:
+    assert fit_command(command, configuration) == expected

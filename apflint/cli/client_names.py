@@ -1,0 +1,83 @@
+"""Understands how people name a client on the command line of `apflint why`."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import TYPE_CHECKING
+
+from apflint.evaluate.authentication import AUTHENTICATED, MASTERS, NODES, SERVICE_ACCOUNTS, UNAUTHENTICATED
+from apflint.evaluate.match import SERVICE_ACCOUNT_PREFIX
+from apflint.requests.request import HTTP_METHODS, VERBS
+from apflint.sources.discovery import SUFFIXES
+from apflint.sources.log_names import LOG_NAME
+from apflint.string_formats import check_dns_label, check_dns_subdomain
+from apflint.user_error import UserError
+from apflint.wording import quote
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_GROUPS = frozenset((AUTHENTICATED, MASTERS, NODES, SERVICE_ACCOUNTS, UNAUTHENTICATED))
+"""Groups that no user has as a name."""
+_USER, _GROUP, _ACCOUNT, _AGENT = "user:", "group:", "serviceaccount:", "useragent:"
+_VERSION = re.compile(r"[^/\s]+/v?[0-9]|.*[()]", re.ASCII)
+"""User agent: a program with its version, or with its platform in parentheses."""
+_PATH_STARTS = ("/", "./", "../", "~")
+
+
+def is_client_name(word: str) -> bool:
+    """Return whether a word that is not an existing file can name a client. Other words are verbs, and misspelled paths."""
+    is_verb = word.lower() in VERBS or word.upper() in HTTP_METHODS
+    is_path = word.startswith(_PATH_STARTS) or word.endswith(SUFFIXES) or LOG_NAME.search(word) is not None
+    return not (is_verb or is_path or word.startswith("-"))
+
+
+def find_user(word: str, logs: Sequence[str]) -> str:
+    """Return the user name of a client: `alice`, `user:alice`, `NAMESPACE/NAME` or `serviceaccount:NAMESPACE/NAME`.
+
+    Raises UserError, with the command that lists the users, for a group and a user agent. `logs` are the audit logs.
+    """
+    lower = word.lower()
+    if lower.startswith(_USER):
+        return word[len(_USER) :]
+    if lower.startswith(_ACCOUNT):
+        word = word[len(_ACCOUNT) :]
+        if (user := _parse_account(word)) is None:
+            raise UserError(f"{quote(word)} is not a service account: write {_ACCOUNT}NAMESPACE/NAME")
+        return user
+    if lower.startswith(_GROUP):
+        raise _reject("group", word[len(_GROUP) :], logs)
+    if word in _GROUPS or word.startswith(f"{SERVICE_ACCOUNTS}:"):
+        raise _reject("group", word, logs)
+    if lower.startswith(_AGENT):
+        raise _reject("userAgent", word[len(_AGENT) :], logs)
+    if _VERSION.match(word):
+        raise _reject("userAgent", word, logs)
+    return _parse_account(word) or word
+
+
+def write_listing(dimension: str, value: str, logs: Sequence[str]) -> str:
+    """Return the command that lists the users with a group or a user agent in audit logs."""
+    return shlex.join(
+        ("apflint", "replay", *(logs or ["audit.log"]), "--where", f"{dimension}={value}", "--by", "user")
+    )
+
+
+def _parse_account(word: str) -> str | None:
+    namespace, slash, name = word.partition("/")
+    if not slash or check_dns_label(namespace) or check_dns_subdomain(name):
+        return None
+    return f"{SERVICE_ACCOUNT_PREFIX}{namespace}:{name}"
+
+
+def _reject(dimension: str, value: str, logs: Sequence[str]) -> UserError:
+    """Return the error that the answer is about one user."""
+    command = write_listing(dimension, value, logs)
+    what = "a group" if dimension == "group" else "a user agent"
+    source = "" if logs else " in an audit log"
+    user = f" --as-group {shlex.quote(value)}" if dimension == "group" else ""
+    return UserError(
+        f"{quote(value)} is {what}, and the answer is about one user: apflint why --as USER{user}. To list its users{source}:"
+        f" {command}"
+    )
