@@ -50,8 +50,10 @@ if TYPE_CHECKING:
 
     from apflint.replay.database_tables import Row
     from apflint.replay.duckdb_objects import ObjectFileSystem
+    from apflint.replay.duckdb_prefixes import PrefixFileSystem
     from apflint.replay.events import AttributeTuple
     from apflint.replay.loaded_log import Wanted
+    from apflint.requests.log_wrappers import Wrapper
     from apflint.sources.audit_logs import AuditLogFile
 
 _ROWS_PER_INSERT, _MAX_INSERT_BYTES = 10_000, 4_000_000
@@ -125,6 +127,15 @@ class DuckDatabase:
         from apflint.replay.duckdb_objects import ObjectFileSystem
 
         files = ObjectFileSystem()
+        self.connection.register_filesystem(files)
+        return files
+
+    @cached_property
+    def prefixed_files(self) -> PrefixFileSystem:
+        """The file system through which DuckDB reads lines with a prefix."""
+        from apflint.replay.duckdb_prefixes import PrefixFileSystem
+
+        files = PrefixFileSystem()
         self.connection.register_filesystem(files)
         return files
 
@@ -376,13 +387,33 @@ def _read_files(database: DuckDatabase, reader: EventReader, files: Sequence[Aud
         ]
     except OSError:  # the file system has no symbolic links
         return False
+
+    def load(events: AbstractContextManager[UnwrappedEvents]) -> bool:
+        return _load(database, reader, files, events, wanted, lambda: [_locate(file) for file in files] == paths)
+
     if wrapper == PLAIN:
-        source = read_json(links, EVENT_FIELDS, compression)
-        event = f"SELECT {NO_TEXT} AS line, {NO_TEXT} AS server, {read_event(wanted)} FROM ({source})"
-        events: AbstractContextManager[UnwrappedEvents] = nullcontext(UnwrappedEvents(event))
-    else:
-        events = unwrap_events(database, links[0], compression, wrapper, wanted)
-    return _load(database, reader, files, events, wanted, lambda: [_locate(file) for file in files] == paths)
+        return load(_select_plain(links, compression, wanted))
+    if (
+        (wrapper.prefix and compression == "none" and paths[0] is not None and not files[0].is_object)
+        and (url := _add_prefixed(database, paths[0], wrapper))
+        and load(_select_plain([url], compression, wanted))
+    ):
+        return True
+    return load(unwrap_events(database, links[0], compression, wrapper, wanted))
+
+
+def _select_plain(links: Sequence[str], compression: str, wanted: Wanted) -> AbstractContextManager[UnwrappedEvents]:
+    source = read_json(links, EVENT_FIELDS, compression)
+    event = f"SELECT {NO_TEXT} AS line, {NO_TEXT} AS server, {read_event(wanted)} FROM ({source})"
+    return nullcontext(UnwrappedEvents(event))
+
+
+def _add_prefixed(database: DuckDatabase, path: str, wrapper: Wrapper) -> str | None:
+    """Return a path for DuckDB of a file whose lines have a prefix, or None if DuckDB cannot read it without a temporary file."""
+    try:
+        return database.prefixed_files.add(path, wrapper)
+    except (ImportError, OSError):  # fsspec is not installed, or the file was removed
+        return None
 
 
 def _read_small(database: DuckDatabase, reader: EventReader, files: Sequence[AuditLogFile], wanted: Wanted) -> bool:
