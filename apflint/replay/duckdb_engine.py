@@ -11,7 +11,7 @@ import glob
 import json
 import os
 import tempfile
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cached_property
 from io import BytesIO
 from threading import Event, Thread
@@ -22,8 +22,9 @@ import duckdb
 from apflint.interrupts import call_on_interrupt, defer_interrupt
 from apflint.replay.database_tables import close_on_error, create_log_tables
 from apflint.replay.duckdb_events import EVENT_FIELDS, NO_TEXT, read_event, read_json
-from apflint.replay.duckdb_wrappers import NO_LINE, unwrap_events
+from apflint.replay.duckdb_wrappers import NO_LINE, UnwrappedEvents, unwrap_events
 from apflint.replay.events import RECEIVED
+from apflint.replay.joined_files import group_small, join_files
 from apflint.replay.loaded_log import Log
 from apflint.replay.python_engine import EventReader, find_format
 from apflint.replay.reduction_sql import (
@@ -45,11 +46,14 @@ from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from apflint.replay.database_tables import Row
     from apflint.replay.duckdb_objects import ObjectFileSystem
+    from apflint.replay.duckdb_prefixes import PrefixFileSystem
     from apflint.replay.events import AttributeTuple
     from apflint.replay.loaded_log import Wanted
+    from apflint.requests.log_wrappers import Wrapper
     from apflint.sources.audit_logs import AuditLogFile
 
 _ROWS_PER_INSERT, _MAX_INSERT_BYTES = 10_000, 4_000_000
@@ -69,7 +73,7 @@ If the user interrupts a query, the rows of all its files are lost. The memory a
 with the number of files: 1,400 files exceed the default memory.
 """
 MAX_SMALL_FILES = 50
-"""Maximum number of small files that DuckDB reads.
+"""Maximum number of small files that DuckDB reads one by one. More files are joined.
 
 Planning a query for a file takes as long as reading 4 MB in Python.
 """
@@ -123,6 +127,15 @@ class DuckDatabase:
         from apflint.replay.duckdb_objects import ObjectFileSystem
 
         files = ObjectFileSystem()
+        self.connection.register_filesystem(files)
+        return files
+
+    @cached_property
+    def prefixed_files(self) -> PrefixFileSystem:
+        """The file system through which DuckDB reads lines with a prefix."""
+        from apflint.replay.duckdb_prefixes import PrefixFileSystem
+
+        files = PrefixFileSystem()
         self.connection.register_filesystem(files)
         return files
 
@@ -253,8 +266,14 @@ def _read_log(
         for batch in _group_rotated(large):
             with _report_progress(database, sum(file.size for file in batch), report):
                 _read_batch(database, reader, batch, wanted)
-        for file in small:
-            reader.read_file(file, report)
+        is_plain = True
+        for group in group_small(small, _COMPRESSION_FACTOR):
+            with _report_progress(database, sum(file.size for file in group), report):
+                if is_plain:
+                    is_plain = _read_small(database, reader, group, wanted)
+                else:
+                    for file in group:
+                        reader.read_file(file)
         reader.flush()
     except KeyboardInterrupt:
         if wanted.whole_log:
@@ -295,7 +314,7 @@ def _report_progress(database: DuckDatabase, size: int, report: Callable[[int], 
 
 
 def _divide(files: Sequence[AuditLogFile]) -> tuple[list[AuditLogFile], list[AuditLogFile]]:
-    """Return the files that DuckDB reads, and the files that Python reads: small files, if there are too many for DuckDB."""
+    """Return the files that DuckDB reads, and the files that are joined: small files, if there are too many for DuckDB."""
     small = [
         file for file in files if file.size * (_COMPRESSION_FACTOR if _is_compressed(file) else 1) < _SMALL_FILE_BYTES
     ]
@@ -368,31 +387,85 @@ def _read_files(database: DuckDatabase, reader: EventReader, files: Sequence[Aud
         ]
     except OSError:  # the file system has no symbolic links
         return False
+
+    def load(events: AbstractContextManager[UnwrappedEvents]) -> bool:
+        return _load(database, reader, files, events, wanted, lambda: [_locate(file) for file in files] == paths)
+
+    if wrapper == PLAIN:
+        return load(_select_plain(links, compression, wanted))
+    if (
+        (wrapper.prefix and compression == "none" and paths[0] is not None and not files[0].is_object)
+        and (url := _add_prefixed(database, paths[0], wrapper))
+        and load(_select_plain([url], compression, wanted))
+    ):
+        return True
+    return load(unwrap_events(database, links[0], compression, wrapper, wanted))
+
+
+def _select_plain(links: Sequence[str], compression: str, wanted: Wanted) -> AbstractContextManager[UnwrappedEvents]:
+    source = read_json(links, EVENT_FIELDS, compression)
+    event = f"SELECT {NO_TEXT} AS line, {NO_TEXT} AS server, {read_event(wanted)} FROM ({source})"
+    return nullcontext(UnwrappedEvents(event))
+
+
+def _add_prefixed(database: DuckDatabase, path: str, wrapper: Wrapper) -> str | None:
+    """Return a path for DuckDB of a file whose lines have a prefix, or None if DuckDB cannot read it without a temporary file."""
+    try:
+        return database.prefixed_files.add(path, wrapper)
+    except (ImportError, OSError):  # fsspec is not installed, or the file was removed
+        return None
+
+
+def _read_small(database: DuckDatabase, reader: EventReader, files: Sequence[AuditLogFile], wanted: Wanted) -> bool:
+    """Read small files of plain events with one query. Python reads the files that are not plain, and all files if the query fails.
+
+    Return whether the query succeeded.
+    """
+    with join_files(database.directory, files) as joined:
+        events = nullcontext(UnwrappedEvents(joined.select_events(wanted), has_all_servers=bool(joined.server_key)))
+        is_loaded = bool(joined.files) and _load(database, reader, joined.files, events, wanted)
+    others = set(files).difference(joined.files) if is_loaded else files
+    for file in files:
+        if file in others:
+            reader.read_file(file)
+    return is_loaded
+
+
+def _load(
+    database: DuckDatabase,
+    reader: EventReader,
+    files: Sequence[AuditLogFile],
+    source: AbstractContextManager[UnwrappedEvents],
+    wanted: Wanted,
+    is_valid: Callable[[], bool] = lambda: True,
+) -> bool:
+    """Store the requests of the events in files. Events without the name of a server are of the server of the first file.
+
+    Return False, with an unchanged database, if Python must read a file, or if `is_valid` returns False after the query.
+    """
     server = usual = files[0].server
-    reader.server_number(server)
+    for file in files:
+        reader.server_number(file.server)
     database.query("BEGIN")
     try:
         # DuckDB looks for signals only after each of its tasks, which reads up to 100 MB.
-        with call_on_interrupt(database.connection.interrupt):
-            if wrapper == PLAIN:
-                source = read_json(links, EVENT_FIELDS, compression)
-                event = f"SELECT {NO_TEXT} AS line, {NO_TEXT} AS server, {read_event(wanted)} FROM ({source})"
-                _reduce(database, reader, event, wanted)
-            else:
-                with unwrap_events(database, links[0], compression, wrapper, wanted) as events:
-                    usual = events.server or server
-                    _reduce(database, reader, events.event, wanted)
-                    events.check_number(_count(database, "raw"))
+        with call_on_interrupt(database.connection.interrupt), source as events:
+            usual = events.server or server
+            _reduce(database, reader, events.event, wanted)
+            if events.number is not None:
+                events.check_number(_count(database, "raw"))
         counts = dict(_query(database, "SELECT class, count(*) FROM raw GROUP BY class"))
         others = _list_other_lines(database, counts.pop(ODD, 0))
         attributes = None if others is None else _list_new_tuples(database)
+        if events.has_all_servers and _count(database, "raw WHERE server IS NULL"):
+            attributes = None
     except KeyboardInterrupt:
         database.query("ROLLBACK")
         raise
     except (duckdb.Error, OutOfMemoryError):
         database.query("ROLLBACK")
         return False  # DuckDB cannot read a line, or decompress the file
-    if attributes is None or [_locate(file) for file in files] != paths:  # log rotation moved a file
+    if attributes is None or not is_valid():  # log rotation moved a file
         database.query("ROLLBACK")
         return False
     with defer_interrupt():

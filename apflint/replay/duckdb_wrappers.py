@@ -35,14 +35,16 @@ _FILE_FORMAT = "FORMAT csv, HEADER false, QUOTE '', ESCAPE '', DELIMITER '\x01',
 
 
 class UnwrappedEvents(NamedTuple):
-    """The events of a file, without wrappers."""
+    """The events of files, without wrappers."""
 
     event: str
     """SQL for the relation `event`, without the hash of the audit ID."""
-    number: int
-    """Number of events and other lines."""
-    server: str
+    number: int | None = None
+    """Number of events and other lines, or None if it is not known."""
+    server: str = ""
     """Name of the API server of events for which `event` has no name. Empty if the wrapper does not contain it."""
+    has_all_servers: bool = False
+    """Whether each event must have the name of its server."""
 
     def check_number(self, number: int) -> None:
         """Raise an error if the number of rows of the relation is not `number`, because a line break is inside of an event."""

@@ -35,6 +35,7 @@ from apflint.replay.loaded_log import Coverage, Log, UnreadableLine
 from apflint.replay.request_timeouts import find_timeout
 from apflint.replay.uri_namespace import find_namespace
 from apflint.requests.json_lines import NO_EVENTS, describe_json_error
+from apflint.requests.lenient_json import SPACES
 from apflint.requests.log_wrappers import (
     MAX_DEPTH,
     PLAIN,
@@ -68,7 +69,6 @@ _VALUES_PER_STATEMENT = 900
 A statement with many rows takes half of the time of single statements.
 """
 _MAX_REMEMBERED_SECONDS = 1_000_000
-_JSON_SPACES = " \t\r\n"
 _CACHE_KIBIBYTES = 65_536
 _SAMPLE_LINES = 100
 _MAX_DESCRIBED_CHARACTERS = 100_000
@@ -522,7 +522,7 @@ def _parse_line(text: str) -> list[object]:
 
     Raises UserError if the line is not JSON.
     """
-    if not text.strip(_JSON_SPACES):
+    if not text.strip(SPACES):
         return []
     try:
         return [parse_json(strip_prefix(text))]

@@ -599,11 +599,14 @@ def _follow(changes: dict[int, tuple[int, int, int]], number: int) -> tuple[int,
     Seats that were in use at the start of an interval count, too. `changes` has the intervals in which the seats
     change.
     """
-    in_use, peaks = 0, []
-    for position in range(number):
-        seats, _, net = changes.get(position, (0, 0, 0))
+    in_use = 0
+    peaks: list[int] = []
+    for position in sorted(changes.keys() & range(number)):
+        seats, _, net = changes[position]
+        peaks += [in_use] * (position - len(peaks))
         peaks.append(max(in_use, seats))
         in_use += net
+    peaks += [in_use] * (number - len(peaks))
     return tuple(peaks)
 
 

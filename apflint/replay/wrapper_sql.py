@@ -18,11 +18,6 @@ if TYPE_CHECKING:
 Fields = dict[str, "str | Fields"]
 """Fields of an object: SQL types, or the fields of inner objects."""
 _NULL = "CAST(NULL AS STRING)"
-_TRAILING_COMMA = r",\s*[}\]]"
-"""Pattern of a trailing comma, which DuckDB accepts although JSON does not.
-
-The pattern may also match inside of a string. Python reads all lines that match.
-"""
 
 
 class Unwrapping(NamedTuple):
@@ -49,13 +44,12 @@ def make_unwrapping(wrapper: Wrapper, name: Callable[[str], str], json_type: str
     if wrapper.prefix:
         # No prefix contains a brace, so the first brace begins the event. A line without a prefix may be an event, too.
         text = f"regexp_replace(line, {quote(f'^({wrapper.prefix})[{{]')}, '{{')"
-        conditions = [f"substr({text}, 1, 1) = '{{'", _is_plain("line")]
-        return Unwrapping(f"CASE WHEN {' AND '.join(conditions)} THEN {text} END", _NULL, {})
+        return Unwrapping(f"CASE WHEN substr({text}, 1, 1) = '{{' THEN {text} END", _NULL, {})
     fields: Fields = dict.fromkeys(_list_absent(wrapper), "STRING")
     conditions = [f"{name(key)} IS NULL" for key in fields]
     _add(fields, wrapper.path, "STRING")
     text = _access(wrapper.path, name)
-    conditions += (f"substr({text}, 1, 1) = '{{'", _is_plain(text))
+    conditions.append(f"substr({text}, 1, 1) = '{{'")
     if wrapper.category:
         _add(fields, (wrapper.category,), "STRING")
         categories = ", ".join(map(quote, AUDIT_CATEGORIES))
@@ -66,10 +60,6 @@ def make_unwrapping(wrapper: Wrapper, name: Callable[[str], str], json_type: str
         value = f"CAST({_access(wrapper.server, name)} AS STRING)"
         server = f"CASE WHEN substr({value}, 1, 1) = '\"' THEN {value} END"
     return Unwrapping(f"CASE WHEN {' AND '.join(conditions)} THEN {text} END", server, fields)
-
-
-def _is_plain(text: str) -> str:
-    return f"NOT regexp_like({text}, {quote(_TRAILING_COMMA)})"
 
 
 def _list_absent(wrapper: Wrapper) -> Iterator[str]:

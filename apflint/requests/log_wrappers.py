@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from apflint.requests.converted_records import (
     is_azure_row,
     is_google_record,
 )
+from apflint.requests.lenient_json import may_be_lenient, parse_leniently
 from apflint.user_error import UserError
 
 if TYPE_CHECKING:
@@ -544,11 +546,17 @@ def _read_content(found: object, field: str) -> object:
 def parse_json(text: str) -> object:
     """Return a JSON value. Integers with more digits than Python permits become infinity.
 
-    Raises ValueError for text that is not JSON, and for escapes of lone surrogates, which are not valid Unicode text.
+    Texts that only `parse_leniently` accepts are values, too.
+
+    Raises ValueError for text that is not JSON, and for escapes of lone surrogates, which are not valid Unicode text. Raises
+    RecursionError for text that is nested deeply and is not JSON.
     """
     try:
         value = json.loads(text)
-    except json.JSONDecodeError:
+    except (json.JSONDecodeError, RecursionError) as error:
+        if may_be_lenient(error, text):
+            with suppress(ValueError):
+                return parse_leniently(text)
         raise
     except ValueError:
         value = json.loads(text, parse_int=lambda digits: int(digits) if len(digits) < 1000 else inf)

@@ -3,6 +3,7 @@ files."""
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def line(number: int, **changes: Any) -> bytes:
-    return json.dumps(event(auditID=f"{number:036}", **changes)).encode() + b"\n"
+    return json.dumps(event(auditID=f"a{number:035}", **changes)).encode() + b"\n"
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -39,9 +40,9 @@ def test_directory_is_not_listed_for_each_file(
 def test_many_small_files_take_few_statements(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from apflint.replay import duckdb_engine
+    from apflint.replay import duckdb_engine, python_engine
 
-    for number in range(duckdb_engine.MAX_SMALL_FILES + 50):
+    for number in range(3 * duckdb_engine.MAX_SMALL_FILES):
         (tmp_path / f"server-{number}.log").write_bytes(line(number))
     statements: list[str] = []
     query = duckdb_engine.DuckDatabase.query
@@ -51,9 +52,57 @@ def test_many_small_files_take_few_statements(
         return query(database, sql, *parameters)
 
     monkeypatch.setattr(duckdb_engine.DuckDatabase, "query", count)
+    monkeypatch.setattr(python_engine.EventReader, "read_file", lambda *_: pytest.fail("Python reads a plain file"))
     report = replay_json(capsys, tmp_path, "--engine", "duckdb")
-    assert report["classified"] == duckdb_engine.MAX_SMALL_FILES + 50
-    assert len(statements) < duckdb_engine.MAX_SMALL_FILES
+    assert report["classified"] == 3 * duckdb_engine.MAX_SMALL_FILES
+    assert len(statements) < 2 * duckdb_engine.MAX_SMALL_FILES
+
+
+ODD_FILES = {
+    "text": b"not JSON\n",
+    "other text after events": line(1) + b"not JSON\n",
+    "space before an event": line(1) + b" " + line(2),
+    "event in a list": line(1) + b"[" + line(2)[:-1] + b"]\n",
+    "empty objects": line(1) + b"{}\n{ }\n",
+    "another kind": line(1) + b'{"kind":"Pod"}\n',
+    "incomplete": line(1) + line(2)[:50],
+    "no line end": line(1) + line(2)[:-1],
+    "empty lines": b"\n\n" + line(1) + b"\n\r\n" + line(2),
+    "byte order mark": b"\xef\xbb\xbf" + line(1),
+    "NUL": line(1) + b"\0\0",
+    "wrapper": b"2026-11-22T05:49:20.098Z " + line(1),
+    "one value over several lines": json.dumps([event(), event()], indent=1).encode(),
+    "empty": b"",
+    "compressed": gzip.compress(line(1) + line(2)),
+    "incomplete compressed data": gzip.compress(line(1) + line(2))[:-9],
+    "repeated key": line(1) + line(2)[:-2] + b',"verb":"get"}\n',
+    "name of another server": line(1)[:-2] + b',"server":"x"}\n',
+}
+
+
+@needs_duckdb
+@pytest.mark.parametrize("is_rotated", [True, False])
+@pytest.mark.parametrize("name", ["none", *ODD_FILES])
+def test_engines_agree_on_joined_small_files(
+    name: str, is_rotated: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number in range(70):
+        suffix = f"audit.log.{number}" if is_rotated else f"ä {number}.log"
+        (tmp_path / suffix).write_bytes(
+            line(1000 + number) + line(2000 + number, user={"username": f"user-{number % 5}"})
+        )
+    if name in ODD_FILES:
+        end = ".gz" if "compressed" in name else ""
+        for number in (30, 60):
+            suffix = f"audit.log.{number}{end}" if is_rotated else f"ä {number}-odd.log{end}"
+            (tmp_path / suffix).write_bytes(ODD_FILES[name])
+    code = 2 if name == "incomplete compressed data" else 0
+    reports = [
+        {**replay_json(capsys, tmp_path, "--engine", engine, "--by", "server,user", code=code), "engine": None}
+        for engine in ("python", "duckdb")
+    ]
+    assert reports[0] == reports[1]
+    assert reports[0]["classified"] >= 136
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -125,12 +125,4 @@ DAMAGED_EVENTS = [
     _EVENT.replace('"list"', '"\\ud83d\\ude00"'),
 ]
 """Lines with an event that is damaged, or written in an unusual way."""
-READ_BY_DUCKDB = {
-    "\f",
-    f"{_EVENT[:-1]},}}",
-    f'{_EVENT[:-1]},"x":[1,]}}',
-    f'{_EVENT[:-1]},"x":[1 ,\t]}}',
-    f'{_EVENT[:-1]},"x":{"[" * 3000}{"]" * 3000}}}',
-}
-"""Lines that DuckDB's reader of JSON files accepts in some places, and Python does not: form feeds, trailing commas, deep nesting."""
 HOSTILE_LINES = [*(line for line, _ in BAD_LINES), *ODD_LINES, *DAMAGED_EVENTS]

@@ -1,0 +1,110 @@
+"""Joins small files of a log, so that one query of DuckDB reads many of them.
+
+Planning a query for each file takes longer than reading a small file. A joined file contains only lines that begin as
+events of kube-apiserver do. Events of several servers get a key with the name of their server.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from apflint.named_tuple import NamedTuple
+from apflint.replay.duckdb_events import EVENT_FIELDS, NO_TEXT, quote_name, read_event, read_json
+from apflint.sources.audit_logs import read_blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from apflint.replay.loaded_log import Wanted
+    from apflint.sources.audit_logs import AuditLogFile
+
+_EVENT_START = b'{"kind"'
+"""The beginning of every event that kube-apiserver writes."""
+_MAX_JOINED_BYTES, _MAX_JOINED_FILES = 128_000_000, 2_000
+"""Maximum number of bytes, and maximum number of files, that are joined. If the user interrupts the query, their rows are lost."""
+_MAX_FILE_BYTES = 32_000_000
+"""Maximum number of bytes of the content of a file, which is in memory while it is joined."""
+
+
+class JoinedFiles(NamedTuple):
+    """A temporary file with the lines of several files."""
+
+    path: str
+    files: list[AuditLogFile]
+    """The files that were joined. The engine in Python must read the others."""
+    server_key: str
+    """Key with the name of the server in each event. Empty if all files are of one server."""
+
+    def select_events(self, wanted: Wanted) -> str:
+        """Return SQL for the relation `event`, without the hash of the audit ID."""
+        fields = {**EVENT_FIELDS, self.server_key: "VARCHAR"} if self.server_key else EVENT_FIELDS
+        server = quote_name(self.server_key) if self.server_key else NO_TEXT
+        source = read_json([self.path], fields, "none")
+        return f"SELECT {NO_TEXT} AS line, {server} AS server, {read_event(wanted)} FROM ({source})"
+
+
+def group_small(files: Sequence[AuditLogFile], compression_factor: int) -> Iterator[list[AuditLogFile]]:
+    """Group files, so that one query reads a group. Compressed files may be larger by `compression_factor`."""
+    group: list[AuditLogFile] = []
+    size = 0
+    for file in files:
+        added = file.size * (compression_factor if file.path.endswith((".gz", ".zst")) else 1)
+        if group and (len(group) == _MAX_JOINED_FILES or size + added > _MAX_JOINED_BYTES):
+            yield group
+            group, size = [], 0
+        group.append(file)
+        size += added
+    if group:
+        yield group
+
+
+@contextmanager
+def join_files(directory: str, files: Sequence[AuditLogFile]) -> Iterator[JoinedFiles]:
+    """Write the lines of files to a temporary file, which exists during the block.
+
+    Files that are damaged, or do not begin with an event, are left out.
+    """
+    key = f"server-{secrets.token_hex(8)}" if len({file.server for file in files}) > 1 else ""
+    path = os.path.join(directory, f"{secrets.token_hex(8)}.json")
+    joined = []
+    try:
+        try:
+            with open(path, "wb") as output:
+                for file in files:
+                    data = _read_events(file) if file.server else None
+                    if data is not None:
+                        output.write(_add_key(data, key, file.server))
+                        joined.append(file)
+        except OSError:  # the disk is full
+            joined = []
+        yield JoinedFiles(path, joined, key)
+    finally:
+        if os.path.exists(path):
+            os.unlink(path)
+
+
+def _read_events(file: AuditLogFile) -> bytes | None:
+    """Return the lines of a file, or None if it is damaged, does not begin with an event, or is too large."""
+    parts: list[bytes] = []
+    size = 0
+    for block in read_blocks(file):
+        size += len(block.data)
+        if block.problem or size > _MAX_FILE_BYTES or not (parts or block.data.startswith(_EVENT_START)):
+            return None
+        parts.append(block.data)
+    return b"".join(parts)
+
+
+def _add_key(data: bytes, key: str, server: str) -> bytes:
+    """Return lines whose objects have the name of their server as their first field."""
+    if data and not data.endswith(b"\n"):
+        data += b"\n"
+    if not key or not data:
+        return data
+    start = f'{{"{key}":{json.dumps(server)},"'.encode("utf-8", "replace")
+    # Lines that begin in another way get no key, so that the engine can detect them.
+    return start + data[2:].replace(b'\n{"', b"\n" + start)
