@@ -59,7 +59,7 @@ _TRAFFIC = (
     *(Column("Time p50", is_optional=True), Column("Time p99"), Column("Time max")),
 )
 _SEATS = (_LEVEL, *map(Column, ("Seat-seconds", "Peak", "Nominal", "Attainable")))
-_USERS, _SCHEMAS = Column("Top users", "name"), Column("FlowSchemas", "name", is_optional=True)
+_USERS, _SCHEMAS = Column("Users by requests", "name"), Column("FlowSchemas", "name", is_optional=True)
 _SPARKLINE_CELLS = 20
 _PIPE_LIST_CELLS = 200
 """Width of a list in cells if there is no terminal."""
