@@ -34,8 +34,8 @@ _FORMULA_WORK = 50
 """Cost of a FlowSchema in a new solver formula, in units of `Analysis.estimate_work`."""
 MAX_NAMED = 12
 """Maximum number of FlowSchemas or parts that a finding names and lists as related places."""
-_MIN_PRECEDENCE = 2
 _PRECEDENCE = ("spec", "matchingPrecedence")
+_MIN_PRECEDENCE = 2
 """The lowest matchingPrecedence of a FlowSchema: 1 is reserved for `exempt` (ValidateFlowSchemaSpec in
 pkg/apis/flowcontrol/validation/validation.go)."""
 _KINDS = {

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _GROUPS = frozenset((AUTHENTICATED, MASTERS, NODES, SERVICE_ACCOUNTS, UNAUTHENTICATED))
 """Groups that no user has as a name."""
-_USER, _GROUP, _ACCOUNT, _AGENT = "user:", "group:", "serviceaccount:", "useragent:"
+_USER_PREFIX, _GROUP_PREFIX, _ACCOUNT_PREFIX, _AGENT_PREFIX = "user:", "group:", "serviceaccount:", "useragent:"
 _VERSION = re.compile(r"[^/\s]+/v?[0-9]|.*[()]", re.ASCII)
 """User agent: a program with its version, or with its platform in parentheses."""
 _PATH_STARTS = ("/", "./", "../", "~")
@@ -39,19 +39,19 @@ def find_user(word: str, logs: Sequence[str]) -> str:
     Raises UserError, with the command that lists the users, for a group and a user agent. `logs` are the audit logs.
     """
     lower = word.lower()
-    if lower.startswith(_USER):
-        return word[len(_USER) :]
-    if lower.startswith(_ACCOUNT):
-        word = word[len(_ACCOUNT) :]
+    if lower.startswith(_USER_PREFIX):
+        return word[len(_USER_PREFIX) :]
+    if lower.startswith(_ACCOUNT_PREFIX):
+        word = word[len(_ACCOUNT_PREFIX) :]
         if (user := _parse_account(word)) is None:
-            raise UserError(f"{quote(word)} is not a service account: write {_ACCOUNT}NAMESPACE/NAME")
+            raise UserError(f"{quote(word)} is not a service account: write {_ACCOUNT_PREFIX}NAMESPACE/NAME")
         return user
-    if lower.startswith(_GROUP):
-        raise _reject("group", word[len(_GROUP) :], logs)
+    if lower.startswith(_GROUP_PREFIX):
+        raise _reject("group", word[len(_GROUP_PREFIX) :], logs)
     if word in _GROUPS or word.startswith(f"{SERVICE_ACCOUNTS}:"):
         raise _reject("group", word, logs)
-    if lower.startswith(_AGENT):
-        raise _reject("userAgent", word[len(_AGENT) :], logs)
+    if lower.startswith(_AGENT_PREFIX):
+        raise _reject("userAgent", word[len(_AGENT_PREFIX) :], logs)
     if _VERSION.match(word):
         raise _reject("userAgent", word, logs)
     return _parse_account(word) or word

@@ -436,8 +436,8 @@ def test_type_that_contradicts_its_fields_stays() -> None:
 
 
 def test_fix_that_causes_another_finding_is_refused() -> None:
-    """After the fix, a built-in FlowSchema would capture all requests of the FlowSchema."""
-    before = SCHEDULER.replace("1500", "850")
+    """After the fix, a built-in FlowSchema with the same priority level would capture all requests of the FlowSchema."""
+    before = SCHEDULER.replace("1500", "850").replace("workload-low", "workload-high").replace("ByUser", "ByNamespace")
     done, after = fixed(before, unsafe=True)
     assert after == before
     assert [refusal.finding.rule for refusal in done.refused] == ["APF512"]
@@ -474,9 +474,6 @@ def test_service_account_becomes_the_intended_user() -> None:
         ("APF302", LEVEL, "type: Limited", "type: Unlimited"),
         ("APF302", LEVEL, "type: Limited", "type: exempt"),
         ("APF303", LEVEL, "type: Queue", "type: Drop"),
-        ("APF305", LEVEL, "handSize: 6", "handSize: 99"),
-        ("APF306", LEVEL, "handSize: 6", "handSize: 20"),
-        ("APF310", LEVEL, "lendablePercent: 50", "lendablePercent: 150"),
         ("APF401", SCHEMA, "workload-low", "team-a"),
         ("APF401", SCHEMA, "workload-low", "workload"),
         ("APF401", SCHEMA, "workload-low", "workload-hi"),

@@ -230,7 +230,8 @@ def read_old_and_new(root: Path) -> tuple[str, str]:
 def test_differences_are_those_of_the_command_line(open_page: Page, root: Path, tmp_path: Path) -> None:
     old, new = read_old_and_new(root)
     show(open_page, "diff", new, old=old)
-    expected = run_for_page(open_page, ["diff", "old.yaml", "manifests.yaml"], tmp_path, old=old, manifests=new)
+    command = ["diff", "--kubernetes", NEWEST.name, "old.yaml", "manifests.yaml"]  # the page always states the release
+    expected = run_for_page(open_page, command, tmp_path, old=old, manifests=new)
     assert read_output(open_page, "diff") == expected
     assert "reporting -> ci" in expected.output
 

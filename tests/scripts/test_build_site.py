@@ -59,7 +59,7 @@ def test_site_has_every_page(site: Path, root: Path) -> None:
 def test_page_of_a_rule_has_title_severity_and_markers_for_readers(site: Path) -> None:
     html = read_html(site, "rules/APF305")
     assert re.search(r"<h1[^>]*>APF305 hand-larger-than-deck", html)
-    assert re.search(r"<td>error</td>\s*<td>by hand</td>\s*<td>apflint 0.1.0</td>", html)
+    assert re.search(r"<td>error</td>\s*<td><code>apflint fix</code></td>\s*<td>apflint 0.1.0</td>", html)
     text = re.sub(r"<[^>]+>", "", html)
     assert "# &lt;- APF305" in text
     assert "# ~ APF305" not in text
