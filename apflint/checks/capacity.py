@@ -367,7 +367,7 @@ def queues_lowered(effective: Effective) -> Iterator[Problem]:
     The server removes a superfluous queue when a request in the queue ends. If two requests of the queue keep their
     seats after their execution, the server removes this queue when the first request ends. When the second request
     ends, the server wrongly removes another queue, and loses the requests that wait there
-    (`removeQueueAndUpdateIndexes` in queueset.go; recorded with the Go package of 1.36).
+    (`removeQueueAndUpdateIndexes` in queueset.go; a run of the Go code of 1.36 shows this).
     """
     built_in = {level.name: queuing_of(level) for level in builtin.load_objects(effective.release).priority_levels}
     live = {

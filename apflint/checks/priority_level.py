@@ -237,7 +237,8 @@ def percent_out_of_range(workspace: Workspace) -> Iterator[Problem]:
     for place, percent in lendable:
         suggestion = "set lendablePercent to a value from 0 to 100"
         nearest = min(max(percent, 0), 100)
-        title = f"set lendablePercent to {nearest}"
+        share = "all" if nearest else "none"
+        title = f"set lendablePercent to {nearest}, so that other levels can borrow {share} of its seats"
         fix = set_field(place.document, (*place.path, "lendablePercent"), nearest, title, safe=False)
         yield from _reject_outside(place / "lendablePercent", percent, 0, 100, suggestion=suggestion, fix=fix)
     for place, limited in workspace.limited():

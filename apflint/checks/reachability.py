@@ -208,8 +208,9 @@ def _problem(
             Elsewhere(Place(captor.document, ("metadata", "name")), "captures its requests")
             for captor in own[:MAX_NAMED]
         ),
-        # If an unknown level does not exist, the server skips the FlowSchemas that reference it, and the part is
-        # reachable. So the finding is only a warning. APF401 reports the missing level.
+        # A level that the input does not define may also be missing on the server. Then the server skips the FlowSchemas
+        # that reference it, and the part of the FlowSchema is reachable. So the finding is only a warning. APF401 reports
+        # the missing level.
         severity="warning" if unknown_levels else None,
         involves=None if captors is None else object_keys(captors),
         notes=(*notes, *unknown_levels),

@@ -189,7 +189,8 @@ def level_after_flow_schema(effective: Effective) -> Iterator[Problem]:
         later = levels.get((document.source.name, schema.spec.priority_level_configuration))
         if later is None or order[later.document] < order[document]:
             continue
-        # Do not report files that kubectl (as a list), `helm template` or kustomize wrote: no author chose their order.
+        # Do not report objects in lists of kubectl, or in the output of `helm template` or kustomize: no author chose
+        # the order of these objects.
         source = document.source
         if not (document.prefix or later.document.prefix or source.rendered or is_from_helm(source)):
             yield Problem(

@@ -22,9 +22,7 @@ LOAD = "Load"
 _FROM_AUDIT_HELP = "Send the requests of an audit log instead, as `apflint replay` reads it."
 _REQUEST_HELP = "Send this request instead, in the words of `apflint explain`, as in 'list pods -A'."
 _OBJECTS_HELP = "With --from-audit or --request: number of objects of a resource and their average size; repeatable."
-_SCALE_HELP = (
-    "Multiply the number of requests by this factor, such as 2 or 150%. For only one client: ci=2; repeatable."
-)
+_SCALE_HELP = "Multiply the number of requests by this factor, such as 2 or 150%. CLIENT=FACTOR is for one client, such as ci=2 for the client ci. Repeatable."
 _WARMUP_HELP = "Warm-up, whose requests do not count in the results. With --from-audit: the first part of the log."
 
 

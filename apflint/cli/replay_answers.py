@@ -296,7 +296,7 @@ def _write_load(path: str, result: Replay, files: list[AuditLogFile], counts: Ob
 
 
 def _report_problems(coverage: Coverage, *, is_shown: bool) -> ExitCode:
-    """Print unreadable input to standard error, unless the report already shows it. Return the exit code."""
+    """Print messages about unreadable input to standard error, unless the report already shows them. Return the exit code."""
     first = coverage.first_unreadable
     if not is_shown and first is not None:
         print_note(f"{first.file}:{first.line}: {first.reason} (unreadable lines: {coverage.unreadable})")

@@ -180,7 +180,7 @@ def _must_remove_annotation(version: str, target: MigrationTarget, written: int 
 def _describe_annotation(old: str, new: str) -> str:
     annotation = f"remove the annotation {PRESERVE_ZERO}"
     if new == "v1beta3":
-        return f"{annotation}: it has no effect in {old}, and in {new} it would make 0 or absent shares 0"
+        return f"{annotation}: it has no effect in {old}. In {new}, shares that are 0 or absent would be 0 instead of the default"
     if old == "v1beta3":
         return f"{annotation}: from Kubernetes 1.29 on, the API server rejects it in {new}; the migration writes the shares instead"
     return f"{annotation}: it has no effect in {old}, and {new} rejects it"

@@ -37,8 +37,8 @@ def describe_outcome(
         case "waits":
             return _describe_wait(level, release, wait_seconds)
         case "queue is full":
-            # Recorded: the server rejects a request only if its queue is full and no seat is free. So while a seat is
-            # free, a queue may have more requests than queueLengthLimit.
+            # Recordings of real servers show that they reject a request only if its queue is full and no seat is free.
+            # So while a seat is free, a queue may have more requests than queueLengthLimit.
             return f"Rejected immediately if {f'no seat is free and {full}' if level.attainable else full}"
         case "waited too long":
             return f"Rejected after {wait_seconds:g} seconds, or when the client is gone"

@@ -403,7 +403,7 @@ def _list_flows(level: LevelResult) -> Iterator[tuple[str, str]]:
 
 
 def comparison_json(comparison: SimulationComparison, failures: Sequence[tuple[str, str]] = ()) -> dict[str, object]:
-    """Return the object that `simulate --compare --format json` prints. `failures` are those of the new configuration."""
+    """Return the object that `simulate --compare --format json` prints. `failures` are the expectations that the new configuration does not meet, each with a reason."""
     return {
         "schema": SCHEMA,
         "configuration": f"{comparison.old.configuration} -> {comparison.new.configuration}",

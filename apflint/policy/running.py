@@ -124,7 +124,7 @@ class FileResult(NamedTuple):
         is_empty = not (self.manifests or self.live or self.cluster)
         for word in (
             (f"defaults:{self.kubernetes}",) if is_empty else self.manifests
-        ):  # without such an argument, `explain` would read the project
+        ):  # without -f and -k, `explain` would read the project
             words += ["-k", word.removeprefix(KUSTOMIZE_PREFIX)] if word.startswith(KUSTOMIZE_PREFIX) else ["-f", word]
         if self.kubernetes != NEWEST.name and not is_empty:
             words += ["--kubernetes", self.kubernetes]

@@ -131,7 +131,7 @@ def find_witness(
 
 
 def find_earliest(find: Find, among: Sequence[Requesters]) -> Point | None:
-    """Return a request by a requester of the first set in `among` for which `find` returns a request, or None if there is none.
+    """Return the request that `find` returns for the earliest set in `among`, or None if it returns none for any set.
 
     Most searches find nothing. So the first call of `find` searches all requesters. If this call finds nothing, no
     further calls are necessary.

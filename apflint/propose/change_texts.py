@@ -81,8 +81,8 @@ def _write_objects(
     changes: Sequence[Change], before: Effective, after: Effective, needs: Sequence[Need], candidate: Candidate
 ) -> Iterator[tuple[dict[str, Any], dict[Path, str]]]:
     reasons: dict[str, str] = {}
-    # A field may have several needs, because the search may halve a value several times. The last need is about half of
-    # the proposed value.
+    # The search may halve the value of a field several times, so a field may have several needs: reasons why a smaller
+    # value is not sufficient. The last need says why half of the proposed value is not.
     for need in needs:
         reasons[need.field] = f"{need.change[:1].upper()}{need.change[1:]}, {need.misses[0]}."
     for change in changes:

@@ -1,4 +1,4 @@
-"""Goals of a proposal: clients that get their own level or must not wait, and clients for which no proposal is possible."""
+"""Find which clients get their own level, which must not wait, and for which no proposal is possible."""
 
 from __future__ import annotations
 

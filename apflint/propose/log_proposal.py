@@ -433,7 +433,7 @@ class _Proposer:
         if limits is None or isolation.new_level is None or limits.nominal >= isolation.goal.seats:
             return ()
         return (
-            f"{', '.join(cause.users)} has {limits.nominal} seats, less than its equal part of {quote(cause.level)}, {isolation.goal.seats}",
+            f"the level for {', '.join(cause.users)} has {limits.nominal} seats. An equal part of {quote(cause.level)} would be {isolation.goal.seats} seats",
         )
 
     def _try_forbidden(self, cause: LogCause, trials: Trials) -> tuple[str, ...]:

@@ -120,7 +120,7 @@ def resolve_periods(
 
 
 def _find_start(end: int, duration: int, covered: LogPeriod) -> int:
-    """Return the start of the compared period without --since, for a baseline of this duration."""
+    """Return the start of the period that is compared with the baseline, if the user does not give --since."""
     start = end - DEFAULT_PERIOD
     return start if start > covered.start else covered.start + min(duration, (end - covered.start) // 2)
 

@@ -171,7 +171,7 @@ def _parse_members(value: object, place: str, directory: str) -> tuple[str, ...]
 
 
 def _parse_kustomize(value: object, place: str, directory: str) -> str:
-    """Return the directory of a kustomization, which must be in the project, like `paths`.
+    """Return the directory of a kustomization. The directory must be in the project, as those of the key `paths`.
 
     A missing directory is an error only when the kustomization is built.
     """

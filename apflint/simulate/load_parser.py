@@ -202,7 +202,9 @@ def _parse_client(reader: _LoadFields, path: Path) -> SimulatedClient | None:
         fields.reject((*path, key), f"{what} the median service time: most requests would never succeed")
     client = SimulatedClient(name, path, arguments, service, instances, rate, think, bursts, retries, deadline)
     if NUMBER in name and not client.differ:
-        message = "also write it in `as`, `groups` or `request`, so that each client has its own user or request"
+        message = (
+            f"also write `{NUMBER}` in `as`, `groups` or `request`, so that each client has its own user or request"
+        )
         fields.reject((*path, "name"), f"`{NUMBER}` has no effect in `name` alone: {message}")
     return client
 

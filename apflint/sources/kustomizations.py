@@ -118,7 +118,7 @@ def _read_mappings(path: str) -> tuple[list[dict[str, object]], str]:
 def _parse_mappings(text: str) -> tuple[list[dict[str, object]], str]:
     """Return (mappings in YAML, problem). The problem is a clause such as `is not a mapping`, or an empty string.
 
-    If there is a problem, kustomize may read other values.
+    If there is a problem, kustomize may read other values than the returned ones.
     """
     from apflint.load.kubernetes_decoding import decode_document
     from apflint.load.tree import ParseError

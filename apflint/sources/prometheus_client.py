@@ -145,7 +145,10 @@ def parse_connection(
 
 
 def _split_url(url: str) -> SplitResult:
-    """Split an address into its parts. Raises UserError without the address, because it may contain credentials."""
+    """Split an address into its parts.
+
+    Raises UserError for an invalid address. The message does not quote the address, which may contain credentials.
+    """
     try:
         parts = urlsplit(url)
         is_valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0

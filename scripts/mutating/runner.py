@@ -75,7 +75,7 @@ class Run:
         """Run the tests of all mutants, instead of pytest's own loop."""
         from hypothesis import settings
 
-        gc.unfreeze()  # finds the objects that tests/conftest.py hides from `gc.get_objects`
+        gc.unfreeze()  # so that `gc.get_objects` also returns the objects that tests/conftest.py has frozen
         self.items = list(session.items)
         for item in self.items:
             function = getattr(getattr(item, "obj", None), "__func__", getattr(item, "obj", None))

@@ -270,10 +270,11 @@ def test_fix_sets_the_best_hand_size(queuing: dict[str, int], rule: str, fixed: 
     assert not findings(priority_level("x", queuing={**queuing, "handSize": fixed}), only="APF30")
 
 
-@pytest.mark.parametrize(("percent", "nearest"), [(120, 100), (-1, 0)])
-def test_fix_of_a_percentage_is_the_nearest_valid_one(percent: int, nearest: int) -> None:
+@pytest.mark.parametrize(("percent", "nearest", "share"), [(120, 100, "all"), (-1, 0, "none")])
+def test_fix_of_a_percentage_is_the_nearest_valid_one(percent: int, nearest: int, share: str) -> None:
     level = priority_level("x")
     level["spec"]["limited"]["lendablePercent"] = percent
     (finding,) = findings(level, only="APF310")
     assert finding.fix is not None
-    assert (finding.fix.title, finding.fix.safe) == (f"set lendablePercent to {nearest}", False)
+    title = f"set lendablePercent to {nearest}, so that other levels can borrow {share} of its seats"
+    assert (finding.fix.title, finding.fix.safe) == (title, False)

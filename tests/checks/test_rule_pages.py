@@ -84,7 +84,7 @@ def _is_fixable(rule_id: str, example: Example) -> bool:
     """Return whether a fix applies to a bad example. Each page that announces a fix must have such an example."""
     if (
         example.kind != "bad" or rule_catalogue.read_rule(rule_id).fix is None
-    ):  # another test checks that such a page announces no fix
+    ):  # another test checks that pages of rules without a fix announce none
         return False
     return any(finding.rule == rule_id and finding.fix is not None for finding in _report(example).findings)
 

@@ -56,8 +56,8 @@ class Watched(QueueSet):
         before, executing = self.seats_in_use, self.executing
         super()._execute(request, now)
         if self.seats_in_use > self.concurrency_limit:
-            # Only a request that is wider than the limit exceeds the limit, while no other request executes. Other
-            # requests may hold final seats. The final seats of the wide request may have been reduced to the limit.
+            # More seats than the limit are in use only for a request that is wider than the limit. It starts when no
+            # other request executes. Others may hold final seats. Its own final seats may have been reduced to the limit.
             assert executing == 0
             assert request.estimate.max_seats >= self.concurrency_limit
         else:

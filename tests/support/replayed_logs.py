@@ -1,4 +1,4 @@
-"""Everything that a replay of a log shows, to compare engines and wrappers."""
+"""Collect everything that a replay of a log shows, so that tests can compare engines, and formats that wrap the same events."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def simulate(
         str | None,
         option(
             CLUSTER,
-            "Show first what is different from this configuration: OLD of `apflint diff`.",
+            "Compare with this configuration, and show the differences first. OTHER is like OLD of `apflint diff`.",
             metavar="OTHER",
             autocompletion=complete_configuration,
         ),

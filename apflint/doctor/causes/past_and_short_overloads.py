@@ -96,7 +96,7 @@ def find_notes(server: ServerLoad) -> Iterator[OverloadCause]:
         level = max(waiting, key=lambda level: level.state.waiting or 0)
         yield OverloadCause(
             "rollout-spike",
-            f'A burst has just arrived at "{level.name}", or its requests wait for a short time. The server adjusts the limits every 10 s.',
+            f'A burst has just arrived at "{level.name}", or requests of this level wait only briefly. The server adjusts the limits every 10 s, so more seats may follow.',
             is_apf=True,
             severity="info",
             levels=tuple(level.name for level in waiting),

@@ -191,7 +191,7 @@ def find_callbacks(level: LevelLoad) -> Callbacks | None:
 
 
 def _count_callbacks(executing: Sequence[RequestRow], waiting: Sequence[RequestRow]) -> int:
-    """Return the number of executing requests after whose start a request in `waiting` arrived immediately."""
+    """Return how many requests in `executing` started immediately before a request in `waiting` arrived."""
     arrivals = sorted(row.arrived for row in waiting)
     starts = sorted(row.started for row in executing if row.started is not None)
     matched = position = 0
