@@ -150,7 +150,7 @@ def describe_contradictions(report: ReplayReport) -> Iterator[str]:
         yield (
             f"The log does not fit {report.limits.server_concurrency} seats, the default: {join_some(levels, _MAX_NAMED_LEVELS)}."
             " Add --server-concurrency N, the sum of --max-requests-inflight and --max-mutating-requests-inflight of each API"
-            " server."
+            " server. If the servers had other objects, name these first, with -f."
         )
     for found in islice((found for found in contradictions if not found.is_about_seats), _MAX_NAMED_LEVELS):
         yield (
