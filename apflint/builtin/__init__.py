@@ -63,7 +63,7 @@ class BuiltInObject(NamedTuple):
 
 
 class TypedObjects(NamedTuple):
-    """Typed objects: FlowSchemas in matching order, and priority levels."""
+    """The built-in objects of a release as objects of `apflint.model`. The FlowSchemas are in matching order."""
 
     flow_schemas: tuple[FlowSchema, ...]
     priority_levels: tuple[PriorityLevelConfiguration, ...]
@@ -109,7 +109,7 @@ def _list_lifetimes(kind: Kind) -> dict[str, tuple[Release, Release]]:
 
 
 def is_retired(release: Release, kind: Kind, name: str) -> bool:
-    """Return whether `release` no longer has a built-in object of this kind and name that an earlier release has."""
+    """Return whether an earlier release has a built-in object of this kind and name, but `release` does not."""
     lifetime = find_lifetime(kind, name) if name and name not in list_names(release, kind) else None
     return lifetime is not None and release.minor > lifetime[1].minor
 

@@ -98,7 +98,10 @@ def runtime() -> Check:
 
 
 def _found_by_suppressions(_effective: Effective) -> Iterable[Problem]:
-    """Return no problems. `apflint.suppressions` finds the problems of APF901 to APF903 after all other rules have run."""
+    """Return no problems: a placeholder in the rule table for APF901 to APF903.
+
+    `apflint.suppressions` finds the problems of these rules after all other rules have run.
+    """
     return ()
 
 

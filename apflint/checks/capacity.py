@@ -116,7 +116,10 @@ class SeatChange(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """Relative change, negative for a loss. 0 if the level had 0 seats before, which is possible only for `exempt`."""
+        """Relative change of the number of seats, negative for a loss.
+
+        The result is 0 if the level had 0 seats before, which is possible only for `exempt`.
+        """
         return (self.after - self.before) / self.before if self.before else 0.0
 
     def __str__(self) -> str:
@@ -211,11 +214,12 @@ def _redefined_levels(effective: Effective) -> Iterator[Problem]:
 
 
 def _compare_seats(effective: Effective, shares: Mapping[str, int]) -> list[SeatChange]:
-    """Return the seats of each level with the shares in `shares` (before) and in the configuration (after).
+    """Return the nominal seats of each level in `shares`, before and after a change of the shares.
 
-    If a server has more seats than the default, somebody probably raised its limits to have seats for new levels. So
-    for a built-in level of such a server, a seat counts as lost only if the level then has fewer seats than on a
-    default server.
+    Before the change, the levels have the shares in `shares`. After the change, they have the shares of the
+    configuration. If a server has more seats than the default, somebody probably raised the concurrency limit of the
+    server to have seats for new levels. So for a built-in level of such a server, a seat counts as lost only if the
+    level then has fewer seats than on a default server.
     """
     total, share_sum = effective.assumptions.server_concurrency, sum(shares.values())
     default, changes = _default_shares(effective), list[SeatChange]()
@@ -364,10 +368,11 @@ def oversized_queues(effective: Effective) -> Iterator[Problem]:
 def queues_lowered(effective: Effective) -> Iterator[Problem]:
     """APF608: report levels for which the manifest has fewer queues than the running server.
 
-    The server removes a superfluous queue when a request in the queue ends. If two requests of the queue keep their
-    seats after their execution, the server removes this queue when the first request ends. When the second request
-    ends, the server wrongly removes another queue, and loses the requests that wait there
-    (`removeQueueAndUpdateIndexes` in queueset.go; a run of the Go code of 1.36 shows this).
+    The server removes a superfluous queue when a request of the queue releases its seats, and no other request waits or
+    executes in the queue. Some requests release their seats only a while after their execution. If two such requests
+    belong to the same queue, the server removes this queue when the first request releases its seats. When the second
+    request releases its seats, the server wrongly removes another queue, and loses the requests that wait there
+    (`removeQueueAndUpdateIndexes` in queueset.go, confirmed by running the Go code of 1.36).
     """
     built_in = {level.name: queuing_of(level) for level in builtin.load_objects(effective.release).priority_levels}
     live = {
@@ -385,8 +390,8 @@ def queues_lowered(effective: Effective) -> Iterator[Problem]:
                 f"queues {queuing.queues} is less than the {before.queues} of {owner}",
                 severity="warning" if live else None,
                 notes=(
-                    "Fewer queues can crash an API server that executes requests of the level at that moment.",
-                    "The requests at risk are changes that many watchers observe: they keep seats after their execution.",
+                    "If the level executes requests when the manifest is applied, a lower number of queues can crash the API server.",
+                    "The risk comes from changes that many watchers observe: these requests keep their seats after their execution.",
                 ),
                 help="apply the manifest while the level is idle, or keep the number of queues",
             )

@@ -108,8 +108,9 @@ def find_differences(value: object, required: object, version: str, path: str = 
 def duplicate_object(effective: Effective) -> Iterator[Problem]:
     """APF402: report objects that are defined more than once.
 
-    The manifests of different clusters are often in sibling directories. So all objects that are defined in both of two
-    sibling directories are one problem, unless the user has declared that the manifests belong to one cluster.
+    The manifests of different clusters are often in sibling directories. So if two sibling directories define the same
+    objects, the result has one problem for all of these objects. But if the user has declared that the manifests belong
+    to one cluster, each object is a separate problem.
     """
     seen: dict[ObjectKey, list[Document]] = {}
     for document in effective.workspace.documents():

@@ -73,7 +73,7 @@ def find_problems(pairs: DirectoryPairs) -> Iterator[Problem]:
         if len(duplicates) > 1:
             what = f"define the same {len(duplicates)} objects, such as {document.kind} {quote(document.name)}"
         notes = [
-            "If they configure one cluster, the last definition replaces the others, or is rejected.",
+            "If the directories configure one cluster, the last definition replaces the others, or is rejected.",
             "Without settings, all files are analyzed as one configuration: findings may combine objects of different clusters.",
         ]
         if number == MAX_DIRECTORY_PAIRS < len(pairs):
@@ -97,9 +97,11 @@ def _show(path: str) -> str:
 
 
 def _suggest(pair: tuple[str, str], directories: Collection[str] | None) -> str:
-    """Return help: TOML tables for the settings, or a command that prints the tables for more than two directories.
+    """Return help that suggests to declare a separate cluster in the settings for each directory of `pair`.
 
-    `directories` contains the affected directories if there are more than the two of `pair`.
+    The help contains the TOML tables to add to the settings. If the tables cannot be suggested for `pair` alone, the
+    help only names the command that prints the tables. `directories` contains the directories of all pairs, or is None
+    if there are too many pairs.
     """
     question = "do they configure different clusters? Then add"
     if (

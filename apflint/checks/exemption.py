@@ -140,7 +140,7 @@ def _lists_cluster(rule: ResourcePolicyRule) -> bool:
 def _describe_machine(subject: Subject) -> str | None:
     """Return a description of the nodes or service accounts that a subject matches.
 
-    Return None for other subjects, and for service accounts of the platform.
+    Return None for other subjects, and for service accounts in the namespaces of the platform, such as `kube-system`.
     """
     if subject.kind == "Group" and subject.group == NODES:
         return _ALL_NODES

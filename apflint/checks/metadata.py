@@ -172,8 +172,9 @@ def namespace_on_cluster_scoped(workspace: Workspace) -> Iterator[Problem]:
             )
 
 
-# Recorded on 1.36: a create with a positive integer in resourceVersion fails with 500. An update with another uid or
-# resourceVersion fails with 409. Server-side apply rejects managedFields, and the uid of an object that does not exist.
+# A kube-apiserver 1.36 answers as follows (recorded). To a create with a positive integer in resourceVersion, it answers
+# 500. To an update whose uid or resourceVersion differs from the stored one, it answers 409. It rejects a server-side
+# apply with managedFields, or with a uid if the object does not exist.
 _HARMFUL = {
     "resourceVersion": (
         "kubectl create fails if the manifest has a resourceVersion."
@@ -199,11 +200,10 @@ def is_exported(document: Document) -> bool:
 def server_populated_field(workspace: Workspace) -> Iterator[Problem]:
     """APF105: report fields that the API server sets.
 
-    The result has one problem for each object, but only one for a list exported from a server.
-
-    Lists of unchanged built-in objects are not reported, because nobody maintains objects in such a list. Objects read
-    from a running cluster are not reported, either. An exported list on standard input is not reported, but `apflint
-    fix` removes the fields.
+    The result has one problem for each object. All objects of a list that was exported from a server are one problem
+    together. A list that contains only unchanged built-in objects is not reported, because nobody maintains such a list
+    by hand. Objects read from a running cluster are not reported, either. A list on standard input is not reported, but
+    `apflint fix` removes its fields.
     """
     exports: defaultdict[Hashable, list[FlowSchema | PriorityLevelConfiguration]] = defaultdict(list)
     for item in workspace.objects():

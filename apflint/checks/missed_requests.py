@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
 _ALL = (ALL,)
 _WELL_KNOWN = (("", "pods"), ("apps", "deployments"), ("", "configmaps"))
-"""API groups and resources of example requests if a list of the rule is `*`. After them, a resource that no FlowSchema
-names is tried."""
+"""API groups and resources of example requests, for a rule whose resources are `*`. If its API groups are also `*`, a
+resource that no FlowSchema names is tried last."""
 _COLLECTION = ("list", "watch", "deletecollection")
 """`COLLECTION_VERBS`, in order of preference for examples."""
 _PATHS = ("/apis", "/openapi/v3", "/version", "/metrics")
@@ -103,7 +103,11 @@ def non_resource_requests_missed(effective: Effective) -> Iterator[Problem]:
 def _report_scopes(
     effective: Effective, find: _Find, notes: tuple[str, ...], field: str, value: Value, written: str
 ) -> Iterator[Problem]:
-    """Yield one problem for each FlowSchema that misses requests because its resource rules lack `field`."""
+    """Yield one problem for each FlowSchema that misses requests because its resource rules lack `field`.
+
+    `find` returns the candidates of a FlowSchema. `value` is the value to add to the rules, and `written` is the YAML text
+    of the field with this value.
+    """
     for schema in effective.own_flow_schemas:
         if missed := _confirm(effective, schema, find):
             (first, example), *others = missed
@@ -161,8 +165,8 @@ def _misses_cluster_scope(schema: FlowSchema, unmentioned: Unmentioned) -> Itera
 def _misses_namespaces(schema: FlowSchema, unmentioned: Unmentioned) -> Iterator[_Candidate]:
     """Yield resource rules with only clusterScope that seem to be intended also for requests in namespaces."""
     for place, rule, part in resource_rules_of(schema):
-        # Without `namespaces`, list and watch requests match if they span all namespaces, which may be intended. So only
-        # the other verbs show that `namespaces` is missing.
+        # A rule without `namespaces` matches list and watch requests across all namespaces, and this may be its only
+        # purpose. So only other verbs in the rule show that `namespaces` is missing.
         verbs = {"get", "update"} if part.verbs == _ALL else {*part.verbs} - COLLECTION_VERBS
         if not part.cluster_scope or part.namespaces or not verbs:
             continue
@@ -204,6 +208,8 @@ def _list_resources(
 ) -> list[tuple[str, str]]:
     """Return some pairs of API group and resource that a resource rule matches. Pairs that Kubernetes serves come first.
 
+    For a list of the rule that contains only `*`, the result can contain a name of `unmentioned`: these are names that no
+    FlowSchema contains.
     If `namespaced` is true and the rule matches all resources, the result contains no API group that may have cluster-scoped
     resources, except the core group.
     """

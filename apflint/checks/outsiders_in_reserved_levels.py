@@ -118,7 +118,7 @@ def find_outsiders(effective: Effective) -> Mapping[Document, Outsiders]:
 
 
 class _OutsiderSearch(NamedTuple):
-    """A claim to prove: some subjects of a rule match a request of an outsider."""
+    """The search for an outsider that some subjects of a rule match. The solver proves or refutes `claim`."""
 
     claim: Claim
     place: Place
@@ -169,10 +169,10 @@ def _searches(effective: Effective, schema: FlowSchema) -> Iterator[_OutsiderSea
 
 
 def _find_requesters(effective: Effective, schema: FlowSchema) -> tuple[Requesters, ...]:
-    """Return the requesters that count as outsiders.
+    """Return the sets of requesters that count as outsiders.
 
-    Users of the platform count only if the FlowSchema redefines a protected FlowSchema and references a different
-    level.
+    Users of the platform (`PLATFORM_USER_PREFIXES`) count only if `schema` redefines a protected built-in FlowSchema and
+    references another priority level than the built-in FlowSchema.
     """
     from apflint.proofs.request_space import ORDINARY, SYSTEM
 
@@ -182,7 +182,10 @@ def _find_requesters(effective: Effective, schema: FlowSchema) -> tuple[Requeste
 
 
 def _is_platform_user(subject: Subject, among: tuple[Requesters, ...]) -> bool:
-    """Return whether the subject is a user or service account of the platform, but `among` omits the platform."""
+    """Return whether a subject is a user or service account of the platform that does not count as an outsider.
+
+    `among` are the sets of requesters that count as outsiders. False if these sets include the users of the platform.
+    """
     account = subject.service_account
     user = subject.user if account is None else f"{SERVICE_ACCOUNT_PREFIX}{account.namespace}:{account.name}"
     prefixes = tuple(prefix for requesters in among for prefix in requesters.without)

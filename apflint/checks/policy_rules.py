@@ -44,7 +44,7 @@ _METHODS = {"post": "create", "put": "update", "head": "get", "options": "*"}
 
 
 def rule_without_requests(workspace: Workspace) -> Iterator[Problem]:
-    """APF206: report rules without resourceRules and nonResourceRules."""
+    """APF206: report rules that have neither resourceRules nor nonResourceRules."""
     for place, rule in workspace.rules():
         if not rule.resource_rules and not rule.non_resource_rules:
             yield required(
@@ -141,7 +141,7 @@ def _explain_verb(verb: str, *, is_resource: bool) -> tuple[tuple[str, ...], str
 
 
 def no_namespace_nor_cluster_scope(workspace: Workspace) -> Iterator[Problem]:
-    """APF212: report resource rules without namespaces and clusterScope."""
+    """APF212: report resource rules that have neither namespaces nor clusterScope."""
     for place, rule in workspace.resource_rules():
         if not rule.namespaces and not rule.cluster_scope:
             yield required(
@@ -149,7 +149,7 @@ def no_namespace_nor_cluster_scope(workspace: Workspace) -> Iterator[Problem]:
                 "rule has neither namespaces nor clusterScope: true",
                 notes=(
                     'namespaces: ["*"] matches requests in any namespace, but no request without a namespace.',
-                    "clusterScope: true matches requests for nodes and the like, and list and watch across all namespaces.",
+                    "clusterScope: true matches requests for cluster-scoped resources, and list and watch across all namespaces.",
                 ),
                 help='add namespaces: ["*"], clusterScope: true, or both',
             )
@@ -222,7 +222,7 @@ def impossible_match(effective: Effective) -> Iterator[Problem]:
 
 
 def _raise_severity(problem: Problem, *, has_effect: bool) -> Problem:
-    """Return the problem, as an error if its FlowSchema has no effect because no part matches a request."""
+    """Return `problem`, with severity `error` if no request reaches the FlowSchema (`has_effect` is false)."""
     return problem if has_effect else problem._replace(severity="error")
 
 

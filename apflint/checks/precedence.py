@@ -57,10 +57,11 @@ def reserved_precedence(workspace: Workspace) -> Iterator[Problem]:
 def precedence_tie(effective: Effective) -> Iterator[Problem]:
     """APF503: report overlapping FlowSchemas of the same precedence.
 
-    Small groups are searched first, because a single large group can use up the budget of the search.
+    FlowSchemas of the same precedence form a group. Small groups are searched first, because a single large group can
+    use up the budget of the search.
     """
-    # Computing the unreachable FlowSchemas takes time, and most configurations have no groups. So first look for groups
-    # that may include unreachable FlowSchemas.
+    # Finding the unreachable FlowSchemas takes time, and most configurations have no two FlowSchemas of the same
+    # precedence. So first look for groups without regard to reachability.
     groups = _groups(effective, frozenset()) and _groups(effective, effective.unreachable_documents)
     if groups:
         from apflint.proofs.precedence_ties import Budget
@@ -83,9 +84,11 @@ def _groups(effective: Effective, unreachable: frozenset[Document]) -> list[list
 
 
 def _tie(effective: Effective, group: Sequence[FlowSchema], budget: Budget) -> Iterator[Problem]:
-    """Yield a problem for the harmful ties of a group: the tied FlowSchemas treat requests differently.
+    """Yield at most one problem for the FlowSchemas of a group, which have the same precedence.
 
-    If there are no harmful ties, yield a problem for harmless ties, or else for pairs that were not compared.
+    A tie is a pair of overlapping FlowSchemas, at least one of them from the manifests. A tie is harmful if the two
+    FlowSchemas treat requests differently. The problem is about the harmful ties. If there are none, the problem is
+    about the harmless ties, or else about pairs that were not compared.
     """
     from apflint.proofs.precedence_ties import find_ties
 
@@ -178,8 +181,8 @@ def implicit_precedence(effective: Effective) -> Iterator[Problem]:
                 f"matchingPrecedence {'0 counts as absent' if value == 0 else 'is absent'}, so the API server sets it to 1000",
                 fix=set_field(schema.document, _PRECEDENCE, 1000, "write matchingPrecedence: 1000", safe=True),
                 notes=(
-                    "1000 is before the built-in service-accounts (9000), global-default (9900) and catch-all (10000).",
-                    "All other built-in FlowSchemas come first.",
+                    "Precedence 1000 comes before the built-in service-accounts (9000), global-default (9900) and catch-all (10000).",
+                    "All other built-in FlowSchemas come before precedence 1000.",
                 ),
                 help="set matchingPrecedence explicitly",
             )

@@ -141,7 +141,10 @@ def mismatched_limit_response(workspace: Workspace) -> Iterator[Problem]:
 
 
 def _responses_of_other_levels(workspace: Workspace) -> Iterator[Problem]:
-    """Yield the problems of a limitResponse in levels of another type than Limited. An unknown type of the response is ignored."""
+    """Yield the problems of a limitResponse in levels of another type than Limited.
+
+    A limitResponse of an unknown type is not reported, because the API server does not report it in these levels.
+    """
     for level in workspace.priority_levels:
         if level.spec.type != "Limited" and level.spec.limited is not None:
             response = level.spec.limited.limit_response
@@ -265,14 +268,14 @@ def hand_larger_than_deck(workspace: Workspace) -> Iterator[Problem]:
                 help=f"{_suggest_hand(queuing.queues)}{', or increase queues' if can_grow else ''}"
                 if queuing.queues > 0
                 else "set queues to 1 or more",
-                # If the manifest has only the number of queues, the default of handSize does not fit to it. Otherwise, the number
-                # of queues may be wrong.
+                # If the manifest sets only queues, the default of handSize is too large, and the fix is safe. If the
+                # manifest sets handSize, the fix is unsafe, because the wrong value may be queues.
                 fix=_fix_hand(place, queuing.queues, safe=not place.document.at(*place.path, "handSize")),
             )
 
 
 def _suggest_hand(queues: int) -> str:
-    """Return advice that names the best hand size for a number of queues, for which the API server accepts a hand size."""
+    """Return advice that names the best handSize for `queues`. The API server must accept some handSize for `queues`."""
     best, maximum = find_best_hand(queues), largest_hand(queues)
     at_most = f" (at most {maximum})" if best < maximum else ""
     reason = f", which separates four busy flows best with {queues:,} queues" if queues > 1 else ""
@@ -280,7 +283,7 @@ def _suggest_hand(queues: int) -> str:
 
 
 def _fix_hand(place: Place, queues: int, *, safe: bool) -> Fix | None:
-    """Return a fix that sets the best hand size, or None if the API server accepts none for this number of queues."""
+    """Return a fix that sets the best handSize for `queues`, or None if the API server accepts no handSize for `queues`."""
     best = find_best_hand(queues) if 0 < queues <= MAX_QUEUES else 0
     path = (*place.path, "handSize")
     return set_field(place.document, path, best, f"set handSize to {best}", safe=safe) if best else None

@@ -145,9 +145,10 @@ def _shadowed_schema(effective: Effective, part: FlowSchemaPart, blockers: Seque
 
 
 def _find_precedence_before(effective: Effective, precedence: int) -> int | None:
-    """Return a matchingPrecedence between `precedence` and that of the FlowSchemas before it, the roundest one. None if there is none.
+    """Return a round matchingPrecedence below `precedence`, or None if there is no unused value directly below it.
 
-    A FlowSchema with this value is tried after all FlowSchemas that have a lower matchingPrecedence than `precedence`.
+    The result is greater than the matchingPrecedence of each FlowSchema that comes before `precedence`. So a FlowSchema
+    with the result comes after all of these FlowSchemas.
     """
     others = (schema.spec.matching_precedence for schema in effective.assumed.order)
     previous = max((other for other in others if other < precedence), default=_MIN_PRECEDENCE - 1)

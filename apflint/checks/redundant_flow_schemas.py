@@ -49,7 +49,7 @@ _ANY_PATH = NonResourcePolicyRule((ALL,), (ALL,))
 
 
 def captured_method(effective: Effective) -> Iterator[Problem]:
-    """APF514: report non-resource rules if an earlier built-in FlowSchema captures the requests with some HTTP methods."""
+    """APF514: report non-resource rules whose requests with some HTTP methods an earlier built-in FlowSchema captures."""
     effective_documents = {schema.document for schema in effective.assumed.order}
     for schema in effective.own_flow_schemas:
         for place, rule in rules_of(schema) if schema.document in effective_documents else ():
@@ -154,7 +154,7 @@ def redundant_flow_schema(effective: Effective) -> Iterator[Problem]:
             severity="info",
             notes=(
                 f"apflint proves redundancy for at most {MAX_REDUNDANCY_PROOFS} FlowSchemas.",
-                f"Each may have {MAX_REDUNDANCY_PARTS:,} subjects, resource rules and non-resource rules.",
+                f"Each may have at most {MAX_REDUNDANCY_PARTS:,} subjects, resource rules and non-resource rules in total.",
             ),
         )
 
@@ -181,8 +181,8 @@ def _has_peers(effective: Effective, schema: FlowSchema) -> bool:
         return False
     if builtin.is_retired(effective.release, "FlowSchema", name):
         return False  # APF705 reports FlowSchemas that are no longer built in
-    # A flow belongs to one FlowSchema. Without ByUser, the moved requests would share a flow with the requests that the
-    # other FlowSchema already matches. So the removal would have an effect.
+    # A flow belongs to one FlowSchema. If `schema` is removed, its requests move to another FlowSchema. If the method is not
+    # ByUser, they then share a flow with requests that the other FlowSchema already matches. So the removal has an effect.
     if _separates_flows(effective, level) and schema.spec.distinguisher_method != "ByUser":
         return False
     return _count_treatments(effective)[_treatment(effective, schema)] > 1
@@ -194,7 +194,7 @@ def _count_treatments(effective: Effective) -> Counter[Treatment]:
 
 
 def _treatment(effective: Effective, schema: FlowSchema) -> Treatment:
-    """Return how a FlowSchema treats requests. A redundant FlowSchema and its successors treat requests equally."""
+    """Return how a FlowSchema treats requests: its priority level and, if the level separates flows, its distinguisherMethod."""
     level = schema.spec.priority_level_configuration
     return level, schema.spec.distinguisher_method if _separates_flows(effective, level) else None
 
@@ -225,7 +225,10 @@ def _shows_effect(effective: Effective, schema: FlowSchema) -> bool:
             return True
 
     def is_split(resolution: Resolution) -> bool:
-        """Return whether the request goes to a later FlowSchema with the same treatment, so that a user has two flows."""
+        """Return whether a later FlowSchema with the same treatment captures the resolved request.
+
+        The user of the request then has two flows. Without `schema`, this user would have only one flow.
+        """
         return resolution.position > position and _treatment(effective, resolution.flow_schema) == treatment
 
     is_reached = False
@@ -240,7 +243,8 @@ def _shows_effect(effective: Effective, schema: FlowSchema) -> bool:
             others = islice(proofs.candidates([_match_everything(rule)], ends=(end,)), MAX_REDUNDANCY_TRIALS)
             if has_flows and any(is_split(proofs.resolve(point)) for point in others):
                 return True
-    # If no typical request reaches the FlowSchema, other requests may still reach it. Only the proof decides.
+    # If no typical request reaches the FlowSchema, an untypical request may still reach it. `unreachable_documents` contains
+    # only FlowSchemas that are proven to be unreachable.
     return not is_reached and schema.document in effective.unreachable_documents
 
 
@@ -298,13 +302,14 @@ def _find_successors(
         if _treatment(effective, move.to_schema) != treatment:
             return ()
         successors.append(move.to_schema)
-    # APF501 suggests to remove a successor that is unreachable while `schema` exists. Suggesting to remove both would be wrong.
+    # If a successor is unreachable while `schema` exists, APF501 suggests to remove the successor. To suggest the removal of
+    # `schema` as well would be wrong.
     analysis = Analysis(before)
     if any(analysis.find_request(other) is None for other in successors if not effective.is_built_in(other)):
         return ()
     if _separates_flows(effective, treatment[0]):
-        # A flow belongs to a single FlowSchema. If several FlowSchemas take over the requests, the requests of one user, which
-        # are in one flow now, are in several flows. So the removal has an effect.
+        # A flow belongs to a single FlowSchema. If the requests of a user move from `schema` to several FlowSchemas, they move
+        # from one flow to several flows. So the removal has an effect.
         if len(successors) != 1:
             return ()
         (successor,), wide = successors, _widen(schema)

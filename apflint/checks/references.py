@@ -63,7 +63,7 @@ def dangling_priority_level(effective: Effective) -> Iterator[Problem]:
     """APF401: report references to priority levels that do not exist."""
     levels, complete = effective.configuration.levels, effective.assumptions.complete
     written = {manifest.document.name for manifest in _manifests(effective, "PriorityLevelConfiguration")}
-    # Unusable levels exist, and other rules report these levels.
+    # A level that the server cannot use still counts as known, because other rules report what is wrong with the level.
     known = {*levels, *effective.configuration.unusable, *written}
     dangling = [
         schema
@@ -124,7 +124,10 @@ def _is_letter_typo(word: str, other: str) -> bool:
 
 
 def unused_priority_level(effective: Effective) -> Iterator[Problem]:
-    """APF403: report priority levels that no FlowSchema references. APF603 does not report the seats that they take."""
+    """APF403: report priority levels that no FlowSchema references, and the seats that these levels take.
+
+    APF603 does not report the seats of unreferenced levels.
+    """
     referenced = {schema.spec.priority_level_configuration for schema in effective.configuration.order}
     written = (manifest.document.at(*_LEVEL) for manifest in _manifests(effective, "FlowSchema"))
     referenced |= {name for name in written if isinstance(name, str)}
@@ -136,9 +139,9 @@ def unused_priority_level(effective: Effective) -> Iterator[Problem]:
     total = effective.assumptions.server_concurrency
     complete = effective.assumptions.complete
     elsewhere = "" if complete else f"; if another file has such a FlowSchema, {_add_file(effective)}"
-    largest = _find_largest(effective, {level.document for level in unused}) if unused else {}
+    seats_problems = _find_seats_of_unused(effective, {level.document for level in unused}) if unused else {}
     for level in unused:
-        taken, of_all = seats.get(level.name, 0), largest.get(level.document)
+        taken, of_all = seats.get(level.name, 0), seats_problems.get(level.document)
         note = f"The priority level still takes {taken} of {pluralize(total, 'seat')} from the other priority levels."
         yield Problem(
             Place(level.document, _NAME),
@@ -150,15 +153,16 @@ def unused_priority_level(effective: Effective) -> Iterator[Problem]:
 
 
 def _find_misspelled_levels(effective: Effective) -> frozenset[object]:
-    """Return the names of priority levels with which fixes of APF401 replace misspelled references."""
+    """Return the names of the priority levels that misspelled references mean. Fixes of APF401 write these names."""
     fixes = (problem.fix for problem in dangling_priority_level(effective) if problem.fix is not None)
     return frozenset(operation.value for fix in fixes for operation in fix.operations if isinstance(operation, Set))
 
 
-def _find_largest(effective: Effective, unused: Collection[Document]) -> dict[Document | None, Problem]:
+def _find_seats_of_unused(effective: Effective, unused: Collection[Document]) -> dict[Document | None, Problem]:
     """Return the problems of APF603 that are only about unused levels.
 
-    The keys are the documents at which APF603 reports. There is at most one such problem about new levels.
+    The result has at most one entry, because all new levels are one problem. The key is the document at which APF603
+    reports the problem: the level that takes the most seats.
     """
     return {
         problem.place.document: problem

@@ -1,9 +1,10 @@
-"""APF507, APF515, APF517: requests of the system and API discovery that go elsewhere because of FlowSchemas in the manifests.
+"""APF507, APF515, APF517: FlowSchemas in the manifests that divert requests of the system, or API discovery.
 
 APF507: a FlowSchema in the manifests captures requests of the system that otherwise go to a protected built-in
-FlowSchema. The rule finds all pairs of such FlowSchemas. Most pairs are proven by trying typical requests. For the
-other pairs, the solver finds a request or proves that there is none. APF515: a FlowSchema captures API discovery of
-nearly all clients into a small level without queues. APF517: a redefined built-in FlowSchema loses requests.
+FlowSchema. The rule finds all pairs of a capturing and a protected FlowSchema. Most pairs are proven by trying typical
+requests. For the other pairs, the solver finds a request or proves that there is none. APF515: a FlowSchema captures
+API discovery of nearly all clients into a small level without queues. APF517: a redefined built-in FlowSchema loses
+requests.
 """
 
 from __future__ import annotations
@@ -60,7 +61,8 @@ _OPENAPI = ("/openapi/v2", "/openapi/v3")
 _KUBE_SYSTEM = f"{SERVICE_ACCOUNT_PREFIX}kube-system:"
 _CONTROL_PLANE = ("system:kube-controller-manager", "system:kube-scheduler")
 _ACCOUNTS = ("default", "builder", "runner")
-"""Names of service accounts. The first name that no FlowSchema contains represents all such accounts."""
+"""Names of service accounts. The first of these names that no FlowSchema contains represents all service accounts of
+`kube-system` that no FlowSchema names."""
 _BROAD_GROUPS = (AUTHENTICATED, UNAUTHENTICATED, SERVICE_ACCOUNTS, ALL)
 """Groups of ordinary users that also contain system users."""
 _SYSTEM_GROUPS = (NODES, f"{SERVICE_ACCOUNTS}:kube-system", *_BROAD_GROUPS)
@@ -110,8 +112,9 @@ class _SystemUsers(NamedTuple):
     def users_of(self, schema: FlowSchema, source: FlowSchema) -> tuple[str, ...]:
         """Return the users whose requests can prove that `schema` captures requests from `source`.
 
-        Users that only other FlowSchemas name are not needed. If `schema` captures a request of such a user, `schema`
-        also captures the same request of an unnamed user, because fewer FlowSchemas match unnamed users.
+        The result omits users that neither `schema` nor `source` names, but another FlowSchema does. If `schema` captures
+        a request of such a user, it also captures the same request of a user that no FlowSchema names, because fewer
+        FlowSchemas match that user.
         """
         named = (*self.named.get(schema.document, ()), *self.named.get(source.document, ()))
         return tuple(user for user in dict.fromkeys((*self.common, *named)) if _is_subject(user, schema))
@@ -200,7 +203,7 @@ def _load_protected(effective: Effective) -> list[FlowSchema]:
 
 
 def _find_protected(effective: Effective) -> list[FlowSchema]:
-    """Return the protected FlowSchemas of a cluster without the checked manifests, in matching order."""
+    """Return the protected FlowSchemas that the cluster has if the checked manifests are not applied, in matching order."""
     names = builtin.list_protected_flow_schemas(effective.release)
     return [schema for schema in effective.without_own.order if schema.name in names]
 
@@ -235,9 +238,10 @@ def _find_captures(effective: Effective, candidates: Sequence[FlowSchema]) -> It
 def _prove(
     passages: ConfigurationComparison, users_of: dict[Pair, tuple[str, ...]], users: _SystemUsers
 ) -> Iterator[tuple[Pair, Point]]:
-    """Yield (pair of FlowSchemas, request that moves from the first to the second).
+    """Yield (pair of FlowSchemas, request that moves from the first FlowSchema to the second).
 
-    Prefer typical requests, and requests of users that exist in every cluster.
+    The keys of `users_of` are the pairs to prove, and its values are the users whose requests may prove a pair. Typical
+    requests, and requests of users that exist in every cluster, are tried first.
     """
     unproven = dict(users_of)
     for some in (frozenset(users.common), frozenset(chain.from_iterable(users.named.values()))):
@@ -595,7 +599,7 @@ def discovery_captured(effective: Effective) -> Iterator[Problem]:
                     f"The FlowSchema captures GET requests for {paths}, which usually go to {join_words(usual_levels, 'and')}.",
                     f"The priority level {quote(level.name)} has {describe_seats(level)} and no queues.",
                     "If no seat is free, the API server answers 429.",
-                    "kubectl, and controllers that start at this time, try again, and fail if each of 10 more tries is rejected.",
+                    "kubectl, and controllers that start at this time, retry a rejected request up to 10 times, and then fail.",
                 ),
                 help="list only the intended paths, or use a priority level with queues",
                 example=f"apflint explain get {first.path} --as {first.user}",

@@ -33,7 +33,7 @@ def removed_api_version(effective: Effective) -> Iterator[Problem]:
         # with --runtime-config. Then only the first object of the version gets a finding, with severity info.
         is_only_version = not release.served and version in release.on_request
         if version in release.served or (is_only_version and document in untouched):
-            continue  # the release serves this version, or a server of the release returned the object
+            continue  # the release serves this version, or the object is an unchanged export from a server of the release
         message, suggestion = _describe_unserved(version, release)
         yield Problem(
             Place(document, ("apiVersion",)),
@@ -81,7 +81,7 @@ def _suggest_migration(version: str, releases: str) -> str:
 def deprecated_api_version(effective: Effective) -> Iterator[Problem]:
     """APF702: report API versions that are deprecated."""
     release = effective.release
-    # The API server chose the version of these objects, and nobody applies the objects again.
+    # The API server chose the version of unchanged built-in objects in an export, and nobody applies these objects again.
     untouched = _untouched_exports(effective)
     for document in effective.workspace.documents():
         version = document.version

@@ -61,7 +61,7 @@ def edit_inputs(
 ) -> tuple[dict[str, bytes], LineMap, list[Conflict]]:
     """Apply the fixes of findings. Return all inputs, the new line map, and the conflicts.
 
-    `line_map` describes the edits before this call. A file with conflicts stays unchanged.
+    `line_map` maps the lines of `inputs` to the original lines, before all earlier edits. A file with conflicts stays unchanged.
     """
     edited, new_line_map = dict(inputs), dict(line_map)
     conflicts: list[Conflict] = []
@@ -93,10 +93,10 @@ def _edit_file(name: str, data: bytes, lines: list[int] | None, findings: list[F
 
 
 def _find_suspects(findings: list[Finding], error: Exception) -> list[tuple[list[Finding], Exception]]:
-    """Return (fixes, error) pairs of the fixes that cannot be applied to a file.
+    """Return (findings, error) pairs: sets of findings whose fixes cannot be applied to a file.
 
-    A pair has one fix, which fails alone. If no fix fails alone, a pair has the fixes of one YAML document, or else all of
-    `findings`. `error` is the error that occurred when all fixes were applied together.
+    A fix that fails alone is one set. If the fixes of a YAML document fail only together, they are one set. If no
+    such set is found, `findings` are one set. `error` is the error that occurred when all fixes were applied together.
     """
     suspects: list[tuple[list[Finding], Exception]] = []
     for start, group in _group(findings, _document_start).items():

@@ -120,7 +120,7 @@ class _FixRun:
         return wanted
 
     def attempt(self, batch: list[Finding]) -> list[Conflict]:
-        """Try the fixes of a batch, and further fixes that the batch makes necessary.
+        """Try the fixes of a batch. If the batch causes new findings that have fixes, try these fixes as well.
 
         Return the conflicts, or [] if the batch is accepted.
         """
@@ -157,7 +157,7 @@ class _FixRun:
             if len(groups) == 1:
                 self.refuse(*conflict)
         for groups in suspects:
-            # If the fix of a suspect has just been refused, the fixes of the other suspects may succeed.
+            # If the loop above has refused the fix of a suspect, the fixes of the other suspects may succeed, so none waits.
             if all(self._is_wanted(finding) for group in groups for finding in group):
                 held_back = groups[(len(groups) + 1) // 2 :]
                 self._waiting |= {identity(finding) for group in held_back for finding in group}
@@ -199,17 +199,18 @@ class _Comparison:
                 keys.append((finding.object.kind, finding.object.name))
             for key in dict.fromkeys(keys):
                 self._fixes[key].append(index)
-            # If a fix renames the object, later findings have the new name. So use the scope of the file instead of the
-            # object.
+            # If a fix renames the object, later findings contain the new name. So the masked rules apply to all objects of
+            # the file, and not only to the object with the old name.
             is_renamed = any(f"{field}.".startswith("metadata.") for field in fields)
             self._masked[_scopes(finding)[1 if is_renamed or finding.object is None else 2]] |= _masked_rules(finding)
         self._masks_analysis = any(map(_masks_others, batch))
 
     def find_regressions(self, after: Iterable[Finding]) -> list[Finding]:
-        """Return the findings of each pair of a rule and a file for which there are more findings than expected.
+        """Return the findings of each rule in each file that has more findings of this rule than expected.
 
-        The expected number is the number before the batch, minus the fixed findings. Findings that were masked do not
-        count. Only numbers are compared, because a fix elsewhere may change the message of a finding.
+        The expected number of findings is the number before the batch, minus the number of fixed findings. Findings that
+        an error masked before the batch do not count. Only numbers are compared, because a fix elsewhere may change the
+        message of a finding.
         """
         counted = [finding for finding in after if not self.is_new(finding) or not self._was_masked(finding)]
         excess = _count(counted) - self._allowed

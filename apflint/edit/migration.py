@@ -83,7 +83,7 @@ def migrate(source: Source, target: MigrationTarget, *, accept_changes: bool = F
                 for path, old in versions.items()
             )
         except CannotEditError as error:
-            message = f"the text cannot be edited here: {error}; edit it manually"
+            message = f"the text cannot be edited here: {error}; edit the text manually"
             remarks.append(_remark("refused", document, message, start=error.start))
         migrated.append((document, [*located, *(Set(path, f"{GROUP}/{target.version}") for path in versions)]))
     text = source.text
@@ -130,11 +130,10 @@ def _find_obstacle(document: Document, target: MigrationTarget) -> Remark | None
 
 
 def _find_versions(document: Document, target: MigrationTarget) -> dict[Path, str]:
-    """Return a mapping from paths to the apiVersions to replace for an object.
+    """Return the apiVersions that a migration of an object replaces: a mapping from the path to the old apiVersion.
 
-    Paths start at the root of the YAML document.
-
-    The apiVersion of a list is included, because items without an apiVersion inherit the apiVersion of the list.
+    Paths start at the root of the YAML document. If the object is an item of a list, the apiVersion of the list is
+    included, because items without an apiVersion inherit the apiVersion of the list.
     """
     versions: dict[Path, str] = {}
     for owner in {document.prefix, document.prefix[:-2]}:
@@ -149,15 +148,17 @@ def _find_versions(document: Document, target: MigrationTarget) -> dict[Path, st
 
 
 def _describe_shared(document: Document, operations: list[Operation]) -> Remark:
-    """Return a remark that says that the edits would also change other places.
+    """Return a remark that states that the edits of an object would also change other places.
 
     If an alias or merge key is the cause, the remark has the position of the alias or merge key.
     """
     for operation in operations:
         if alias := find_alias(document.root, operation.path):
             name = document.source.text[slice(*alias)].partition("\n")[0]
-            message = f"`{name}` repeats a value of another place, which an edit would change, too; edit it manually"
+            message = f"`{name}` repeats a value of another place; an edit would change both places, so edit the text manually"
             return _remark("refused", document, message, start=alias[0])
     return _remark(
-        "refused", document, "an edit would change another place, too (an anchor, perhaps); edit it manually"
+        "refused",
+        document,
+        "an edit would change another value, too, perhaps because of an anchor; edit the text manually",
     )

@@ -24,9 +24,9 @@ class MigrationTarget(NamedTuple):
 def choose_target(version: str | None = None, releases: Sequence[Release] = ()) -> MigrationTarget:
     """Return the migration target for a version, for releases, or for both.
 
-    Without `version`, choose the newest version that all `releases` serve. Without `releases`, choose the newest release
-    that serves `version`. Raises UserError if a release does not serve the version, or if no version is served by
-    all releases.
+    If `version` is not given, choose the newest version that all `releases` serve. If `releases` are not given, choose the
+    newest release that serves `version`. Raises UserError if a release does not serve the version, or if no version is
+    served by all releases.
     """
     if not releases:
         releases = [next(known for known in reversed(RELEASES) if version is None or serves(known, version))]
@@ -69,10 +69,10 @@ def describe_releases(releases: Sequence[Release]) -> str:
 
 
 def warn_about_running_cluster(old: str, target: MigrationTarget, running: Sequence[Release] = ()) -> Iterator[str]:
-    """Yield sentences if the cluster of today may not serve the target version, so that the result can only be applied later.
+    """Yield sentences of a warning if a running cluster may not serve the target version yet.
 
-    `old` is the API version before the migration. `running` are the releases of the clusters in the settings. If it is empty, the
-    cluster runs some release that serves `old`.
+    `old` is the API version before the migration. `running` are the releases of the clusters in the settings. If `running`
+    is empty, the cluster is assumed to run any release that serves `old`.
     """
     before, after = _find_version(old), _find_version(target.version)
     unable = [release for release in running if not serves(release, after.name)]
@@ -101,7 +101,7 @@ def _find_version(name: str) -> ApiVersion:
 
 
 def _find_steps(before: ApiVersion, after: ApiVersion) -> list[ApiVersion]:
-    """Return the versions between two versions such that a release serves each version and the next one: as few as possible."""
+    """Return the fewest versions between two versions such that some release serves each version and the next version."""
     steps: list[ApiVersion] = []
     current = before
     while not _overlap(current, after):

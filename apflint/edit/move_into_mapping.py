@@ -44,7 +44,7 @@ def nest_entries(text: str, root: Node, path: Path, names: tuple[str, ...]) -> t
     following = owner.pairs[owner.pairs.index(entries[0]) :] if entries[0] in owner.pairs else []
     adjacent = [entry for entry, _ in takewhile(lambda pair: pair[0] == pair[1], zip(entries, following, strict=False))]
     if not adjacent:
-        raise CannotEditError("it comes from another place through a merge key", entries[0][0].start)
+        raise CannotEditError("the value comes from another place through a merge key", entries[0][0].start)
     name, apart = str(path[-1]), entries[len(adjacent) :]
     if owner.flow:
         return tuple(_nest_in_flow(text, name, adjacent, apart, following))

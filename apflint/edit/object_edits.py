@@ -31,13 +31,14 @@ _EDITORS: dict[type, Callable[..., Iterable[Edit]]] = {
     Rename: rename_key,
 }
 _ORDER = (Set, Wrap, Insert, Nest, Remove, Rename)
-"""Order of operations at the same depth. Keys are moved only after all operations that need them."""
+"""Order of operations at the same depth. Operations that move or remove keys come after operations on these keys."""
 
 
 def locate(document: Document, operations: Iterable[Operation]) -> list[Operation]:
-    """Return the operations on an object with other paths: from the root of the YAML document instead of the object.
+    """Return the operations on an object, with paths from the root of the YAML document.
 
-    These paths differ if the YAML document is a list of objects.
+    The paths of the given operations start at the root of the object. The two paths differ if the YAML document is a list
+    of objects.
     """
     return [operation._replace(path=(*document.prefix, *operation.path)) for operation in operations]
 
@@ -77,7 +78,7 @@ def prove(
         if not any(_comparable(new) == expected for new in candidates):
             failed.append(start)
     if failed or (not allows_new_objects and any(True for _ in new_values)):
-        raise CannotEditError("something else would change as well (an anchor, perhaps)", failed=failed)
+        raise CannotEditError("the edit would change another value, too, perhaps because of an anchor", failed=failed)
     if len(after.problems) > len(before.problems):
         raise CannotEditError("the text could not be read afterwards")
 
@@ -138,9 +139,9 @@ def _without_duplicates(operations: Iterable[Operation]) -> Iterable[Operation]:
 
 
 def _depth_first(operation: Operation) -> tuple[int, int, int]:
-    """Return a key that sorts deeper values first, and the last item of a list first.
+    """Return a sort key that puts operations on deeper values first, and operations on later items of a list first.
 
-    In this order, all paths stay valid.
+    In this order, an operation does not change the paths of the operations after it.
     """
     last = operation.path[-1]
     return -len(operation.path), _ORDER.index(type(operation)), -last if isinstance(last, int) else 0

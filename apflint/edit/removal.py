@@ -54,7 +54,10 @@ def remove_entries(text: str, root: Node, paths: Iterable[Path]) -> list[Edit]:
 
 
 def _collect(root: Node, path: Path, removed: dict[Path, set[str | int]]) -> None:
-    """Add the entry or item at `path` to `removed`. If a mapping would become empty, add the mapping instead."""
+    """Add the entry or item at `path` to `removed`, which maps the path of a mapping or list to keys or indices.
+
+    If a mapping would become empty, add the mapping instead.
+    """
     owner_path, step = path[:-1], path[-1]
     owner = resolve_alias(walk(root, owner_path)[2])
     if isinstance(owner, Mapping):
@@ -63,7 +66,7 @@ def _collect(root: Node, path: Path, removed: dict[Path, set[str | int]]) -> Non
         steps.add(step)
         if len(steps) == len(owner.pairs) and not owner.merges and owner_path and isinstance(owner_path[-1], str):
             if isinstance(find_entry(root, owner_path)[1], Alias):
-                raise CannotEditError("it is shared through an alias", owner.start)
+                raise CannotEditError("the mapping is shared through an alias", owner.start)
             del removed[owner_path]
             _collect(root, owner_path, removed)
     elif isinstance(owner, Sequence) and isinstance(step, int) and step < len(owner.items):

@@ -54,7 +54,7 @@ def wrap_scalar(text: str, root: Node, path: Path, name: str) -> list[Edit]:
     start = value_start(text, scalar)
     old = text[start : scalar.end]
     if not isinstance(scalar.value, str) or "\n" in old or "\r" in old:
-        raise CannotEditError("it is not a string on one line", scalar.start)
+        raise CannotEditError("the value is not a string on one line", scalar.start)
     quote = key_quote(text, key)
     inner = old if old[:1] in ('"', "'") else write_string(scalar.value)
     return [Edit(start, scalar.end, f"{{{quote}{name}{quote}: {inner}}}")]

@@ -1,1 +1,1 @@
-"""Fixes that rules suggest, if a fix needs more code than a line in the rule."""
+"""Functions that build fixes. Rules in `apflint.checks` use them for fixes that need more than one line of code."""

@@ -77,7 +77,10 @@ def find_owner_of_fields(document: Document, violation: Violation, release: Rele
 
 
 def find_owners(name: str, document: Document, release: Release) -> set[str]:
-    """Return the mappings of a spec that can contain a field `name`. The type of the level selects `exempt` or `limited`."""
+    """Return the paths of the mappings of a spec that can contain a field `name`.
+
+    If both `spec.exempt` and `spec.limited` can contain the field, the one that does not fit the type of the level is omitted.
+    """
     places = find_field_paths(name, document.kind, document.version, release)
     owners = {place.rpartition(".")[0] for place in places if place.startswith("spec.")}
     if owners >= {"spec.exempt", "spec.limited"}:
@@ -145,9 +148,10 @@ def _nest_fields(document: Document, violation: Violation, release: Release) -> 
 
 
 def _find_nested_owner(document: Document, violation: Violation, name: str, release: Release) -> str | None:
-    """Return the field to which an unknown field `name` belongs, or None if there is no such field or several of them.
+    """Return the sibling field in whose mapping the unknown field `name` belongs, or None if the sibling is not certain.
 
-    The result is a field of the same mapping. The value of the result is a mapping with a field `name`.
+    For example, if a spec has the unknown field `limitResponse`, the result is `limited`, because `spec.limited` can contain
+    a field of this name.
     """
     steps = [step for step in violation.path[:-1] if isinstance(step, str)]
     if steps == ["spec"] and name == "name":

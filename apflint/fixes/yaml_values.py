@@ -1,4 +1,4 @@
-"""YAML text of values: writes a new value, and returns the text of a scalar in a manifest."""
+"""Writes values as YAML, and finds the text of a scalar in a manifest."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 # Strings that need no quotes in YAML.
 _WORD = re.compile(r"/?[A-Za-z_][A-Za-z0-9_-]*(?:[/:.][A-Za-z0-9_-]+)*\Z")
-# An anchor and a tag before a scalar, because libyaml's start of a scalar is the start of its anchor or tag.
+# Matches an anchor and a tag before a scalar. The start of a scalar in libyaml is the start of its anchor or tag, so this
+# pattern finds the start of the value.
 _PROPERTIES = re.compile(r"(?:[&!]\S*\s+)+")
 
 

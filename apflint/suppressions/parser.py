@@ -169,7 +169,7 @@ def _describe_invalid_comment(text: str, place: Location, *, suggest: bool) -> P
 
 
 def _find_intended_rule(written: str) -> str | None:
-    """Return the ID or name of the rule that a misspelled rule certainly stands for, or None if no rule is certain.
+    """Return the ID or name that was certainly intended instead of `written`, or None if the intention is not certain.
 
     In an ID, only the letters may be misspelled, because an ID with a wrong number may be the ID of another rule.
     """

@@ -1,4 +1,4 @@
-"""APF602 to APF609: seats that levels take from others, and queues that separate few flows."""
+"""APF602 to APF609: seats that levels take from others, and queues that do not separate flows well."""
 
 from __future__ import annotations
 
@@ -259,7 +259,7 @@ def test_probabilities_in_percent() -> None:
 
 
 QUEUES = {"queues": 128, "handSize": 6, "queueLengthLimit": 50}
-# Seats of levels on a default server with 600 seats, of the newest release, as recorded.
+# Seats of the built-in levels, recorded on a kube-apiserver of the newest release with the default of 600 seats.
 STOCK = {
     "catch-all": 13,
     "global-default": 49,
@@ -272,7 +272,7 @@ STOCK = {
 
 
 def changes(finding: Finding) -> dict[str, tuple[int, int]]:
-    """Return the seats before and after the change that a message states, by level."""
+    """Return (seats before, seats after) of each level whose change of seats a finding states."""
     return {name: (int(a), int(b)) for name, a, b in re.findall(r"([a-z0-9-]+) (\d+) -> (\d+)", full_text(finding))}
 
 
@@ -428,7 +428,7 @@ def used(*levels: dict[str, Any]) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize(("number", "shares", "severity"), [(20, 14, "warning"), (2, 30, "info"), (3, 30, "warning")])
 def test_new_levels_are_one_finding_with_the_severity_of_their_sum(number: int, shares: int, severity: str) -> None:
-    """The severity is that of all levels together, although each level alone takes at most 11% of the seats."""
+    """The severity depends on the seats that all levels take together. Each level alone takes at most 11% of the seats."""
     new = [priority_level(f"tenant-{at:02}", shares) for at in range(number)]
     (finding,) = findings(*used(*new), only="APF603")
     limits = {level.name: level for level in effective(*new).limits.levels}
@@ -574,7 +574,7 @@ def test_level_without_flow_schemas_limits_nobody() -> None:
 
 
 def test_level_that_can_hardly_borrow_is_small() -> None:
-    """APF609 does not report the level: the other levels lend only seats that result from rounding up."""
+    """APF609 does not report the level: the other levels have lendablePercent 0, so the level can borrow hardly any seats."""
     built_in = [priority_level(name, seats, QUEUES, lendablePercent=0) for name, seats in STOCK.items()]
     objects = (priority_level("cage", 3), flow_schema("ci", "cage"), *built_in)
     limits = effective(*objects).limits.level("cage")

@@ -61,7 +61,7 @@ def test_tables_have_unique_names() -> None:
 
 
 def test_nested_directories_have_no_tables() -> None:
-    """No settings tables are suggested: those of a region and of an environment in the region would contradict each other."""
+    """The help suggests no settings tables: a table for `clusters/eu` and a table for `clusters/eu/dev` would overlap."""
     findings = list_findings(
         *(f"clusters/{region}/{name}/x.yaml" for region in ("eu", "us") for name in ("dev", "prod"))
     )

@@ -1,4 +1,7 @@
-"""The examples of rule pages beside other objects: the findings are the same, and rejected objects are not analyzed."""
+"""Checks the examples of rule pages together with other objects.
+
+The findings are the same as without the other objects, and rejected objects are not analyzed.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +76,7 @@ spec:
     - verbs: [get]
       nonResourceURLs: [/others/{end}]
 """
-"""Objects without findings. By name and precedence, they come before or after the objects of most examples."""
+"""Objects without findings. Their names and their precedence put them before or after the objects of most examples."""
 
 ABOUT_ALL_OBJECTS = ("APF603", "APF606")
 """Rules about all priority levels together: their findings depend on the other objects."""

@@ -1,4 +1,4 @@
-"""APF601: outsiders at the level `exempt`, among them clients that list the whole cluster."""
+"""APF601: exempt clients that are not a part of the system, among them clients that list the whole cluster."""
 
 from __future__ import annotations
 

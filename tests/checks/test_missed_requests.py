@@ -65,7 +65,7 @@ def test_rules_of_other_subjects_do_not_complement_each_other() -> None:
     ],
 )
 def test_only_requests_of_later_flow_schemas_are_missed(taker: str, precedence: int, reported: bool) -> None:
-    """If an earlier FlowSchema captures the requests, the advice would have no effect."""
+    """If an earlier FlowSchema captures the requests, a change of `mine` has no effect on them, so there is no finding."""
     mine = flow_schema("mine", "global-default", 2000, resources=[NAMESPACED])
     other = flow_schema("other", taker, precedence, subjects=[group("system:serviceaccounts")], resources=[CLUSTER])
     assert fields("APF505", mine, other) == [f"{FIRST}.namespaces"] * reported
@@ -270,7 +270,7 @@ def test_rule_matches_the_example_with_cluster_scope(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """A request for a subresource matches neither the resource nor clusterScope."""
+    """Adding clusterScope, as the finding suggests, makes the rule match the example request of the finding."""
     entry = {"verbs": verbs, "apiGroups": [""], "resources": resources, "namespaces": ["*"]}
     found = findings(
         flow_schema("mine", "workload-high", 700, subjects=[group("dev")], resources=[entry]), only="APF505"

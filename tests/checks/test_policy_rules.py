@@ -97,7 +97,7 @@ def test_help_for_an_invalid_path(url: str, help_text: str | None, has_fix: bool
 
 
 def matching(**rule: Any) -> dict[str, Any]:
-    """Return a FlowSchema for all resource requests, except for these fields of its resource rule."""
+    """Return a FlowSchema with one resource rule. The rule matches all requests, except that `rule` replaces some of its fields."""
     return flow_schema("x", resources=[ALL | rule])
 
 

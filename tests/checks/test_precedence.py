@@ -66,7 +66,7 @@ def test_tie_with_a_system_user_among_subjects_is_reported() -> None:
 
 
 def crowd(count: int, *, apart: bool = False, level: str = "") -> list[dict[str, Any]]:
-    """Return FlowSchemas of equal precedence, each for its own group. With `apart`, each is also for its own resource."""
+    """Return FlowSchemas of equal precedence, each for a different group and, if `apart` is true, for a different resource."""
     return [
         flow_schema(
             f"crowd-{at:04}",
@@ -229,8 +229,8 @@ def test_flow_schemas_without_common_requests_are_not_tied() -> None:
 
 
 def test_tie_with_system_traffic_is_reported_for_every_witness() -> None:
-    """The tie is reported for every request that the solver may find, from typical system requests to a node's request
-    for an unknown path."""
+    """The tie is reported whichever request the solver finds: a typical system request, or a node's request for an unknown
+    path."""
     node = flow_schema("ops", precedence=500, subjects=[user("system:node:n")], resources=[ALL])
     (found,) = findings(node, only="APF503")
     assert '"system-nodes"' in found.message

@@ -103,8 +103,8 @@ REQUIRED, FORBIDDEN, INVALID, UNKNOWN = (
 def test_causes_of_types_and_their_fields(
     spec: dict[str, Any], in_1_36: set[tuple[str, str]], in_1_37: set[tuple[str, str]]
 ) -> None:
-    """The causes of 1.36 are recorded. 1.37 has the same causes, but Required for a missing type, and adds causes of
-    the declarative rules of kubernetes/api."""
+    """The causes of 1.36 were recorded on a kube-apiserver. In 1.37, the cause of a missing type is Required, and the
+    declarative rules of kubernetes/api add causes. All other causes are those of 1.36."""
     for kubernetes, expected in (("1.36", in_1_36), ("1.37", in_1_37)):
         found = findings(manifest(KIND, spec), only="APF30", kubernetes=kubernetes)
         causes = [finding.apiserver for finding in found if finding.apiserver]
@@ -242,7 +242,7 @@ def test_message_marks_values_that_are_defaults() -> None:
 @pytest.mark.parametrize(
     ("queuing", "rule", "fixed", "safe"),
     [
-        # Without handSize, the default is 8: the number of queues is certain.
+        # handSize is absent, and its default is 8. Only queues is set, so the author intended this number of queues.
         ({"queues": 1}, "APF305", 1, True),
         ({"queues": 4}, "APF305", 1, True),
         ({"queues": 1024}, "APF306", 6, True),
@@ -251,7 +251,7 @@ def test_message_marks_values_that_are_defaults() -> None:
         ({"handSize": 100}, "APF305", 9, False),
         ({"queues": 512, "handSize": 7}, "APF306", 6, False),
         ({"queues": 32, "handSize": -1}, "APF309", 5, False),
-        # For such a number of queues, no handSize is valid.
+        # No handSize is valid for a negative or too large number of queues.
         ({"queues": -1, "handSize": 3}, "APF305", None, False),
         ({"queues": -1, "handSize": -1}, "APF309", None, False),
         ({"queues": 20_000_000, "handSize": -1}, "APF309", None, False),

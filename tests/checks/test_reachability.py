@@ -307,7 +307,7 @@ def test_only_earlier_resource_rules_make_one_unreachable() -> None:
     def read(resource: str, *verbs: str) -> dict[str, Any]:
         return {**READ_PODS, "resources": [resource], "verbs": [*verbs]}
 
-    # Only requests with the verb `list` reach the last entry. `list` is neither its first nor its last verb.
+    # Only requests with the verb `list` reach the last entry. `list` is neither the first nor the last verb of this entry.
     first = flow_schema("first", "exempt", 50, subjects=[user("alice")], resources=[read("configmaps", "get", "watch")])
     entries = [
         read("pods", "get"),
@@ -500,7 +500,7 @@ def getting(*urls: str) -> dict[str, Any]:
             {"subjects": [group("system:serviceaccounts:CI"), user("system:serviceaccount:ci")]},
             [NO_NAMESPACE, NO_ACCOUNT],
         ),
-        # A resource with an empty name cannot be listed, because no path lists it.
+        # No URL path lists a resource with an empty name.
         ({"resourceRules": [{**reading(""), "verbs": ["list"]}]}, [NO_REASON]),
         ({"resourceRules": [reading("pods/exec"), {**reading(""), "verbs": ["list"]}]}, [NO_REASON]),
     ],

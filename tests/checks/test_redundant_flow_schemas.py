@@ -1,4 +1,4 @@
-"""APF514, APF516: FlowSchemas and entries without which the server would treat their requests in the same way. Only
+"""APF514, APF516: FlowSchemas and non-resource rules whose removal does not change how the server treats requests. Only
 proven cases are reported."""
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def test_unreachable_rule_has_one_finding() -> None:
 
 
 def everything(name: str, level_name: str = "workload-low", precedence: int = 2000, **others: Any) -> dict[str, Any]:
-    """Return a FlowSchema for all requests of its subjects, by default without an effect."""
+    """Return a FlowSchema for all requests of its subjects. With the default arguments, the FlowSchema has no effect."""
     return flow_schema(name, level_name, precedence, resources=[ALL], paths=[PATHS], **({"by": "ByUser"} | others))
 
 
@@ -160,12 +160,12 @@ def test_without_several_queues_flows_do_not_matter(queuing: dict[str, int] | No
 
 
 def test_flow_schema_that_protects_requests_from_a_third_has_an_effect() -> None:
-    """Without the FlowSchema, the third FlowSchema captures these requests."""
+    """If `mine` is removed, `third` captures its requests. So `mine` is not redundant."""
     mine = everything("mine", subjects=[service_account("ci", "*")])
     third = flow_schema("third", "workload-high", 3000, subjects=[service_account("ci", "deployer")])
     assert redundant(mine) == ["mine"]
     assert redundant(mine, third) == []
-    # If the third FlowSchema comes earlier, it has already captured the requests.
+    # If `third` comes before `mine`, `third` captures the requests with and without `mine`.
     assert redundant(mine, {**third, "spec": {**third["spec"], "matchingPrecedence": 1000}}) == ["mine"]
 
 
@@ -341,8 +341,8 @@ def treatment(*objects: dict[str, Any]) -> list[tuple[str, object]]:
 
 
 def test_no_request_is_treated_differently_without_redundant_flow_schemas() -> None:
-    """Brute force confirms that without these FlowSchemas, all requests have the same levels, and share flows with the
-    same requests."""
+    """Brute force confirms that removing all redundant FlowSchemas changes neither the level of a request nor the requests
+    that share a flow with it."""
     reported = 0
     for seed in range(100):
         chance = random.Random(seed)

@@ -62,7 +62,7 @@ def proofs(finding: Finding) -> dict[str, str]:
     return several or {re.findall(r'"([a-z-]+)"', finding.message)[0]: finding.example}
 
 
-# All captures are compared with an enumeration of all requests with these few attributes.
+# The reported captures are compared with all requests that combine the following few attributes.
 
 VERBS = ("get", "list", "watch", "update", "patch", "create")
 API_GROUPS = ("", "coordination.k8s.io", "apps", "unheard.example")
@@ -108,7 +108,7 @@ def requests() -> Iterator[RequestInfo]:
 
 
 def drawn(pick: random.Random) -> list[dict[str, Any]]:
-    """Return random FlowSchemas that send some of the enumerated requests to shared levels."""
+    """Return random FlowSchemas. Their fields contain only values of the constants above, such as `VERBS`."""
 
     def sample_items(values: tuple[str, ...], most: int = 2) -> list[str]:
         chosen = pick.sample(values, pick.randint(1, most))
@@ -250,7 +250,7 @@ def test_built_in_objects_capture_nothing(release: Release) -> None:
     assert not findings(*manifests, only="APF5", kubernetes=release.name)
 
 
-# Levels that serve the captured requests as well as the protected level.
+# The following tests are about levels that serve captured requests no worse than the protected level does.
 
 LEASES_OF_NODES = flow_schema(
     "mine",
@@ -535,7 +535,7 @@ def test_unreachable_redefinition_loses_all_its_requests() -> None:
 
 
 def test_redefinition_is_not_blamed_for_captures_without_it() -> None:
-    """`first` also comes before the original FlowSchema. So `first` captures lists with and without the redefinition."""
+    """`first` comes before the original system-nodes, so it also captures lists without the redefinition of system-nodes."""
     changed = built_in("system-nodes")
     changed["spec"]["matchingPrecedence"] = 100
     changed["spec"]["rules"][0]["resourceRules"][0]["verbs"] = ["get", "watch", "create", "update", "patch", "delete"]
@@ -592,7 +592,7 @@ def test_users_whom_authentication_never_reports_lose_nothing() -> None:
 
 
 def test_requests_for_nodes_in_a_namespace_are_no_capture() -> None:
-    """In the namespace, system-node-high matches only leases, and `nodes`, which no client requests in a namespace."""
+    """Of these requests, system-node-high matches only requests for nodes in a namespace, which no client sends."""
     everything = {
         **ALL,
         "resources": ["pods", "nodes", "nodes/status"],
@@ -631,7 +631,7 @@ def test_redefinition_that_keeps_its_requests_is_not_reported() -> None:
     more = built_in("system-leader-election")
     more["spec"]["rules"][0]["subjects"].append(user("alice"))
     level = without_cluster_scope("kube-scheduler")
-    level["spec"]["priorityLevelConfiguration"]["name"] = "global-default"  # the level of all other requests
+    level["spec"]["priorityLevelConfiguration"]["name"] = "global-default"  # the lost requests go to this level, too
     for changed in (built_in("system-nodes"), earlier, more, level):
         assert not findings(changed, only="APF517")
 

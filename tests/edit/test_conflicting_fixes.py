@@ -144,7 +144,7 @@ def test_fix_that_shadows_only_with_a_refused_one_is_applied() -> None:
 
 
 def test_rule_that_was_unreachable_before_is_no_regression() -> None:
-    """`b` has a rule that is unreachable before any fix. Only the fix that makes another rule of `b` unreachable is refused."""
+    """`b` has a rule that is unreachable even without fixes. Only the fix that makes another rule of `b` unreachable is refused."""
     dead = schema("b", 5000, "w configmaps", "u pods", "v pods")
     outcome = fixed(schema("c", 900, "w configmaps, Services"), schema("a", 1000, "u Pods, secrets"), dead)
     assert names(outcome) == (["c Services"], ["a Pods"])

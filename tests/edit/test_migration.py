@@ -254,7 +254,7 @@ def test_shared_annotation_is_not_removed() -> None:
     outcome = move(text)
     assert (outcome.is_refused, outcome.text) == (True, text)
     (refused,) = messages(outcome, "refused")
-    assert "the text cannot be edited here: it is shared through an alias; edit it manually" in refused
+    assert "the text cannot be edited here: the mapping is shared through an alias; edit the text manually" in refused
 
 
 def test_newer_versions_stay() -> None:

@@ -70,7 +70,7 @@ spec:
 QUEUING = LEVEL[LEVEL.index("      queuing:") :]
 LIMITED = LEVEL[LEVEL.index("  limited:") :]
 RULES = tuple(rule for rule in engine.Options().rules if rule not in ("APF403", "APF603"))
-"""All rules except those that report every priority level that is checked without FlowSchemas."""
+"""All default rules except APF403 and APF603, which report every priority level without a FlowSchema in the manifests."""
 
 
 class Case(NamedTuple):
@@ -281,7 +281,7 @@ CASES = [
 
 
 BESIDE = {"APF302": {"APF301"}, "APF504": {"APF106"}}
-"""Other rules that report the mistake of a case, by the rule of the case."""
+"""Maps the rule of a case to other rules that also report the mistake of the case."""
 
 
 def judge(inputs: Mapping[str, bytes]) -> Report:
@@ -384,7 +384,7 @@ def test_shared_value_stays() -> None:
     done, after = fixed(before)
     assert after == before
     assert [refusal.finding.rule for refusal in done.refused] == ["APF203"]
-    assert "something else would change as well (an anchor, perhaps)" in done.refused[0].reason
+    assert "the edit would change another value, too, perhaps because of an anchor" in done.refused[0].reason
 
 
 def test_shared_value_is_fixed_if_all_uses_are_wrong() -> None:

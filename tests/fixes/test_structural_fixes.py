@@ -344,7 +344,7 @@ ANCHORED = SCHEMA.replace("[get, update]", "&verbs [get, update]").replace('["ge
         (
             SCHEMA.replace("1500", '&n "1500"').replace("    name: workload-low", "    name: *n"),
             "APF102",
-            "something else would change",
+            "the edit would change another value",
         ),
         # The tag makes the value a boolean, so quotes would not help.
         (SCHEMA.replace('"ci"}', "!!bool yes}"), "APF102", "cannot be edited"),
@@ -390,7 +390,7 @@ def test_anchored_value_is_fixed_if_all_uses_have_the_finding() -> None:
 
 
 def test_findings_about_a_decodable_object_are_allowed() -> None:
-    """The value of a wrong type masks APF213, so the fix of the type is not refused because of this finding."""
+    """The wrong type masks the finding of APF213. The finding is new after the fix of the type, but the fix is not refused."""
     other = SCHEMA.replace('["ci"]', '["C_I"]')
     result = fixed(other.replace("1500", '"1500"'))
     assert text_of(result) == other

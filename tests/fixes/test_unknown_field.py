@@ -1,4 +1,4 @@
-"""APF101: synonyms of fields, and fields below a mapping of another name."""
+"""APF101: unknown fields whose names are synonyms of known fields, or whose mappings have a wrong name."""
 
 from __future__ import annotations
 

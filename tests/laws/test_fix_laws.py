@@ -90,7 +90,7 @@ def test_fixing_twice_equals_fixing_once(random: Random, unsafe: bool) -> None:
 def test_comments_stay(random: Random, unsafe: bool) -> None:
     files = generated(random)
     outcome = fixed(files, unsafe=unsafe)
-    # Fields that move together into a mapping keep their comments, and move across the comments of fields between them.
+    # Fixes that move fields into a mapping keep all comments, but can change the order of the comments.
     moved = any(
         isinstance(operation, Nest) for found in outcome.fixed if found.fix for operation in found.fix.operations
     )
@@ -120,7 +120,7 @@ def test_other_lines_stay(random: Random) -> None:
     for name, file in files.items():
         source, _ = decode(file.data)
         if any(found.document and found.document.source.text != source for found in outcome.fixed):
-            reject()  # after several rounds of fixes, line numbers are those of intermediate texts
+            reject()  # after several rounds of fixes, the line numbers of edits refer to an intermediate text
         touched: set[int] = set()
         for edit in _together(outcome):
             touched |= set(range(source.count("\n", 0, edit.start), source.count("\n", 0, edit.end) + 1))
@@ -131,7 +131,7 @@ def test_other_lines_stay(random: Random) -> None:
 
 
 def _together(outcome: FixResult) -> list[Edit]:
-    """Return the edits as they are applied together: the removals of two adjacent entries are one edit."""
+    """Return the edits of all fixes of a file, applied together. Removals of two adjacent entries become one edit."""
     documents: dict[int, tuple[Document, list[Operation]]] = {}
     for finding in outcome.fixed:
         if finding.document is not None and finding.fix is not None:
@@ -155,7 +155,8 @@ def test_fixed_findings_are_gone_and_none_are_new(random: Random, unsafe: bool) 
     )
     rejected = {found.file for found in outcome.fixed if found.apiserver}
     unread = {found.file for found in outcome.fixed if found.apiserver and found.apiserver.reason == "BadRequest"}
-    unread |= {found.file for found in outcome.fixed if found.rule in {"APF207", "APF302", "APF303"}}  # wrong types
+    # A wrong type of a level, limitResponse or subject masks findings about other fields.
+    unread |= {found.file for found in outcome.fixed if found.rule in {"APF207", "APF302", "APF303"}}
     for rule, file in now:
         if now[rule, file] > was[rule, file]:
             assert rejected if rule not in rules_of("validation") else file in unread, (rule, file)
