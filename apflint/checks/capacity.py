@@ -326,7 +326,7 @@ def unlimited_borrowing(effective: Effective) -> Iterator[Problem]:
     """APF609: report small priority levels that can borrow most seats of the server.
 
     A level is small if it has fewer shares than `catch-all`, the level for requests that match no other FlowSchema.
-    APF609 omits levels that another rule reports: APF602 reports levels without shares, APF606 reports levels with one
+    APF609 omits levels that another rule reports: APF602 reports levels with 0 shares, APF606 reports levels with one
     or two seats, and APF403 reports levels that no FlowSchema references.
     """
     if not effective.release.has_borrowing:

@@ -28,7 +28,7 @@ def object_keys(schemas: Iterable[FlowSchema]) -> tuple[ObjectKey, ...]:
 
 
 def note_assumed_levels(effective: Effective, schemas: Iterable[FlowSchema]) -> tuple[str, ...]:
-    """Return a note about priority levels that the FlowSchemas reference but no file defines, or () if there are none."""
+    """Return one note about the priority levels that `schemas` reference but no file defines, or () if there is no such level."""
     dangling = {schema.document for schema in effective.configuration.dangling}
     names = dict.fromkeys(
         quote(schema.spec.priority_level_configuration) for schema in schemas if schema.document in dangling

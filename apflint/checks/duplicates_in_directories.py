@@ -99,9 +99,9 @@ def _show(path: str) -> str:
 def _suggest(pair: tuple[str, str], directories: Collection[str] | None) -> str:
     """Return help that suggests to declare a separate cluster in the settings for each directory of `pair`.
 
-    The help contains the TOML tables to add to the settings. If the tables cannot be suggested for `pair` alone, the
-    help only names the command that prints the tables. `directories` contains the directories of all pairs, or is None
-    if there are too many pairs.
+    The help contains the TOML tables to add to the settings. If the tables cannot be suggested, for example because a
+    directory of one pair contains a directory of another pair, the help only names the command that prints the tables.
+    `directories` contains the directories of all pairs, or is None if there are too many pairs.
     """
     question = "do they configure different clusters? Then add"
     if (

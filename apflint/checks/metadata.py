@@ -172,9 +172,9 @@ def namespace_on_cluster_scoped(workspace: Workspace) -> Iterator[Problem]:
             )
 
 
-# A kube-apiserver 1.36 answers as follows (recorded). To a create with a positive integer in resourceVersion, it answers
-# 500. To an update whose uid or resourceVersion differs from the stored one, it answers 409. It rejects a server-side
-# apply with managedFields, or with a uid if the object does not exist.
+# Recordings of a kube-apiserver 1.36 show that it answers 500 to a create with a positive integer in resourceVersion, and
+# 409 to an update whose uid or resourceVersion differs from the stored one. It rejects a server-side apply with
+# managedFields, or with a uid if the object does not exist.
 _HARMFUL = {
     "resourceVersion": (
         "kubectl create fails if the manifest has a resourceVersion."

@@ -118,7 +118,7 @@ def find_outsiders(effective: Effective) -> Mapping[Document, Outsiders]:
 
 
 class _OutsiderSearch(NamedTuple):
-    """The search for an outsider that some subjects of a rule match. The solver proves or refutes `claim`."""
+    """The search for an outsider that some subjects of a rule match. The solver proves `claim` by a request."""
 
     claim: Claim
     place: Place

@@ -72,9 +72,10 @@ def precedence_tie(effective: Effective) -> Iterator[Problem]:
 
 
 def _groups(effective: Effective, unreachable: frozenset[Document]) -> list[list[FlowSchema]]:
-    """Return groups of reachable FlowSchemas with the same precedence. Each group includes a FlowSchema of the manifests.
+    """Return groups of two or more FlowSchemas with the same precedence. Each group includes a FlowSchema of the manifests.
 
-    FlowSchemas whose priority level is unknown are omitted, because the server skips them until the level exists.
+    The FlowSchemas of the documents in `unreachable` are omitted. FlowSchemas whose priority level is unknown are omitted
+    as well, because the server skips these FlowSchemas until the level exists.
     """
     own = effective.own_documents
     skipped = {schema.document for schema in effective.configuration.dangling}  # APF401 reports these FlowSchemas
@@ -140,7 +141,10 @@ def _problem(
     severity: Severity | None = None,
     certain: bool = True,
 ) -> Problem:
-    """Return a problem at the first of `schemas` in matching order that the manifests contain."""
+    """Return a problem at the first of `schemas` in matching order that the manifests contain.
+
+    If `certain` is false, the message states that the FlowSchemas may overlap, and not that they overlap.
+    """
     own_first = sorted(schemas, key=lambda schema: schema.document not in effective.own_documents)
     first, *others = [schema for schema in own_first if not effective.is_built_in(schema)]
     names = [quote(first.name)]

@@ -39,7 +39,7 @@ MAX_COMPARISONS = 10_000
 
 
 def invalid_level_reference(workspace: Workspace) -> Iterator[Problem]:
-    """APF204: report references to a priority level without a valid name."""
+    """APF204: report FlowSchemas whose reference to a priority level contains no name, or a name that is not valid."""
     built_in = builtin.list_names(workspace.release, "PriorityLevelConfiguration")
     for schema in workspace.flow_schemas:
         place, name = Place(schema.document, _LEVEL), schema.spec.priority_level_configuration

@@ -444,7 +444,10 @@ def _advise_narrowed(schema: FlowSchema, original: FlowSchema, places: Sequence[
 
 
 def _find_targets(effective: Effective, schema: FlowSchema, original: FlowSchema) -> list[FlowSchema]:
-    """Return the FlowSchemas that may match the requests that `schema` loses, and reference a different level."""
+    """Return the FlowSchemas that may capture the requests that `schema` loses.
+
+    FlowSchemas that reference the level of `schema`, the level of `original` or the level `exempt` are omitted.
+    """
     kept = (_level_of(original), _level_of(schema), EXEMPT)
     return [other for other in effective.assumed.order if other.name != schema.name and _level_of(other) not in kept]
 

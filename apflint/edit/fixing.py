@@ -191,7 +191,7 @@ class _Comparison:
         """Maps a scope, an object (kind and name) or an edited field (file, object, field) to the indices of fixes in
         the batch."""
         self._masked: defaultdict[Scope, set[str]] = defaultdict(set)
-        """Maps the object or file with a masking error to the validation rules whose findings the error masked."""
+        """Maps the scope of an error (an object or a file) to the validation rules whose findings the error masked."""
         for index, finding in enumerate(batch):
             fields = list(_edited_fields(finding))
             keys: list[Hashable] = [*_scopes(finding), *((finding.file, finding.object, field) for field in fields)]

@@ -34,7 +34,10 @@ _COMMENT_AFTER_LAST = re.compile(r"[ \t]*(,?)[ \t]*(?<=[ \t,])#[^\r\n]*")
 
 
 class _NewEntry(NamedTuple):
-    """A new entry. `names` are the keys of its missing parent mappings, outermost first, and the key of the entry itself."""
+    """A new entry, with the parent mappings that the text lacks.
+
+    `names` are the keys of these mappings, outermost first, and then the key of the entry.
+    """
 
     names: tuple[str, ...]
     value: object

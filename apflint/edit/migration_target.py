@@ -72,7 +72,7 @@ def warn_about_running_cluster(old: str, target: MigrationTarget, running: Seque
     """Yield sentences of a warning if a running cluster may not serve the target version yet.
 
     `old` is the API version before the migration. `running` are the releases of the clusters in the settings. If `running`
-    is empty, the cluster is assumed to run any release that serves `old`.
+    is empty, the cluster is assumed to run some release that serves `old`.
     """
     before, after = _find_version(old), _find_version(target.version)
     unable = [release for release in running if not serves(release, after.name)]

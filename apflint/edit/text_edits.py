@@ -18,7 +18,7 @@ class CannotEditError(Exception):
     def __init__(self, reason: str, start: int = 0, failed: Iterable[int] = ()) -> None:
         super().__init__(reason)
         self.start = start
-        """Offset of the obstacle, or 0 if unknown."""
+        """Offset of the text that cannot be edited, or 0 if the offset is unknown."""
         self.failed = frozenset(failed)
         """Start offsets of the YAML documents that would not have the intended values, if known."""
 

@@ -68,7 +68,7 @@ def source_release(version: str, target: Release) -> Release:
     """Return the release that defines the meaning of an object of `version` before a migration to the release `target`.
 
     The result is `target` if this release serves the version. Otherwise, the result is the last earlier release that
-    serves the version or, without such a release, the first release that serves it.
+    serves the version or, if there is no such release, the first release that serves the version.
     """
     serving = [known for known in RELEASES if serves(known, version)]
     return max((known for known in serving if known.minor <= target.minor), default=serving[0])
@@ -142,7 +142,7 @@ def _keep_shares(document: Document, target: MigrationTarget, operations: list[O
     }
     if len(set(shares.values())) > 1:
         meanings = ", ".join(f"{count} in Kubernetes {name}" for name, count in sorted(shares.items()))
-        yield Note(path, f"shares that are 0 or absent mean {meanings}; write the number", "changed")
+        yield Note(path, f"shares that are 0 or absent mean {meanings}; write the number of shares", "changed")
     count = min(shares.values())
     migrated = _migrated(document, operations, target.version)
     after = {_effective_shares(migrated, known) for known in target.releases}

@@ -29,7 +29,7 @@ SERVED = {
 
 
 def filled_in(value: dict[str, Any], number: int = 0) -> dict[str, Any]:
-    """Return an object as a server returns it, with the fields that the recorded server added."""
+    """Return an object as a server returns it. The fields that a server adds are copied from a recorded object."""
     recorded = RECORDED["items"][number % len(RECORDED["items"])]
     server = {key: field for key, field in recorded["metadata"].items() if key != "annotations"}
     metadata = {**server, **value["metadata"]}

@@ -1,5 +1,7 @@
-"""APF505, APF508, APF513: requests that a rule is apparently intended for but does not match, proven by a request at
-another level."""
+"""APF505, APF508, APF513: requests that a rule is apparently intended for but does not match.
+
+Each finding is proven by a request that goes to another level.
+"""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def test_only_tied_flow_schemas_are_in_a_finding() -> None:
 
 
 def test_all_flow_schemas_tied_with_one_are_in_the_finding() -> None:
-    """The FlowSchemas of single groups do not overlap with each other, only with the wide FlowSchema, which comes last."""
+    """The FlowSchemas for one user do not overlap with each other, only with `wide`, which comes last."""
     narrow = [flow_schema(f"a-{name}", subjects=[user(name)], resources=[SECRETS]) for name in ("bob", "carol", "eve")]
     wide = flow_schema(
         "wide", "workload-high", subjects=[user(user_name) for user_name in ("bob", "carol", "eve", "alice")]

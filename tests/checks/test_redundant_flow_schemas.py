@@ -123,8 +123,8 @@ def redundant(*objects: dict[str, Any]) -> list[str]:
         (everything("mine", by=None), False),
         # Without "mine", the service account still gets workload-low, but the user does not.
         (everything("mine", subjects=[service_account("ci", "*"), user("alice")]), False),
-        # "mine" matches only some requests of its clients. The others go to the next FlowSchema, so each client has two
-        # flows.
+        # "mine" matches only some requests of its clients. Their other requests go to a later FlowSchema, so each client
+        # has two flows.
         (flow_schema("mine", by="ByUser"), False),
         (flow_schema("mine", by="ByUser", resources=[ALL]), False),
         (flow_schema("mine", by="ByUser", resources=[{**ALL, "clusterScope": False}], paths=[PATHS]), False),
@@ -160,7 +160,7 @@ def test_without_several_queues_flows_do_not_matter(queuing: dict[str, int] | No
 
 
 def test_flow_schema_that_protects_requests_from_a_third_has_an_effect() -> None:
-    """If `mine` is removed, `third` captures its requests. So `mine` is not redundant."""
+    """If `mine` is removed, `third` captures some of its requests. So `mine` is not redundant."""
     mine = everything("mine", subjects=[service_account("ci", "*")])
     third = flow_schema("third", "workload-high", 3000, subjects=[service_account("ci", "deployer")])
     assert redundant(mine) == ["mine"]
@@ -204,7 +204,7 @@ def test_redundant_flow_schemas_can_be_removed_together() -> None:
     assert [(found.rule, found.object.name) for found in actual if found.object] == [("APF501", "second")]
     wide = everything("wide", precedence=2001, subjects=[service_account("ci", "*")])
     assert redundant(first, wide) == ["first", "wide"]
-    # Without the first FlowSchema, the second captures its requests. Without both, the third does.
+    # If `alone` is removed, `more` captures its requests. If both are removed, a FlowSchema of another level captures them.
     jail = priority_level("jail", 5)
     alone = everything("alone", "jail", 2000)
     more = everything("more", "jail", 2001, subjects=[service_account("ci", "*")])
@@ -212,7 +212,7 @@ def test_redundant_flow_schemas_can_be_removed_together() -> None:
 
 
 def test_flow_schema_with_a_built_in_name_is_not_redundant() -> None:
-    """Without the FlowSchema of the user, the server restores the built-in one."""
+    """If the FlowSchema of the user is removed, the server restores the built-in FlowSchema of the same name."""
     assert redundant(everything("service-accounts", precedence=8000)) == []
 
 
@@ -328,7 +328,7 @@ def random_schema(chance: random.Random, name: str) -> dict[str, Any]:
 
 
 def treatment(*objects: dict[str, Any]) -> list[tuple[str, object]]:
-    """Return the priority level and the flow of each request. Without queues, there are no flows."""
+    """Return (priority level, flow) for each request in `DIGESTS`. The flow is None if the level has no queues."""
     classify = Classifier(effective(*objects).configuration)
     answers: list[tuple[str, object]] = []
     for digest in DIGESTS:

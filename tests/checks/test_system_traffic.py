@@ -108,7 +108,7 @@ def requests() -> Iterator[RequestInfo]:
 
 
 def drawn(pick: random.Random) -> list[dict[str, Any]]:
-    """Return random FlowSchemas. Their fields contain only values of the constants above, such as `VERBS`."""
+    """Return random FlowSchemas. The values in their rules are drawn from the constants above, such as `VERBS`."""
 
     def sample_items(values: tuple[str, ...], most: int = 2) -> list[str]:
         chosen = pick.sample(values, pick.randint(1, most))

@@ -35,7 +35,7 @@ class CountedCheck:
 
     def __init__(self, fix: Callable[[Finding], Fix | None], **options: object) -> None:
         self.fix = fix
-        self.options = Options(**options)  # type: ignore[arg-type]  # its own fields
+        self.options = Options(**options)  # type: ignore[arg-type]  # `options` are fields of Options
         self.calls = 0
 
     def __call__(self, inputs: Mapping[str, bytes]) -> Report:

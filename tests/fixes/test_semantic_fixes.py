@@ -70,11 +70,11 @@ spec:
 QUEUING = LEVEL[LEVEL.index("      queuing:") :]
 LIMITED = LEVEL[LEVEL.index("  limited:") :]
 RULES = tuple(rule for rule in engine.Options().rules if rule not in ("APF403", "APF603"))
-"""All default rules except APF403 and APF603, which report every priority level without a FlowSchema in the manifests."""
+"""All default rules except APF403 and APF603, which report priority levels in manifests without FlowSchemas."""
 
 
 class Case(NamedTuple):
-    """A manifest without mistakes in which `bad` replaces `old`. The fix replaces `bad` by `good`."""
+    """A test of a fix. In the manifest `base`, which has no mistakes, `bad` replaces `old`. The fix replaces `bad` by `good`."""
 
     rule: str
     base: str

@@ -71,7 +71,7 @@ spec:
 
 
 class Case(NamedTuple):
-    """A manifest without mistakes in which `bad` replaces `old`.
+    """A test of a fix. In the manifest `base`, which has no mistakes, `bad` replaces `old`.
 
     The fix replaces `bad` by `good`, or by `old` if `good` is empty.
     """
@@ -153,7 +153,7 @@ SAFE = [
         "- namespace: ci # of theirs\n          kind: ServiceAccount\n          apiGroup: ''\n          name: deployer\n",
         "- serviceAccount:\n            namespace: ci # of theirs\n            name: deployer\n          kind: ServiceAccount\n",
     ),
-    # Fields one level too high.
+    # Fields that belong in a nested mapping.
     Case("APF101", LEVEL, QUEUING, "      queues: 64   # see the page on shards\n      handSize: 6\n"),
     Case("APF101", LEVEL, LIMITED, LIMITED.partition("\n")[2].replace("\n  ", "\n")[2:]),
     Case("APF101", SCHEMA, TYPE, "  type: ByUser   # each for himself\n"),

@@ -96,7 +96,7 @@ def compute_luminance(color: str) -> float:
 
 
 def compute_worst_contrast(code: int) -> float:
-    """Return the least contrast of a color to its background (WCAG 2.1)."""
+    """Return the lowest contrast (WCAG 2.1) of an ANSI color to a background, among all palettes and their backgrounds."""
     contrasts = []
     for palette, backgrounds in PALETTES.values():
         for background in backgrounds:

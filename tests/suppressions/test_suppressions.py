@@ -72,7 +72,7 @@ def without(*rules: str) -> tuple[str, ...]:
 
 
 def report(text: str, name: str = "a.yaml", **options: object) -> Report:
-    return check([(name, text.encode())], Options(**options))  # type: ignore[arg-type]  # its own fields
+    return check([(name, text.encode())], Options(**options))  # type: ignore[arg-type]  # `options` are fields of Options
 
 
 def put(line: str, comment: str, text: str = MANIFEST) -> str:
