@@ -149,8 +149,8 @@ def build_manifests(release: Release, version: str) -> list[BuiltInManifest]:
 def load_objects(release: Release) -> TypedObjects:
     """Return the built-in objects of a release as typed objects.
 
-    Their positions refer to a generated JSON list with a name such as `<built-in 1.36>`. The list is in the newest API version
-    of the release, with one object per line.
+    The objects have positions, as if they were read from a file: a generated JSON list, named for example
+    `<built-in 1.36>`. The list has one object per line, in the newest API version of the release.
     """
     import json  # imported on demand
 
@@ -192,7 +192,7 @@ def _parse_tree(text: str) -> Node | None:
 
 
 def _read_data(release: Release) -> dict[str, Any]:
-    """Read the data file of a release. The result is not cached, because the caller may change it. Takes 0.1 ms."""
+    """Read the data file of a release. The result is not cached, because the caller may change it. A call takes 0.1 ms."""
     import json  # imported on demand
 
     first = _FIRST_MINORS[bisect_right(_FIRST_MINORS, release.minor) - 1]

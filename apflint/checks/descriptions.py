@@ -44,7 +44,10 @@ def describe_seats(level: LevelLimits) -> str:
 
 
 def describe_capacity(level: LevelLimits) -> str:
-    """Describe seats and queues, as `12 seats, up to 300 with borrowing; 64 queues, 400 waiting requests per flow`."""
+    """Describe the seats and queues of a level.
+
+    Example: `12 seats, up to 300 with borrowing; 64 queues, 400 waiting requests per flow`.
+    """
     if level.type == "Exempt":
         return describe_seats(level)
     borrowed = f", up to {level.attainable} with borrowing" if level.attainable > level.nominal else ""

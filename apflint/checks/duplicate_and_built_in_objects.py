@@ -87,7 +87,8 @@ _FIELDS = {
 def find_differences(value: object, required: object, version: str, path: str = "") -> Iterator[str]:
     """Yield descriptions of the fields in which two values of the same class differ.
 
-    Examples: `rules`, `type ("Queue" instead of "Reject")`.
+    Examples: `rules`, `type ("Queue" instead of "Reject")`. Fields are named as in the API version `version`. `path` is the
+    field path of the two values.
     """
     if value == required:
         return

@@ -63,7 +63,7 @@ class _Candidate(NamedTuple):
 
 
 class _Example(NamedTuple):
-    """A request that goes to another priority level."""
+    """A missed request that goes to another priority level than the requests that the FlowSchema captures."""
 
     command: str
     note: str
@@ -301,9 +301,9 @@ def _is_left_to_another(
 ) -> bool:
     """Return whether another FlowSchema of the manifests captures the request `point` on purpose.
 
-    `destination` is the FlowSchema that captures the request, with the match. The capture counts as intended if two
-    conditions are true: the subject of that FlowSchema that matches the request is also in `rule`, and its matching
-    resource rule is only for requests with a namespace, or only for requests without a namespace.
+    `destination` is the FlowSchema that captures the request, with the subject and the resource rule that match the
+    request. The capture counts as intended if this subject is also in `rule`, and if this resource rule, if any, matches
+    either only requests with a namespace or only requests without a namespace.
     """
     matched_by, schema = destination.matched_by, destination.flow_schema
     if matched_by is None or effective.is_built_in(schema):

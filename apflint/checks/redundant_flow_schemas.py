@@ -102,7 +102,7 @@ def _is_unreachable(effective: Effective, schema: FlowSchema, path: Path) -> boo
 
 
 def _list_classified(urls: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the URLs whose requests the server treats neither as long-running requests nor as resource requests."""
+    """Return the URLs whose requests non-resource rules classify: neither resource requests nor long-running requests."""
     from apflint.proofs.request_space import is_long_running_path, is_resource_path
 
     return tuple(url for url in urls if not is_long_running_path(url) and not is_resource_path(url.removesuffix(ALL)))

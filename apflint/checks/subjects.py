@@ -245,7 +245,7 @@ def _find_misspelled(name: str, known: tuple[str, ...]) -> str | None:
     """Return the known name that `name` misspells, or None if `name` is a known name or resembles no known name.
 
     A misspelling differs in upper and lower case, or in one letter that is wrong, missing, additional or swapped. A long name
-    may differ in two letters. Raises TooManyComparisonsError.
+    may differ in two letters. Raises TooManyComparisonsError if the comparisons exceed the limit of the run.
     """
     lower = name.lower()
     for word in () if name in known else known:

@@ -126,7 +126,7 @@ def _find_intended_field(document: Document, violation: Violation, release: Rele
 
 
 def _nest_fields(document: Document, violation: Violation, release: Release) -> Fix | None:
-    """Return a fix that moves unknown fields into a new mapping next to them, or None if the mapping is unclear or present.
+    """Return a fix that moves unknown fields into a new mapping next to them, or None if the mapping is not certain or already exists.
 
     For example, RBAC writes the name and namespace of a subject next to its kind.
     """

@@ -54,7 +54,7 @@ def health(verbs: list[str], urls: list[str], precedence: int = 1000, **others: 
         (["*"], ["/livez"], True),
         (["*"], ["/healthz/etcd", "/readyz/*"], True),
         (["get", "delete"], HEALTH, True),
-        (["get"], HEALTH, False),  # APF501 reports this entry, which is unreachable
+        (["get"], HEALTH, False),  # APF501 reports this rule, which is unreachable
         (["delete"], HEALTH, False),
         (["*"], [*HEALTH, "/metrics"], False),
         (["*"], ["*"], False),
@@ -250,7 +250,7 @@ def test_very_large_flow_schemas_are_not_analyzed() -> None:
     def many(count: int) -> dict[str, Any]:
         return everything("mine", subjects=[service_account("ci", f"bot-{number}") for number in range(count)])
 
-    most = MAX_REDUNDANCY_PARTS - 2  # the FlowSchema also has two entries
+    most = MAX_REDUNDANCY_PARTS - 2  # the FlowSchema also has a resource rule and a non-resource rule
     (found,) = findings(many(most), only="APF516")
     assert found.message.startswith("redundant FlowSchema")
     (found,) = findings(many(most + 1), only="APF516")

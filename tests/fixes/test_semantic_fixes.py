@@ -604,7 +604,7 @@ def manifests(draw: st.DrawFn) -> str:
 @given(manifests())
 @settings(max_examples=100, derandomize=True, deadline=None)
 def test_safe_fixes_keep_the_spec_of_accepted_objects(text: str) -> None:
-    """A safe fix does not change the spec of an object that the server accepts. Applying the fixes twice changes nothing more."""
+    """A safe fix does not change the spec of an object that the server accepts. Applying the fixes again changes nothing."""
 
     def check(inputs: Mapping[str, bytes]) -> Report:
         return engine.check(list(inputs.items()), engine.Options(kubernetes=parse_release("1.31")))
