@@ -99,7 +99,7 @@ def is_possible(point: Point, world: World, *, watches: bool = True) -> bool:
 
 
 def is_possible_requester(point: Point, world: World) -> bool:
-    """Return whether the user of the request can have its groups in this world."""
+    """Return whether the user of the request can have the groups of the request in this world."""
     return world != "authenticated" or has_authentic_groups(point.user, point.groups)
 
 
@@ -194,7 +194,10 @@ class ResourceTraits(NamedTuple):
     watch_only: bool = False
     """Whether only watches of the resource are classified, because other requests are long-running."""
     no_namespace: bool = False
-    """Whether requests have no namespace: in `.../namespaces/x/status`, the server reads `status` as a subresource."""
+    """Whether requests never have a namespace.
+
+    An example is `status`: in `.../namespaces/x/status`, the server reads `status` as a subresource.
+    """
     no_collection: bool = False
     """Whether the resource cannot be listed. True for the empty name, because the server ignores slashes at the end of a path:
     `/api/v1/namespaces/x/` is not a list."""
@@ -290,7 +293,7 @@ class Requesters(NamedTuple):
     user: str | None = None
     """The only user of the set `system`, or None for all system users. Not used for other sets."""
     without: tuple[str, ...] = ()
-    """For `system` only: prefixes of users that are not in the set."""
+    """Prefixes of the names of users who are not in the set `system`. Not used for other sets."""
 
     def send(self, point: Point) -> bool:
         """Return whether a requester of this set sends the request."""

@@ -83,7 +83,7 @@ class ServiceTimes:
         self._merged: dict[tuple[RequestKind, bool], _Samples] = {}
         """Cache of the samples of more general kinds than those in `_exact` and `_rough`.
 
-        Only few requests need such kinds.
+        Only few requests need the more general kinds.
         """
 
     def add(self, attributes: int, received: int, time: int, *, is_exact: bool) -> None:
@@ -127,7 +127,7 @@ class ServiceTimes:
         samples = self._exact if is_exact else self._rough
         if kind in samples:
             return samples[kind]
-        if kind.user or kind.resource:  # no kind is more specific, so there are no samples to merge
+        if kind.user or kind.resource:  # the most specific kind: no other samples belong to it
             return None
         found = self._merged.get((kind, is_exact))
         if found is None:

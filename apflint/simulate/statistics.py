@@ -80,7 +80,7 @@ class FlowResult(NamedTuple):
 
 
 class LevelSample(NamedTuple):
-    """The state of a level at the end of a slot, and its seats during the slot.
+    """The state of a level at the end of a slot, and the seats in use during the slot. `SLOTS` explains slots.
 
     All numbers are sums over all API servers.
     """
