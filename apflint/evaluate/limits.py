@@ -99,10 +99,10 @@ class LevelLimits(NamedTuple):
     def is_at_least_as_good_as(self, other: LevelLimits) -> bool:
         """Return whether requests get at least as good service at this level as at `other`, a level of the same configuration.
 
-        An exempt level is at least as good as every level. A limited level is never as good as an exempt level. If both levels
-        are limited, this level must have at least as many nominal seats and attainable seats as `other`, and at least as many
-        requests of one flow must be able to wait. If `other` has 1 queue, this level needs at least 1 queue. If `other` has 2
-        or more queues, this level needs at least 2 queues.
+        An exempt level is at least as good as every level. A limited level is never as good as an exempt level. If both
+        levels are limited, `nominal`, `attainable` and `max_queued_per_flow` of this level must be at least those of
+        `other`. If `other` has 1 queue, this level needs at least 1 queue. If `other` has 2 or more queues, this level
+        needs at least 2 queues.
         """
         if self.is_exempt or other.is_exempt:
             return self.is_exempt

@@ -32,7 +32,7 @@ Reason = Literal["queue-full", "concurrency-limit", "time-out", "cancelled"]
 
 
 class Deadline(NamedTuple):
-    """The effect of the query parameter `timeout` of a request."""
+    """The limit of the wait of a request. The query parameter `timeout` may shorten this limit."""
 
     wait_seconds: float
     """Maximum number of seconds in a queue, from Kubernetes 1.28 on."""

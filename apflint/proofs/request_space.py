@@ -181,7 +181,7 @@ def usual_groups(user: str) -> tuple[str, ...]:
 
 
 def with_usual_groups(point: Point) -> Point:
-    """Return a request of a system user with the usual groups of the user, and other requests unchanged."""
+    """Return the request with the usual groups of its user if the user is a system user, else the unchanged request."""
     return point._replace(groups=usual_groups(point.user)) if point.user.startswith(SYSTEM_PREFIX) else point
 
 
@@ -325,5 +325,5 @@ PREFERRED = (ORDINARY, SYSTEM, ANYBODY)
 
 
 def rank(among: Sequence[Requesters], point: Point) -> int:
-    """Return the index of the first set in `among` whose requesters send the request, or `len(among)` if there is none."""
+    """Return the index of the first set in `among` whose requesters send the request, else `len(among)`."""
     return next((at for at, requesters in enumerate(among) if requesters.send(point)), len(among))

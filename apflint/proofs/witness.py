@@ -267,7 +267,7 @@ def _find_named_groups(point: Point) -> tuple[str, ...] | None:
 
 
 def _spell(point: Point) -> Iterator[tuple[tuple[str, ...], RequestInfo]]:
-    """Yield arguments for the request, each with the attributes of the request that the arguments describe.
+    """Yield pairs (arguments of `apflint explain`, attributes of the request that these arguments describe).
 
     The shortest arguments come first. The last arguments are method and path, which can describe every request.
     """

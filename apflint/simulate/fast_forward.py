@@ -36,7 +36,10 @@ MAX_RECORDED_REQUESTS = 1_000_000
 
 
 class _LimitChange(NamedTuple):
-    """A call of `set_configuration`. Each call rounds virtual time, even if it does not change the limit."""
+    """A recorded call of `set_configuration`.
+
+    Calls with an unchanged limit are recorded, too, because each call rounds virtual time.
+    """
 
     time: int
     limit: int

@@ -59,7 +59,7 @@ def log_normal(p50: int, p99: int) -> ServiceTime:
 
 
 class Burst(NamedTuple):
-    """Requests that the clients send at one time, or evenly during some time.
+    """Requests that the clients send at the same time, or evenly distributed over a period.
 
     The requests of a burst are sent in addition to the other requests of the clients.
     """

@@ -263,7 +263,10 @@ def _parse_retries(reader: _LoadFields, path: Path) -> Retries | None:
 
 
 def _parse_resources(fields: Fields, key: str) -> dict[str, ResourceKey]:
-    """Return the resources that are the keys of a mapping, each with its API group."""
+    """Return the keys of a mapping in the file, each with the resource and the API group that it names.
+
+    `key` is the key of this mapping, such as `objects`.
+    """
     value = fields.value((key,))
     if not fields.has((key,)):
         return {}
@@ -282,7 +285,7 @@ def _parse_resources(fields: Fields, key: str) -> dict[str, ResourceKey]:
 
 
 def _parse_objects(fields: Fields, path: Path) -> ObjectCount:
-    """Return the number of objects at `path`: an integer, or a mapping with `count` and `size`."""
+    """Read the number of objects at `path`: an integer, or a mapping with `count` and `size`."""
     if not isinstance(fields.value(path), dict):
         return ObjectCount(fields.integer(path) or 0, DEFAULT_OBJECT_BYTES)
     fields.check_keys(path, ("count", "size"))

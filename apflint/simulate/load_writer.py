@@ -197,7 +197,7 @@ def _describe_client(replay: Replay, requests: _Requests, names: Counter[str]) -
 
 
 def _find_arguments(attributes: AttributeTuple, namespace: str) -> RequestArguments | None:
-    """Return arguments of `apflint explain` for a request with these attributes, or None if no arguments express it."""
+    """Return arguments of `apflint explain` for a request with these attributes, or None if none exist."""
     user, verb = attributes.user, attributes.verb
     if not user:
         return None

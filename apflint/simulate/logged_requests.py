@@ -74,7 +74,7 @@ RequestRow: TypeAlias = "tuple[int, str, int, int, int | None, int | None, int |
 
 
 def stream_rows(replay: Replay) -> Iterator[RequestRow]:
-    """Yield the requests as `stream_requests` does, as plain tuples."""
+    """Yield the same requests as `stream_requests`, as plain tuples."""
     condition = "" if replay.period is None else " WHERE received >= {} AND received < {}".format(*replay.period)
     rows: Any = replay.log.database.stream(_REQUESTS.format(condition=condition))
     return iter(rows)

@@ -190,7 +190,7 @@ def check_survey(replay: Replay, survey: LogSurvey, scaling: Scaling, warmup: in
     scaling.check_names(count_by_client(replay))
     duration = to_nanoseconds(survey.end - survey.start + 1)
     if warmup and warmup >= duration:
-        raise UserError(f"--warmup is not shorter than the audit log, which has {format_duration(duration / 1000)}")
+        raise UserError(f"--warmup is not shorter than the audit log, which covers {format_duration(duration / 1000)}")
     if not survey.sent:
         raise UserError("no request in the audit log can be simulated: none has a known service time")
     rows: Any = replay.log.database.query("SELECT tuple, count(*) FROM apf GROUP BY tuple")

@@ -46,7 +46,7 @@ def complete_work_estimate(seats: Seats) -> WorkEstimate:
 
 
 class SimulatedRequest:
-    """A request.
+    """A request in a simulation.
 
     The arguments of the constructor are inputs, and the other attributes are results. All times are integer
     nanoseconds.

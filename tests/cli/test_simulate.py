@@ -317,7 +317,7 @@ def test_first_part_of_a_log_as_warmup(capsys: pytest.CaptureFixture[str], empty
     assert (found["requests"], found["warmup"]) == (70, 30)
     assert found["duration"] == pytest.approx(69)
     error = fail(capsys, ["simulate", "--from-audit", "audit.log", "--warmup", "2m"])
-    assert "--warmup is not shorter than the audit log, which has 1m 39s" in error
+    assert "--warmup is not shorter than the audit log, which covers 1m 39s" in error
 
 
 def test_cold_start_of_a_log_is_stated(capsys: pytest.CaptureFixture[str], empty: Path) -> None:

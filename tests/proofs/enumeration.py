@@ -241,7 +241,7 @@ def parts(config: Configuration) -> Iterator[FlowSchemaPart]:
 
 
 def deciding(resolution: Resolution) -> list[tuple[int, Any]]:
-    """Return the matching parts of a request, as `explain` reports them."""
+    """Return (id of the FlowSchema, path) for each part that decides about a request."""
     schema, found = resolution.flow_schema, resolution.matched_by
     paths: list[Any] = [("metadata", "name")]
     if found is not None:

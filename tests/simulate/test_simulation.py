@@ -333,7 +333,7 @@ def test_configurations_that_differ_only_in_other_figures_are_not_called_alike()
 
 
 def shorten_median(item: LevelResult) -> LevelResult:
-    """Return the result with other medians of the waits of clients."""
+    """Return the result of a level with a different median wait of each client."""
     rows = (row._replace(waits=row.waits and row.waits._replace(p50=1)) for row in item.clients)
     return item._replace(clients=tuple(rows))
 
@@ -468,9 +468,7 @@ def test_rejected_clients_cannot_send_requests_without_end(
     monkeypatch.setattr(simulation, "MAX_FURTHER_REQUESTS", 500)
     reject = level("a", response="{type: Reject}")
     wanted = load(client("a", groups=("a",), instances=3, service=ServiceTime(5 * SECOND), **further))
-    with pytest.raises(
-        UserError, match=r"after \d s of the simulation, there were 500 retries and requests of clients"
-    ):
+    with pytest.raises(UserError, match=r"after \d s of the simulation, clients have sent the maximum of 500 retries"):
         simulate(wanted, Options(reject, seats=1))
 
 
