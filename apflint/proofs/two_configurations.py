@@ -144,8 +144,8 @@ class ConfigurationComparison:
     def find_candidate(self, pair: Pair, users: Collection[str]) -> Point | None:
         """Return a candidate that goes to the FlowSchemas of `pair`, or None if no candidate does.
 
-        The candidate is by one of `users`, who has the usual groups of this user. Requests that no client sends (see
-        `is_in_scope`) are omitted.
+        The user of the candidate is one of `users`, in the usual groups of this user. Requests that no client sends
+        (see `is_in_scope`) are omitted.
         """
         points = filter(is_in_scope, self._make_candidates(self.schemas(pair)[1]))
         changed = (point._replace(user=user, groups=usual_groups(user)) for point in points for user in users)
@@ -154,7 +154,7 @@ class ConfigurationComparison:
     def find_by_user(self, pairs: Collection[Pair], user: str) -> Iterator[Point]:
         """For each pair of FlowSchemas, yield a request that moves from the first to the second FlowSchema.
 
-        The request is by `user`, a system user, who has exactly the usual groups of this user. Pairs without such a
+        The request is by `user`, a system user, in exactly the usual groups of this user. Pairs without such a
         request are omitted.
         """
         before, after = self._destinations

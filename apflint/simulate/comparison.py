@@ -38,7 +38,7 @@ class FigureDifference(NamedTuple):
 
     @property
     def is_effective(self) -> bool:
-        """Return whether a figure differs, or the requests of the client have different priority levels."""
+        """Return whether a figure differs, or the client has different priority levels in the simulations."""
         return self.old != self.new or (self.levels is not None and self.levels[0] != self.levels[1])
 
 

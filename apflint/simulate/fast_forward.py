@@ -111,7 +111,7 @@ class FastForwardQueueSet(QueueSet):
         return True
 
     def start_request(self, request: SimulatedRequest, now: int) -> None:
-        """Start a request. If its seats are not free, first switch to the simulation with queues."""
+        """Start a request. If too few seats are free for it, first switch to the simulation with queues."""
         if self.wake is not None:
             self.wake(now)
         if not self._uses_queues:

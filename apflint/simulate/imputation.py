@@ -100,8 +100,8 @@ class ServiceTimes:
     def list_times(self, attributes: int) -> tuple[int, ...]:
         """Return service times of requests with the level, user, verb and resource of an attribute tuple, in ascending order.
 
-        Requests that waited are omitted, unless all waited. If there are more than `_MAX_SAMPLES`,
-        only some are returned.
+        Requests that waited are omitted, unless all requests waited. If there are more than `_MAX_SAMPLES` service
+        times, the result has only some of them.
         """
         kind = self._kinds[attributes][0]
         found = self._exact.get(kind) or self._rough.get(kind)

@@ -225,7 +225,7 @@ class LevelTally:
         return tally
 
     def find_flow(self, flow: SimulatedFlow, client: str) -> FlowTally:
-        """Return the tally of a flow."""
+        """Return the tally of a flow. `client` is the client in the tally of a new flow."""
         tally = self.flows.get(flow)
         if tally is None:
             tally = self.flows[flow] = FlowTally(len(self.flows), flow, client)

@@ -38,7 +38,7 @@ def flow_schema(name: str, precedence: int, *subjects: tuple[str, str], path: st
     ([("User", "system:authenticated"), ("User", "system:unauthenticated")], "ab"),
 ])  # fmt: skip
 def test_possible_flow_schemas(subjects: list[tuple[str, str]], names: str) -> None:
-    """`names` has the possible FlowSchemas before `c`. If they match all users (`-`), later FlowSchemas are impossible."""
+    """`names` has the possible FlowSchemas before `c`. If they match all users (`-`), no others are possible."""
     values = [
         LEVEL,
         flow_schema("a", 100, ("User", "bob")),
