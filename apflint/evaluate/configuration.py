@@ -74,7 +74,7 @@ def build_configuration(
     stored = sorted(
         _last_by_name((*(builtin.flow_schemas if defaults else ()), *user.flow_schemas)), key=matching_order
     )
-    # The server imagines missing levels after this step, so FlowSchemas that reference an imagined level still dangle.
+    # The server imagines missing levels after this step, so it also skips FlowSchemas that reference an imagined level.
     order = [schema for schema in stored if schema.spec.priority_level_configuration in effective]
     dangling = tuple(schema for schema in stored if schema.spec.priority_level_configuration not in effective)
 

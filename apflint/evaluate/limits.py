@@ -80,25 +80,29 @@ class LevelLimits(NamedTuple):
 
     @property
     def max_queued_per_flow(self) -> int:
-        """Maximum number of requests of one flow that can wait: the sum of the length limits of the queues of its hand."""
+        """Maximum number of requests of one flow that can wait: the sum of the length limits of the queues in a hand.
+
+        The hand of a flow consists of the queues that shuffle sharding selects for the flow.
+        """
         return (self.hand_size or 0) * (self.queue_length_limit or 0)
 
     @property
     def figures(self) -> LevelLimits:
         """A copy for comparing two levels. The copy omits `flow_schemas`, the maximum seats of one request, and `idle`.
 
-        The maximum seats are omitted because the release and the remaining fields determine them. `idle` is omitted because
-        rounding changes it whenever another level changes, and the server adjusts this limit every 10 seconds anyway.
+        The maximum seats are omitted because the release and the remaining fields determine them. `idle`, the current
+        limit while no level has requests, is omitted because a change of any other level may change the rounding of
+        this limit, and because the server adjusts the current limit every 10 seconds anyway.
         """
         return self._replace(flow_schemas=(), max_seats=None, max_list_seats=0, max_mutating_seats=0, idle=0)
 
     def is_at_least_as_good_as(self, other: LevelLimits) -> bool:
         """Return whether requests get at least as good service at this level as at `other`, a level of the same configuration.
 
-        An exempt level is at least as good as every level. A limited level is never as good as an exempt level. If both levels
-        are limited, this level must have at least as many nominal seats and attainable seats as `other`, and at least as many
-        requests of one flow must be able to wait. If `other` has 1 queue, this level needs at least 1 queue. If `other` has 2
-        or more queues, this level needs at least 2 queues.
+        An exempt level is at least as good as every level. A limited level is never as good as an exempt level. If both
+        levels are limited, `nominal`, `attainable` and `max_queued_per_flow` of this level must be at least those of
+        `other`. If `other` has 1 queue, this level needs at least 1 queue. If `other` has 2 or more queues, this level
+        needs at least 2 queues.
         """
         if self.is_exempt or other.is_exempt:
             return self.is_exempt
@@ -249,8 +253,8 @@ def current_limits(limits: Limits, demand: Mapping[str, float]) -> dict[str, int
             seats[level.name] = _round(lower)
         else:
             items[level.name] = AllocationItem(lower, float(level.max), max(lower, demanded))
-    # Recordings show that the server distributes the sum of all nominal limits, including those of exempt levels,
-    # although it does not always subtract the seats of exempt levels.
+    # Recordings show that the server distributes the sum of all nominal limits to `items`. The sum includes the nominal
+    # limits of exempt levels, even if exempt levels are not among `items`.
     allocation = allocate(limits.nominal_sum, list(items.values()))
     if allocation is None:
         return nominal
@@ -282,8 +286,8 @@ def allocate(required: int, items: Sequence[AllocationItem]) -> Allocation | Non
     Every item gets the same proportion of its target, within its bounds (`computeConcurrencyAllocation` in
     conc_alloc.go). The server reports an error if the bounds of an item are contradictory, or if the target is below
     the lower bound. The server also reports an error if `required` is below the sum of all lower bounds or above the
-    sum of all upper bounds. The server searches the proportion step by step. This function gets the same result faster,
-    because it bisects the sorted bounds.
+    sum of all upper bounds. The server searches for the proportion step by step. This function gets the same result
+    faster, because it bisects the sorted bounds.
     """
     if required < 0 or any(not 0 <= item.lower <= item.target or item.upper < item.lower for item in items):
         return None

@@ -55,7 +55,7 @@ HintKind = Literal[
     "whole segments",
     "namespaces without clusterScope",
 ]
-"""Kind of a hint: the small difference because of which a condition fails. A hint also contains the names that are involved."""
+"""Kind of a hint: a name for the small difference between the request and the rule."""
 _CONDITIONS: Mapping[bool, tuple[Condition, ...]] = {
     True: ("verb", "resource", "group", "namespace"),
     False: ("verb", "path"),
@@ -65,7 +65,7 @@ _HTTP_VERBS = ("get", "head", "post", "put", "patch", "delete", "options", "trac
 
 
 class Hint(NamedTuple):
-    """The small difference because of which a condition fails."""
+    """A small difference between a request and a rule that makes a condition of the rule fail."""
 
     kind: HintKind
     values: tuple[str, ...] = ()
@@ -218,7 +218,8 @@ def _find_entry_mismatches(
 def _explain_value(condition: Condition, path: Path, actual: str, values: Sequence[str], hint: Hint | None) -> Mismatch:
     """Return the mismatch of a condition whose field has the items `values`.
 
-    If `values` contains `*` and other items, `*` is not a wildcard. Then the hint is about `*`, and `hint` is ignored.
+    If `values` contains `*` and other items, `*` is not a wildcard. In this case, the result has a hint about `*`
+    instead of `hint`.
     """
     if ALL in values:
         hint = Hint("not the only item")
@@ -229,8 +230,8 @@ def _explain_value(condition: Condition, path: Path, actual: str, values: Sequen
 def _explain_subjects(user: UserInfo, subjects: Sequence[Subject], path: Path) -> Mismatch:
     """Explain why none of `subjects` matches the user. `path` is the path of the list.
 
-    `Mismatch.path` is the path of the first subject for which there is a hint. Without a hint, it is the path of the
-    only subject, or the path of the list if there are several subjects.
+    `Mismatch.path` is the path of the first subject for which there is a hint. If there is no hint, `Mismatch.path` is
+    the path of the only subject, or the path of the list if there are several subjects.
     """
     for number, subject in enumerate(subjects):
         if hint := _find_subject_hint(user, subject):

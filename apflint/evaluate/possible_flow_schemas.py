@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 def list_possible_flow_schemas(configuration: Configuration, info: RequestInfo) -> tuple[FlowSchema, ...]:
-    """Return the FlowSchemas that may capture a request, in matching order, if nothing is known about its user.
+    """Return the FlowSchemas that may capture a request by an unknown user, in matching order.
 
-    All other FlowSchemas certainly do not capture the request, whoever the user is. The result may also contain
+    All other FlowSchemas do not capture the request, whoever the user is. The result may also contain
     FlowSchemas that never capture the request, because perhaps no user has the necessary combination of groups.
     """
     possible: list[FlowSchema] = []
@@ -35,7 +35,7 @@ def list_possible_flow_schemas(configuration: Configuration, info: RequestInfo) 
 
 
 def _list_subjects(schema: FlowSchema, info: RequestInfo) -> set[Subject]:
-    """Return the subjects of those rules of a FlowSchema that match a request with these attributes."""
+    """Return the subjects of those rules of a FlowSchema whose entries match a request with the attributes `info`."""
     return {
         subject
         for rule in schema.spec.rules

@@ -32,7 +32,7 @@ Reason = Literal["queue-full", "concurrency-limit", "time-out", "cancelled"]
 
 
 class Deadline(NamedTuple):
-    """The effect of the query parameter `timeout` of a request."""
+    """The limit of the wait of a request. The query parameter `timeout` may shorten this limit."""
 
     wait_seconds: float
     """Maximum number of seconds in a queue, from Kubernetes 1.28 on."""
@@ -80,7 +80,7 @@ class Unclassified(NamedTuple):
 
 
 def find_deadline(url: str, info: RequestInfo) -> Deadline:
-    """Return the deadline of a request. `url` is its path with or without a query, and `info` has its attributes."""
+    """Return the deadline of a request with the URL `url` (with or without a query) and the attributes `info`."""
     # The server ignores `timeout` of a long-running request. The execution of such a request has no deadline, but its
     # wait in the queue is limited by the default deadline.
     if "timeout" not in url or is_long_running(info):
@@ -89,7 +89,7 @@ def find_deadline(url: str, info: RequestInfo) -> Deadline:
 
 
 def read_deadline(query: str) -> Deadline:
-    """Return the deadline of a request that is not long-running. `query` is the part of its URL after the `?`."""
+    """Return the deadline of a request that is not long-running. `query` is the part of the URL after the `?`."""
     value = parse_query(query).get("timeout", "")
     if not value:
         return _DEFAULT_DEADLINE

@@ -195,11 +195,11 @@ def _decoded(text: str) -> str:
 
 
 def _list_or_watch(values: dict[str, str]) -> tuple[str, str]:
-    """Return verb and name of a GET request whose path has no name.
+    """Return (`list` or `watch`, object name) of a GET request whose path has no name.
 
-    `fieldSelector=metadata.name=x` sets the name if all list options are valid. The parameter `watch` is true for
-    every value except `false` and `0`. Sources: `NewRequestInfo`, and `Convert_Slice_string_To_bool` in
-    staging/src/k8s.io/apimachinery/pkg/runtime/conversion.go.
+    `values` has the query parameters of the request. `fieldSelector=metadata.name=x` sets the name if all list options
+    are valid. The parameter `watch` is true for every value except `false` and `0`. Sources: `NewRequestInfo`, and
+    `Convert_Slice_string_To_bool` in staging/src/k8s.io/apimachinery/pkg/runtime/conversion.go.
     """
     if not values:
         return "list", ""
@@ -213,7 +213,10 @@ def _list_or_watch(values: dict[str, str]) -> tuple[str, str]:
 
 
 def _decodes(values: dict[str, str]) -> bool:
-    """Return whether `limit`, `timeoutSeconds` and `labelSelector` are valid. If not, the server ignores all list options."""
+    """Return whether the query parameters `limit`, `timeoutSeconds` and `labelSelector` are valid.
+
+    If one of them is invalid, the server ignores all list options.
+    """
     for key in ("limit", "timeoutSeconds"):
         value = values.get(key)
         if value is not None and not (_INT64.fullmatch(value) and len(value) < 400 and -(2**63) <= int(value) < 2**63):

@@ -89,10 +89,8 @@ def _resources_by_name() -> dict[tuple[str, str], Resource]:
 def is_stored(name: str, group: str) -> bool:
     """Return whether kube-apiserver may store objects of a resource.
 
-    The server counts stored objects, and notifies watchers of changes.
-
-    Custom resources are stored. The result is true for every unknown group, although an aggregated API server may serve
-    the group.
+    The server has an object count and notifies watchers only for stored objects. Custom resources are stored. The
+    result is true for every unknown group, although an aggregated API server may serve the group.
     """
     resource = get_resource(name, group)
     return group not in AGGREGATED_GROUPS and not (resource is not None and resource.is_virtual)

@@ -1,4 +1,6 @@
-"""An index of the rules of FlowSchemas by their subjects. Long lists of rules have a second index, such as by verb.
+"""An index of the rules of FlowSchemas by their subjects.
+
+If a subject has many rules, a second index finds these rules by another attribute, such as the verb.
 
 The index finds the first rule that matches a request among thousands of rules, without trying all of them. The result is the
 same as with the functions of `apflint.evaluate.match`. A rule *covers* a value of a request attribute, such as a verb, if the
@@ -157,9 +159,9 @@ class RuleIndex:
     ) -> Iterable[Sequence[_T]]:
         """Return ordered lists of candidates. Every item that covers all values of the request is in one of the lists.
 
-        `cover(item, length)` returns the values that an item covers in each field, for requests with `length` matched
-        values. The result is empty if the item covers no such request. Resource requests and non-resource requests have
-        different lengths.
+        `key` identifies `items` in the cache of indexes. `cover(item, length)` returns the values that an item covers
+        in each field, for requests with `length` values in `matched_values`. `cover` returns an empty result if the
+        item covers no request of this length. The length distinguishes resource requests from non-resource requests.
         """
         if len(items) <= MAX_SCANNED:
             return (items,)
@@ -251,7 +253,7 @@ def _cover_rule(subject: IndexedSubject, length: int) -> tuple[Values, ...]:
 
 
 def _covered_values(entries: Sequence[Entry]) -> tuple[Values, ...]:
-    """Return the values that entries cover together in each field of `matched_values`, except the full path."""
+    """Return, for each field of `matched_values` except the full path, the values that at least one entry covers."""
     rows = [
         _resource_values(entry) if isinstance(entry, ResourcePolicyRule) else _path_values(entry) for entry in entries
     ]

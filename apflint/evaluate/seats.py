@@ -7,9 +7,12 @@ with kube-apiserver 1.36.2.
 | releases | seats of a list | seats of a watch |
 |---|---|---|
 | 1.18 to 1.22 | 1 | 1 |
-| 1.23 to 1.33 | 1 for each 100 objects that the server reads, at most 10 | 1; in 1.32 with `sendInitialEvents`, as a list |
-| 1.34 | 1 for each 100 kB that the server loads, at most 100 | 1; with `sendInitialEvents`, as a list |
-| from 1.35 on | as in 1.34 | 1; with `sendInitialEvents`, without `resourceVersion`, or with `resourceVersion=0`, as a list |
+| 1.23 to 1.33 | 1 for each 100 objects that the server reads, at most 10 | 1; in 1.32, see below |
+| 1.34 | 1 for each 100 kB that the server loads, at most 100 | 1; see below |
+| from 1.35 on | as in 1.34 | 1; see below |
+
+In 1.32 and from 1.34 on, a watch with `sendInitialEvents` takes as many seats as a list from the watch cache. From 1.35
+on, the same applies to a watch without `resourceVersion`, and to a watch with `resourceVersion=0`.
 """
 
 from __future__ import annotations
@@ -122,7 +125,8 @@ def estimate_seats(
     """Return the seats of a request with the verb `list` or `watch` in a release.
 
     `objects` is the number of stored objects of the resource in all namespaces, and `object_bytes` is their average size in
-    bytes (0 if unknown). `level_max_seats` is the result of `max_seats`. `is_listed_from_cache` describes `consistent`.
+    bytes (0 if unknown). `level_max_seats` is the result of `max_seats`. For `consistent`, see
+    `is_listed_from_cache`.
     """
     if not release.estimates_seats or (verb == "watch" and not release.estimates_watches):
         return MINIMUM_SEATS
@@ -142,9 +146,10 @@ def estimate_seats(
 def estimate_by_count(options: ListOptions, objects: Count, bound: int, *, from_cache: bool) -> int:
     """Return the seats of a valid list request, at most `bound`, in releases that count objects.
 
-    For a list from the watch cache, the server counts all objects of the resource. For a list from etcd, it counts each object of
-    the page (`limit`) twice, because it reads and decodes the object. With a selector, it may have to read all objects to fill
-    the page, so it counts all objects, and the objects of the page.
+    For a list from the watch cache, the server counts all objects of the resource. For a list from etcd, the server
+    counts each object of the page (`limit`) twice, because it reads and decodes the object. If the list from etcd has a
+    selector, the server counts all objects plus the objects of the page, because it may have to read all objects to
+    fill the page.
     """
     if objects == "unknown":
         return MINIMUM_SEATS
@@ -200,7 +205,8 @@ def is_listed_from_cache(release: Release, options: ListOptions, *, consistent: 
 def is_watch_list(release: Release, options: ListOptions) -> bool:
     """Return whether a watch takes as many seats as a list from the cache, because it starts with the existing objects.
 
-    Source: `estimate` in list_work_estimator.go (1.35: kubernetes/kubernetes pull request 134601).
+    Source: `estimate` in list_work_estimator.go. For watches without `resourceVersion`, from 1.35 on:
+    kubernetes/kubernetes pull request 134601.
     """
     is_unversioned = options.resource_version in ("", "0")
     return options.send_initial_events or (is_unversioned and release.estimates_unversioned_watches)

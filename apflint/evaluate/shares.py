@@ -64,7 +64,10 @@ def _find_fraction(seats: int, share_sum: int, total: int) -> int:
 def _adjust(
     wanted: Mapping[str, int], lowest: Mapping[str, int], found: dict[str, int], other_shares: int, total: int
 ) -> dict[str, int] | None:
-    """Return the smallest sufficient shares near `found`, computed with the floating-point rounding of the server."""
+    """Return the smallest sufficient shares near `found`, computed with the floating-point rounding of the server.
+
+    No level gets fewer shares than in `lowest`. Return None if a level would need more than `MAX_SHARES` shares.
+    """
 
     def has_enough(name: str) -> bool:
         return nominal_limit(found[name], other_shares + sum(found.values()), total) >= wanted[name]

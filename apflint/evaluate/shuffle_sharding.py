@@ -24,11 +24,11 @@ MAX_QUEUES = 10_000_000
 MAX_DECK = 1 << 26
 """Maximum number of queues that `NewDealer` accepts."""
 MAX_HAND = 15
-"""Maximum hand size of a level, for any number of queues. Only with 15 or 16 queues, a hand of this size requires at most 60 hash
-bits."""
+"""Largest hand size that the API server accepts. A hand of this size requires at most 60 hash bits only if the level
+has 15 or 16 queues."""
 DOCUMENTED_ELEPHANTS = (1, 4, 16)
 BUSY_FLOWS = 4
-"""Number of elephants for which a hand size is good or bad, if nothing is known about the flows: the second documented number."""
+"""Number of elephants for which hand sizes are compared if the flows are unknown. An item of `DOCUMENTED_ELEPHANTS`."""
 # fmt: off
 DOCUMENTED_PAIRS = (
     (12, 32), (10, 32), (10, 64), (9, 64), (8, 64), (8, 128), (7, 128), (7, 256), (6, 256), (6, 512), (6, 1024),
@@ -72,9 +72,10 @@ def flow_hash(flow_schema: str, distinguisher: str) -> int:
 
 
 def _encode(text: str) -> bytes:
-    """Return the UTF-8 bytes of a string, as in a Go program with the same input.
+    """Return the UTF-8 bytes that a Go program has for the same string.
 
-    If a command-line argument has bytes that are not UTF-8, these bytes are kept. Other lone surrogates become U+FFFD.
+    Bytes of a command-line argument that are not UTF-8 are kept (Python stores them as surrogates). Other lone
+    surrogates, such as those from JSON, become U+FFFD.
     """
     try:
         return text.encode("utf-8", "surrogateescape")

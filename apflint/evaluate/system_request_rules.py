@@ -60,9 +60,10 @@ def find_system_rules(schema: FlowSchema, release: Release) -> tuple[PolicyRules
     """Return rules for the requests that a FlowSchema may legitimately send to its level: `exempt` or a reserved level.
 
     - `exempt`: requests of administrators and of the control plane, and health checks.
-    - A reserved level: all requests that protected FlowSchemas match. An exception is a FlowSchema that has the name of a
-      protected FlowSchema, but references a different level (`redefines`). Then the rules of that protected FlowSchema are
-      omitted. APF507 reports system requests that go to a level which is not reserved.
+    - A reserved level: all requests that protected FlowSchemas match. If `schema` has the name of a protected
+      FlowSchema, but references a different level (`redefines`), the rules of this protected FlowSchema are omitted.
+
+    APF507 reports system requests that go to a level which is not reserved.
     """
     if _level_of(schema) == EXEMPT:
         released = builtin.load_objects(release).flow_schemas

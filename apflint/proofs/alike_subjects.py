@@ -17,27 +17,28 @@ if TYPE_CHECKING:
     from apflint.model import FlowSchema, PolicyRulesWithSubjects, Subject
 
 _FEW_SUBJECTS = 32
-"""Maximum number of subjects of a rule for trying all of them, even if some behave alike."""
+"""If a rule has at most this number of subjects, all of its subjects are tried, even if some behave alike."""
 
 
 class AlikeSubjects:
     """Finds the subjects of a rule that behave alike in a configuration.
 
-    Users behave alike if only one subject of the configuration names each of these users, because then no other subject
-    distinguishes their requests. The same applies to groups. It applies to service accounts only if, in addition, no
-    subject matches all service accounts of their namespace.
+    Two subjects that match users by name behave alike if no other subject of the configuration names one of these
+    users, because then no other subject distinguishes their requests. The same condition applies to two subjects that
+    match groups. For two subjects that match service accounts, there is another condition: no subject matches all
+    service accounts of either namespace.
     """
 
     def __init__(self, order: Sequence[FlowSchema]) -> None:
         self._order = order
 
     def representatives(self, rule: PolicyRulesWithSubjects) -> Collection[int]:
-        """Return indices of subjects whose reachability proves that all subjects of the rule are reachable.
+        """Return indices of subjects. If all of these subjects are reachable, all subjects of the rule are reachable.
 
-        The result includes the first and the last of the subjects that behave alike. A request reaches the last subject
-        only if no earlier subject matches the request. The other subjects have fewer earlier subjects. So if a request
-        reaches the last subject, similar requests reach the others. The first subject is included, because the first
-        candidate is a request of this subject.
+        Of the subjects that behave alike, the result includes only the first and the last. A request reaches the last
+        subject only if no earlier subject matches the request. The other subjects have fewer earlier subjects. So if a
+        request reaches the last subject, similar requests reach the others. The first subject is included so that the
+        first candidate is a request of the same subject as without this optimization.
         """
         if len(rule.subjects) <= _FEW_SUBJECTS:
             return range(len(rule.subjects))

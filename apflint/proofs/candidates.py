@@ -40,7 +40,10 @@ if TYPE_CHECKING:
     from apflint.proofs.request_space import World
 
 _MAX_COMMON = 8
-"""Maximum number of candidates for two FlowSchemas. If the first candidates do not match both, later ones usually do not, either."""
+"""Maximum number of candidates for two FlowSchemas.
+
+If the first candidates do not match both FlowSchemas, further candidates usually do not match both, either.
+"""
 _MAX_REQUESTERS = 3
 """Maximum number of subjects of a rule from which candidates for two FlowSchemas are made."""
 _MAX_PAIRS = 64
@@ -94,9 +97,10 @@ def make_candidates(
 ) -> Iterator[Point]:
     """Yield candidates that combine the subjects of each rule with its entries.
 
-    `ends` are the indices of the values to use from the lists of an entry: by default, first the first values, and then the
-    last values. For each of these indices, a rule with s subjects and e entries has max(s, e) candidates. A different
-    `offset` combines the subjects with different entries. `watches` is whether the server classifies watches.
+    Each candidate has one value from each list of an entry, such as its verbs. `ends` are the indices of these values.
+    By default, the first candidates have the first value of each list, and further candidates have the last value. For
+    each index, a rule with s subjects and e entries has max(s, e) candidates. A different `offset` combines the
+    subjects with different entries. `watches` is whether the server classifies watches.
     """
     for end, rule in product(ends, rules):
         requests = [_resource_request(entry, unmentioned, end) for entry in rule.resource_rules]
@@ -171,7 +175,7 @@ def make_common_candidates(
     *,
     watches: bool = True,
 ) -> Iterator[Point]:
-    """Yield a few candidates for requests that match rules of both FlowSchemas."""
+    """Yield a few candidates for requests that match two FlowSchemas with the rules `rules` and `others`."""
     points = (
         point
         for rule, other in islice(product(rules, others), _MAX_PAIRS)
@@ -187,7 +191,11 @@ def make_common_candidates(
 def _by_subjects(
     common: PolicyRulesWithSubjects, rule: PolicyRulesWithSubjects, unmentioned: Unmentioned, world: World, end: int
 ) -> Iterator[Point]:
-    """Yield candidates for the overlap of two rules (`common`), one candidate for each of the first subjects of `rule`."""
+    """Yield candidates for the overlap of two rules, one candidate for each of the first subjects of `rule`.
+
+    `common` is the overlap, as a rule without subjects. `end` is the index of the values to use from each list of an
+    entry.
+    """
     by_rule = common._replace(subjects=rule.subjects)
     return islice(make_candidates([by_rule], unmentioned, world, ends=(end,)), _MAX_REQUESTERS)
 
@@ -206,11 +214,9 @@ def _by_both(first: Point, second: Point, unmentioned: Unmentioned) -> Iterator[
 
 
 def _common_rules(rule: PolicyRulesWithSubjects, other: PolicyRulesWithSubjects) -> Iterator[PolicyRulesWithSubjects]:
-    """Yield rules that match the requests that both rules match, whoever sends them.
+    """Yield rules without subjects, for requests that the entries of both `rule` and `other` match.
 
-    The yielded rules have no subjects.
-
-    There is at most one such rule for resource requests, and at most one for non-resource requests.
+    At most one of the yielded rules is for resource requests, and at most one is for non-resource requests.
     """
     for first, second in islice(product(rule.resource_rules, other.resource_rules), _MAX_PAIRS):
         if (common := intersect(first, second)) is not None:

@@ -327,7 +327,7 @@ class Encoding:
                 self.formula.add_clause(-path, methods.get("watch", self.formula.false))
 
     def _constrain_groups(self) -> None:
-        """Require that the user of a request can have its groups (`request_space.has_authentic_groups`)."""
+        """Require that the user of the request can have the groups of the request (`has_authentic_groups`)."""
         users = self._users.variables
         anonymous = users.get(ANONYMOUS, self.formula.false)
         account = self.formula.any_of(

@@ -51,14 +51,19 @@ _MAX_REMEMBERED = 128
 _WHOLE: Key = (None, None, None)
 """Key of the FlowSchema itself."""
 _SIBLING_WORK = 8
-"""Weight in the cost of a proof about a part: for each earlier rule of its FlowSchema, and each item of its list.
+"""Cost of each sibling in a proof about a part.
 
-Each FlowSchema costs 1.
+The siblings are the earlier rules of the FlowSchema, and the items of the list that contains the part. Each FlowSchema
+of the configuration costs 1.
 """
 
 
 class FlowSchemaPart(NamedTuple):
-    """A FlowSchema (`rule` is None), a rule (`member` is None), or the item `entry` of a list (`member`) of a rule."""
+    """A FlowSchema, a rule of a FlowSchema, or an item of a list in a rule.
+
+    `rule` is the index of the rule, or None for a FlowSchema. `member` is the name of the list, and `entry` is the
+    index of the item in the list. Both are None for a FlowSchema or a rule.
+    """
 
     schema: FlowSchema
     rule: int | None = None
@@ -76,7 +81,7 @@ class FlowSchemaPart(NamedTuple):
 
     @property
     def only(self) -> tuple[PolicyRulesWithSubjects, ...]:
-        """Return rules that match the same requests as the part alone."""
+        """Return rules that match the same requests as the part, without regard to earlier parts."""
         if self.rule is None:
             return self.schema.spec.rules
         rule = self.schema.spec.rules[self.rule]
@@ -94,7 +99,7 @@ class FlowSchemaPart(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """A claim that a FlowSchema captures a request of a certain form."""
+    """A claim that the FlowSchema `schema` captures a request. The other fields are conditions on the request."""
 
     schema: FlowSchema
     requests: PolicyRulesWithSubjects
@@ -140,12 +145,15 @@ class Analysis:
         # If several FlowSchemas are derived from one document, `_positions` has the position of the last of them.
         self._positions = {schema.document: at for at, schema in enumerate(configuration.order)}
         self._reached: dict[int, dict[Key, Point]] = {}
-        """For each position of a FlowSchema: a request for each part (`Key`) that decides about a request.
+        """Maps the position of a FlowSchema to the parts that decide about some request, each with such a request.
 
         FlowSchemas in `_complete` are omitted.
         """
         self._complete: dict[int, Point] = {}
-        """For each position of a FlowSchema whose parts all decide about some request: such a request."""
+        """Maps the positions of some FlowSchemas to a request that the FlowSchema captures.
+
+        All parts of these FlowSchemas decide about some request.
+        """
         self._minimizing_proofs = max(MAX_MINIMAL_BLOCKERS, MAX_MINIMIZING_PROOFS // max(1, len(configuration.order)))
 
     @cached_property
@@ -298,8 +306,9 @@ class Analysis:
         before = {literal: part for literal, part in earlier.items() if literal not in nearer} | nearer
         if not formula.solve(matches):
             return ()
-        # Prefer a single part that matches all requests of the target. If there are several, prefer the nearest. Such a
-        # part matches the request of every model. So each model removes the candidates that do not match its request.
+        # Prefer a single earlier part that matches all requests of the target. If there are several such parts, prefer
+        # the nearest. Each model describes a request of the target, so parts that do not match this request are
+        # removed.
         candidates = [*reversed(before)]
         while candidates := formula.false_in_model(candidates):
             if not formula.solve([*matches, candidates[0]]):
@@ -310,7 +319,7 @@ class Analysis:
         return tuple(sorted(needed, key=lambda part: (self.position(part.schema), part.rule or 0, part.entry or 0)))
 
     def matches_nothing(self, part: FlowSchemaPart) -> bool:
-        """Return whether no request matches the part, even without earlier parts. Much faster than `find_shadows`."""
+        """Return whether no request matches the part, regardless of earlier parts. Much faster than `find_shadows`."""
         rules = part.only
         digests = map(make_digest, self.candidates(rules))
         if any(matches_policy_rule(digest, rule) for digest in digests for rule in rules):
@@ -350,9 +359,10 @@ class Analysis:
     def prove(self, claims: Sequence[Claim]) -> dict[int, Witness]:
         """Return a witness for each claim that is true. Keys are indices of `claims`.
 
-        Typical requests and candidates prove most claims. One search of the solver decides about all remaining claims. For the
-        first `MAX_ORDINARY_WITNESSES` claims without a typical request, the witness is an ordinary request. For further claims,
-        the witness is the first request that was found.
+        Typical requests (`Claim.typical`) and candidates prove most claims. One search of the solver decides about all
+        remaining claims. If a typical request proves a claim, it is the witness. For the first `MAX_ORDINARY_WITNESSES`
+        other claims, the witness is an ordinary request. For further claims, the witness is the first request that was
+        found.
         """
         proven: dict[int, Witness] = {}
         found: dict[int, Point] = {}
@@ -397,7 +407,7 @@ class Analysis:
         return cast("Witness", witness)
 
     def _search(self, claims: Mapping[int, Claim]) -> Iterator[tuple[int, Point]]:
-        """Yield a request for each claim that is true, with the key of the claim."""
+        """Yield (key of the claim, request that proves the claim) for each claim that is true."""
         undecided = dict(claims)
         for at in range(max((len(claim.among) for claim in claims.values()), default=0)):
             formula = self.encoding.formula
@@ -418,7 +428,10 @@ class Analysis:
                     yield index, point
 
     def _claimed(self, claim: Claim) -> int:
-        """Return the literal that is true if the request proves the claim, without the condition on its requester."""
+        """Return the literal that is true if the request meets the conditions of the claim.
+
+        The condition on the requester is not included.
+        """
         exceptions = (-self.encoding.rule(exception) for exception in claim.exceptions)
         captured = self.destinations.at(self.position(claim.schema))
         return self.encoding.formula.all_of((captured, self.encoding.rule(claim.requests), *exceptions))
@@ -458,7 +471,8 @@ class Analysis:
     def _find_reached(self, position: int, key: Key) -> Point | None:
         """Return a request about which a part decides, or None if no request is known.
 
-        For a FlowSchema in `_complete`, a request is known only if `key` is `_WHOLE`.
+        For a FlowSchema in `_complete`, only one request is known. The result is this request if `key` is `_WHOLE`,
+        else None.
         """
         if position in self._complete:
             return self._complete[position] if key == _WHOLE else None
@@ -488,9 +502,9 @@ class Analysis:
         return True
 
     def _reach(self, position: int, subjects: Sequence[Collection[int]]) -> bool:
-        """Try candidates until they reach every part of a FlowSchema.
+        """Try candidates until they reach every part of a FlowSchema. Return whether they reach every part.
 
-        For the subjects of a rule, only the indices in `subjects` must be reached.
+        For each rule, `subjects` has the indices of the subjects that the candidates must reach.
         """
         rules = [
             rule
@@ -523,7 +537,7 @@ class Analysis:
         return keys
 
     def _deciding(self, part: FlowSchemaPart, encoding: Encoding) -> list[int]:
-        """Return the assumptions for "this part decides about the request". Earlier FlowSchemas are not considered."""
+        """Return the assumptions for "this part decides about the request, unless an earlier FlowSchema does"."""
         matches, siblings = self._matching(part, encoding)
         if part.rule is None and part.schema.name == CATCH_ALL:
             nothing = encoding.formula.all_of(-encoding.schema(schema) for schema in self.configuration.order)

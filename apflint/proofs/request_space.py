@@ -99,7 +99,7 @@ def is_possible(point: Point, world: World, *, watches: bool = True) -> bool:
 
 
 def is_possible_requester(point: Point, world: World) -> bool:
-    """Return whether the user of the request can have its groups in this world."""
+    """Return whether the user of the request can have the groups of the request in this world."""
     return world != "authenticated" or has_authentic_groups(point.user, point.groups)
 
 
@@ -181,7 +181,7 @@ def usual_groups(user: str) -> tuple[str, ...]:
 
 
 def with_usual_groups(point: Point) -> Point:
-    """Return a request of a system user with the usual groups of the user, and other requests unchanged."""
+    """Return the request with the usual groups of its user if the user is a system user, else the unchanged request."""
     return point._replace(groups=usual_groups(point.user)) if point.user.startswith(SYSTEM_PREFIX) else point
 
 
@@ -194,7 +194,10 @@ class ResourceTraits(NamedTuple):
     watch_only: bool = False
     """Whether only watches of the resource are classified, because other requests are long-running."""
     no_namespace: bool = False
-    """Whether requests have no namespace: in `.../namespaces/x/status`, the server reads `status` as a subresource."""
+    """Whether requests never have a namespace.
+
+    An example is `status`: in `.../namespaces/x/status`, the server reads `status` as a subresource.
+    """
     no_collection: bool = False
     """Whether the resource cannot be listed. True for the empty name, because the server ignores slashes at the end of a path:
     `/api/v1/namespaces/x/` is not a list."""
@@ -290,7 +293,7 @@ class Requesters(NamedTuple):
     user: str | None = None
     """The only user of the set `system`, or None for all system users. Not used for other sets."""
     without: tuple[str, ...] = ()
-    """For `system` only: prefixes of users that are not in the set."""
+    """Prefixes of the names of users who are not in the set `system`. Not used for other sets."""
 
     def send(self, point: Point) -> bool:
         """Return whether a requester of this set sends the request."""
@@ -322,5 +325,5 @@ PREFERRED = (ORDINARY, SYSTEM, ANYBODY)
 
 
 def rank(among: Sequence[Requesters], point: Point) -> int:
-    """Return the index of the first set in `among` whose requesters send the request, or `len(among)` if there is none."""
+    """Return the index of the first set in `among` whose requesters send the request, else `len(among)`."""
     return next((at for at, requesters in enumerate(among) if requesters.send(point)), len(among))

@@ -87,7 +87,7 @@ class ConfigurationComparison:
 
         A request moves if the name of its FlowSchema or of its level changes. `leaving` limits the search to requests
         that leave these FlowSchemas of the old configuration, which is faster. `max_proofs` limits the number of moves that
-        the solver must find, because no candidate finds them. If there are more such moves, `is_complete` becomes False.
+        the solver may find after the candidates. If there are more such moves, `is_complete` becomes False.
         """
         old, new = self.old.configuration.order, self.new.configuration.order
         if [(schema.name, schema.spec) for schema in old] == [(schema.name, schema.spec) for schema in new]:
@@ -142,18 +142,20 @@ class ConfigurationComparison:
         return make_witness(point) if requests else self.choose_witness(point)
 
     def find_candidate(self, pair: Pair, users: Collection[str]) -> Point | None:
-        """Return a candidate by one of `users`, with the usual groups of this user, that goes to the FlowSchemas of `pair`, or None.
+        """Return a candidate that goes to the FlowSchemas of `pair`, or None if no candidate does.
 
-        Requests that no client sends (`is_in_scope`) are omitted.
+        The user of the candidate is one of `users`, in the usual groups of this user. Requests that no client sends
+        (see `is_in_scope`) are omitted.
         """
         points = filter(is_in_scope, self._make_candidates(self.schemas(pair)[1]))
         changed = (point._replace(user=user, groups=usual_groups(user)) for point in points for user in users)
         return next((point for point in changed if self.positions(point) == pair), None)
 
     def find_by_user(self, pairs: Collection[Pair], user: str) -> Iterator[Point]:
-        """For each pair of FlowSchemas, yield a request by a system user in exactly its usual groups that moves between them.
+        """For each pair of FlowSchemas, yield a request that moves from the first to the second FlowSchema.
 
-        Pairs without such a request are omitted.
+        The request is by `user`, a system user, in exactly the usual groups of this user. Pairs without such a
+        request are omitted.
         """
         before, after = self._destinations
         formula = self.encoding.formula
@@ -191,9 +193,8 @@ class ConfigurationComparison:
     ) -> Iterator[tuple[Point, bool]]:
         """Yield (request, is_candidate) for each pair of FlowSchemas that is not in `found` yet.
 
-        The solver finds the requests that are no candidates.
-
-        The old FlowSchemas of the pairs are `sources`. The caller must add the pair of each request to `found`.
+        `is_candidate` is false if the solver found the request. The old FlowSchema of each pair is at a position in
+        `sources`. `is_new` returns whether a pair is wanted. The caller must add the pair of each request to `found`.
         """
         old, new = self.old.configuration.order, self.new.configuration.order
         # First try candidates, in the order of the FlowSchemas, because candidates find most pairs in a hundredth of

@@ -32,7 +32,7 @@ def find_reasons(part: FlowSchemaPart, *, watches: bool = True) -> Reasons:
 
 
 def _combine(reasons: Iterable[Reasons]) -> Reasons:
-    """Return all reasons without duplicates, or () if an item of `reasons` is empty, because its reason is unknown."""
+    """Return all reasons without duplicates. Return () if an item of `reasons` is empty: then one reason is unknown."""
     known = list(reasons)
     return tuple(dict.fromkeys(reason for each in known for reason in each)) if all(known) else ()
 

@@ -200,8 +200,8 @@ def _paths(lists: Collection[tuple[str, ...]]) -> Axis:
     possible = sorted(prefix for prefix in prefixes if prefix.startswith("/") and is_valid_text(prefix))
     generic = (_path_under(prefix, prefixes, entries) for prefix in (*possible, None))
     values = tuple(dict.fromkeys((*sorted(exact), *filter(None, generic))))
-    # Every URL of a rule, even without `*`, covers the equal value and all values that begin with its prefix (`_prefix`).
-    # Looking up prefixes is faster than comparing all pairs.
+    # Every URL of a rule, even without `*`, covers the path that equals the URL, and all paths that begin with the
+    # prefix of the URL (`_prefix`). Looking up prefixes is faster than comparing all pairs.
     below = _by_prefix(values, "/")
 
     def cover(urls: tuple[str, ...]) -> Iterable[str]:
@@ -218,7 +218,10 @@ def _prefix(entry: str) -> str:
 
 
 def _path_under(prefix: str | None, prefixes: set[str], entries: set[str]) -> str | None:
-    """Return an unmentioned non-resource path whose longest prefix in `prefixes` is `prefix`, or None if none exists."""
+    """Return an unmentioned non-resource path whose longest prefix in `prefixes` is `prefix`, or None if none exists.
+
+    If `prefix` is None, the path has no prefix in `prefixes`. `entries` are the mentioned URLs.
+    """
     if prefix is None:
         if "/" in prefixes:
             return None

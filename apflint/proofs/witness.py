@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from apflint.proofs.request_space import Requesters, World
 
     Find = Callable[[Requesters], Point | None]
-    """Function that returns a request by one of the requesters that proves the claim, or None if there is none."""
+    """Function that returns a request that proves the claim and is by a requester in the given set, or None."""
 
 _OBJECT_NAME = "example"
 """Object name in requests for a single object."""
@@ -236,7 +236,7 @@ def _in_scope(point: Point, namespace: str = NAMESPACES[0]) -> Point:
 
 
 def make_witness(point: Point) -> Witness:
-    """Return the witness for a request. Its words and its record describe exactly this request."""
+    """Return the witness for a request. The words and the record of the witness describe exactly this request."""
     user = UserInfo(point.user, point.groups)
     words, info = next(spelled for spelled in _spell(point) if make_point(RequestDigest(spelled[1], user)) == point)
     more_groups = _find_named_groups(point)
@@ -267,7 +267,7 @@ def _find_named_groups(point: Point) -> tuple[str, ...] | None:
 
 
 def _spell(point: Point) -> Iterator[tuple[tuple[str, ...], RequestInfo]]:
-    """Yield arguments for the request, each with the attributes of the request that the arguments describe.
+    """Yield pairs (arguments of `apflint explain`, attributes of the request that these arguments describe).
 
     The shortest arguments come first. The last arguments are method and path, which can describe every request.
     """

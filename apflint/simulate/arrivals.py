@@ -68,7 +68,7 @@ def list_sources(load: Load, seed: int) -> tuple[ArrivalSource, ...]:
         for place, kind in enumerate(kinds):
             draw_service = _make_service_draws(client, Draws(seed, client.name, "service", place))
             times = kind(client, seed, load.end)
-            arrivals = _serve(len(sources), times, draw_service)
+            arrivals = _make_arrivals(len(sources), times, draw_service)
             sources.append(ArrivalSource(client, arrivals, draw_service, client.differ, kind is _start_closed_loop))
     return tuple(sources)
 
@@ -77,10 +77,13 @@ def _make_service_draws(client: SimulatedClient, draws: Draws) -> Callable[[int]
     return lambda number: client.service.at(draws(number))
 
 
-def _serve(
+def _make_arrivals(
     source: int, requests: Iterator[tuple[int, int, int]], draw_service: Callable[[int], int]
 ) -> Iterator[Arrival]:
-    """Yield an arrival for each item of `requests`. The items are tuples (time, number, instance)."""
+    """Yield an arrival for each item of `requests`. The items are tuples (time, number, instance).
+
+    `draw_service` returns the service time of the request with a number.
+    """
     for time, number, instance in requests:
         yield Arrival(time, source, number, instance, draw_service(number))
 

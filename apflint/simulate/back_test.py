@@ -1,8 +1,8 @@
 """Back-test of a simulation: compares an audit log with a simulation of the same requests.
 
 The simulation uses the configuration that was in force when the log was written. The back-test compares rejections and
-waits. If a difference exceeds its tolerance, the simulation lacks a fact about the server or its clients. Then its
-predictions for other configurations are unreliable.
+waits. If a difference exceeds its tolerance, the simulation lacks a fact about the server or the clients. In this
+case, predictions of the simulation for other configurations are unreliable.
 """
 
 from __future__ import annotations
@@ -57,16 +57,16 @@ class LevelBackTest(NamedTuple):
     @property
     def is_usable(self) -> bool:
         """Whether rejections and waits of the level agree within the tolerances."""
-        return self.has_rejections and self.has_waits
+        return self.reproduces_rejections and self.reproduces_waits
 
     @property
-    def has_rejections(self) -> bool:
+    def reproduces_rejections(self) -> bool:
         """Whether the rejections of the simulation and of the log agree within the tolerance."""
         difference = abs(self.logged.rejected - self.simulated.rejected)
         return difference <= max(_MIN_DIFFERENT, REJECTED_SHARE * self.requests)
 
     @property
-    def has_waits(self) -> bool:
+    def reproduces_waits(self) -> bool:
         """Whether the waits of the simulation and of the log agree within the tolerance."""
         if self.requests < _MIN_REQUESTS:
             return True
@@ -155,7 +155,9 @@ def _list_reasons(survey: LogSurvey, test: BackTest, *, has_counts: bool) -> Ite
     }
     if not has_counts and kinds & {*different, "exempt"}:
         yield "Lists may take more seats: add the number of objects with --metrics or --objects."
-    yield "The server may have other seats (--server-concurrency) or other objects (-f) than the simulation."
+    yield (
+        "The server may have another number of seats (--server-concurrency) or other objects (-f) than the simulation."
+    )
     if len(survey.servers) == 1:
         yield "If the log is from one of several API servers, clients may have sent other requests to the other servers."
     yield "If the API server was restarted, or the log begins in an overload, the simulation does not know the earlier state."

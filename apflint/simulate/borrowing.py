@@ -59,7 +59,7 @@ class Adjustment(NamedTuple):
     """Fraction of its target that each level gets, unless its bounds limit it (`apiserver_flowcontrol_seat_fair_frac`).
     """
     share_fraction: float = 0.0
-    """Fraction of the difference between its floor and its minimum that each level gets in the case `shared`."""
+    """Fraction of the difference between minimum and floor that each level gets in the case `shared`."""
 
 
 def adjust_limits(levels: Sequence[Borrower], nominal_sum: int) -> Adjustment:

@@ -93,7 +93,7 @@ class ClientVerdicts(NamedTuple):
 def join_clients(result: SimulationResult, *, by_user: bool = False) -> list[ClientTotals]:
     """Return the clients that sent requests. Each has the totals of all its levels.
 
-    With `by_user`, return one entry for each user of an audit log, with all verbs and resources.
+    If `by_user` is true, return one entry for each user of an audit log, with the requests for all verbs and resources.
     """
     rows: dict[str, list[ClientResult]] = {}
     for level in result.levels:

@@ -27,7 +27,7 @@ class Figures(NamedTuple):
 class FigureDifference(NamedTuple):
     """A level or a client whose figures differ.
 
-    The figures of a simulation without such requests are None.
+    `old` or `new` is None if the level or client has no requests in the old or the new simulation.
     """
 
     name: str
@@ -38,7 +38,7 @@ class FigureDifference(NamedTuple):
 
     @property
     def is_effective(self) -> bool:
-        """Return whether any figure differs, or the client has other priority levels."""
+        """Return whether a figure differs, or the client has different priority levels in the simulations."""
         return self.old != self.new or (self.levels is not None and self.levels[0] != self.levels[1])
 
 

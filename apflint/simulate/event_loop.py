@@ -53,7 +53,10 @@ class EventLoop:
         """
 
     def schedule(self, time: int, kind: int, number: int, action: Callable[[T, int], None], subject: T) -> None:
-        """Schedule `action(subject, time)`."""
+        """Schedule the call `action(subject, time)` at `time`.
+
+        Events at the same time happen in the order of `kind`, and then in the order of `number`.
+        """
         heappush(self.events, (time << KIND_BITS | kind, number, action, subject))
 
     def submit(self, request: SimulatedRequest) -> None:
@@ -63,14 +66,16 @@ class EventLoop:
     def limit_wait(self, request: SimulatedRequest, wait_limit: int) -> None:
         """Reject a request when its wait reaches `wait_limit`. The request must arrive now.
 
-        Requests with the same limit reach it in order of arrival, so one pending event for all of them is enough.
+        Requests with the same limit reach the limit in order of arrival, so one pending event for all of them is
+        enough.
         """
         requests = self._limited.get(wait_limit)
         if requests is None:
             self._limited[wait_limit] = deque((request,))
             self.schedule(request.arrival + wait_limit, _TIME_OUT, request.id, self._time_out, request)
             return
-        while len(requests) > 1 and requests[1].start is not None:  # the pending event belongs to the first request
+        # Drop requests that no longer wait. Keep the first request, because the pending event belongs to this request.
+        while len(requests) > 1 and requests[1].start is not None:
             del requests[1]
         requests.append(request)
 
@@ -95,9 +100,9 @@ class EventLoop:
         self.finish()
 
     def advance(self, when: int, number: int) -> None:
-        """Run all events that precede the event `number`.
+        """Run all events that precede a given event.
 
-        `when` combines the time and the kind of this event, as in `events`.
+        `when` combines the time and the kind of the given event, as in `events`. `number` is the number of this event.
         """
         events, until = self.events, (when, number)
         while events and events[0] < until:

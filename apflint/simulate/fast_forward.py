@@ -4,8 +4,8 @@ If enough seats are free, a request starts when it arrives, whichever queue it w
 consists only of the seats in use, the ends of its requests, and the seat demand that borrowing observes. If a request
 arrives for which too few seats are free, the exact state of the queues is needed: virtual time, the work of each queue,
 and the order of dispatch. This state depends only on the events since the level was last idle (`QueueSet.is_idle`),
-because only differences of virtual time matter. So the level records its requests since then. When the state is needed,
-the level sends the recorded requests through the queues, and uses its queues until it is idle again.
+because only differences of virtual time matter. So the level records all requests since it was last idle. When the
+state is needed, the level sends the recorded requests through the queues, and uses its queues until it is idle again.
 
 The results are exactly those of `QueueSet`.
 """
@@ -36,7 +36,10 @@ MAX_RECORDED_REQUESTS = 1_000_000
 
 
 class _LimitChange(NamedTuple):
-    """A call of `set_configuration`. Each call rounds virtual time, even if it does not change the limit."""
+    """A recorded call of `set_configuration`.
+
+    Calls with an unchanged limit are recorded, too, because each call rounds virtual time.
+    """
 
     time: int
     limit: int
@@ -45,7 +48,8 @@ class _LimitChange(NamedTuple):
 class FastForwardQueueSet(QueueSet):
     """A queue set that uses its queues only if a request may wait, and from then on until the level is idle again.
 
-    `recreate` returns the request object for an arrival that `start_at_once` started without an object.
+    `start_at_once` starts a request without a `SimulatedRequest`. If the queues are needed later, `recreate` creates
+    this object from the arrival of the request.
     """
 
     def __init__(
@@ -107,7 +111,7 @@ class FastForwardQueueSet(QueueSet):
         return True
 
     def start_request(self, request: SimulatedRequest, now: int) -> None:
-        """Start a request. If its seats are not free, first switch to the simulation with queues."""
+        """Start a request. If too few seats are free for it, first switch to the simulation with queues."""
         if self.wake is not None:
             self.wake(now)
         if not self._uses_queues:
@@ -151,8 +155,8 @@ class FastForwardQueueSet(QueueSet):
     def _begin_recording(self) -> None:
         """Clear the events that were recorded before the level became idle.
 
-        Keep their only effects on later requests: the number of queued requests (`enqueues`), and the index of the last queue
-        that was served (`robin_index`).
+        These events affect later requests only by the number of queued requests (`enqueues`), and by the index of the
+        last queue that was served (`robin_index`). These two values are kept.
         """
         number = len(self._recorded) // _FIELDS
         if self._others:
@@ -165,7 +169,10 @@ class FastForwardQueueSet(QueueSet):
         self._first_limit = self.concurrency_limit
 
     def _use_queues(self, now: int, number: int) -> None:
-        """Send the recorded requests through the queues, to get their state when the request `number` arrives at the time `now`."""
+        """Send the recorded requests through the queues, to compute the state of the queues.
+
+        The result is the state at the time `now`, when the request `number` arrives.
+        """
         if not self.seats_in_use:
             self._begin_recording()
         own = self._loop, self._on_end, self.seat_demand, self.peak_seats, self.concurrency_limit
@@ -231,6 +238,6 @@ class FastForwardQueueSet(QueueSet):
         return super().observe_demand(now)
 
     def reset_peak(self, now: int) -> None:
-        """Forget the seats that were in use before `now`."""
+        """Restart the measurement of `peak_seats`: seats that were released before `now` no longer count."""
         self._release_until(now - 1)
         super().reset_peak(now)

@@ -47,7 +47,7 @@ def parse_change(text: str) -> LevelFieldChange:
             f"--set: {quote(field)} is not one of {join_words(_PATHS)}.{suggest(field, _PATHS)}".rstrip(".")
         )
     if value != "null" and _INTEGER.fullmatch(value) is None:
-        raise UserError(f"--set: {quote(value)} is not an integer, or null for the default")
+        raise UserError(f"--set: expected an integer, or null for the default value, not {quote(value)}")
     return LevelFieldChange(level, field, None if value == "null" else int(value))
 
 

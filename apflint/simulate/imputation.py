@@ -83,7 +83,7 @@ class ServiceTimes:
         self._merged: dict[tuple[RequestKind, bool], _Samples] = {}
         """Cache of the samples of more general kinds than those in `_exact` and `_rough`.
 
-        Only few requests need such kinds.
+        Only few requests need the more general kinds.
         """
 
     def add(self, attributes: int, received: int, time: int, *, is_exact: bool) -> None:
@@ -100,8 +100,8 @@ class ServiceTimes:
     def list_times(self, attributes: int) -> tuple[int, ...]:
         """Return service times of requests with the level, user, verb and resource of an attribute tuple, in ascending order.
 
-        Requests that waited are omitted, unless all waited. If there are more than `_MAX_SAMPLES`,
-        only some are returned.
+        Requests that waited are omitted, unless all requests waited. If there are more than `_MAX_SAMPLES` service
+        times, the result has only some of them.
         """
         kind = self._kinds[attributes][0]
         found = self._exact.get(kind) or self._rough.get(kind)
@@ -127,7 +127,7 @@ class ServiceTimes:
         samples = self._exact if is_exact else self._rough
         if kind in samples:
             return samples[kind]
-        if kind.user or kind.resource:  # no kind is more specific, so there are no samples to merge
+        if kind.user or kind.resource:  # the most specific kind: no other samples belong to it
             return None
         found = self._merged.get((kind, is_exact))
         if found is None:

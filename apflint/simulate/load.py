@@ -27,7 +27,10 @@ those of a server in use. Adjustments are 10 seconds apart.
 DEFAULT_OBJECT_BYTES = 1_000
 """Average size of an object in bytes if the load states only the number of objects."""
 NUMBER = "{n}"
-"""Placeholder in the strings of a client. Each instance of the client replaces it with its own number (from 1)."""
+"""Placeholder in the strings of a client. Each instance of the client replaces it with the number of the instance.
+
+Numbers start at 1.
+"""
 _NORMAL = NormalDist()
 _P99_DEVIATIONS = _NORMAL.inv_cdf(0.99)
 
@@ -56,7 +59,7 @@ def log_normal(p50: int, p99: int) -> ServiceTime:
 
 
 class Burst(NamedTuple):
-    """Requests that the clients send at one time, or evenly during some time.
+    """Requests that the clients send at the same time, or evenly distributed over a period.
 
     The requests of a burst are sent in addition to the other requests of the clients.
     """
@@ -160,8 +163,8 @@ class Load(NamedTuple):
         """Return the load with other numbers of requests.
 
         Open-loop clients send more requests, bursts have more requests, and there are more closed-loop clients. A
-        client that is left out stays in the load but sends no requests. So the other clients stay connected to their
-        servers.
+        client that is left out stays in the load but sends no requests. The order of the clients determines to which
+        servers they are connected, so the other clients stay connected to the same servers.
         """
         return self._replace(clients=tuple(_scale(client, scaling.find_factor(client.name)) for client in self.clients))
 

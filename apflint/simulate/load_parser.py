@@ -184,7 +184,8 @@ def _parse_client(reader: _LoadFields, path: Path) -> SimulatedClient | None:
     rate, think = reader.rate((*path, "rate")), reader.duration((*path, "think"))
     bursts = tuple(_parse_burst(reader, item) for item in fields.items((*path, "bursts")))
     if rate and think is not None:
-        fields.reject((*path, "think"), "a client has `rate` (open loop) or `think` (closed loop), not both", key=True)
+        message = "remove `rate` or `think`: a client has an open loop (`rate`) or a closed loop (`think`), not both"
+        fields.reject((*path, "think"), message, key=True)
     service, timeout = reader.service((*path, "service")), reader.duration((*path, "timeout"))
     arguments = _parse_arguments(fields, path)
     retries = _parse_retries(reader, (*path, "retries"))
@@ -210,7 +211,10 @@ def _parse_client(reader: _LoadFields, path: Path) -> SimulatedClient | None:
 
 
 def _parse_arguments(fields: Fields, path: Path) -> RequestArguments | None:
-    """Return the arguments of a client's request, or None if the request of the first client is invalid."""
+    """Return the arguments of a client's request, or None if the request is invalid.
+
+    If the client has several instances, only the request of the first instance is checked.
+    """
     text, user = fields.string((*path, "request")), fields.string((*path, "as"))
     groups = tuple(fields.strings((*path, "groups")).values())
     if not text:
@@ -246,20 +250,23 @@ def _parse_retries(reader: _LoadFields, path: Path) -> Retries | None:
         return None
     maximum = fields.integer((*path, "max"))
     if not fields.has((*path, "max")):
-        fields.reject(path, "`max` is missing: the maximum number of retries of one request")
+        fields.reject(path, "`max` is missing: add the maximum number of retries of one request")
     elif maximum is not None and maximum > MAX_RETRIES:
         fields.reject((*path, "max"), f"at most {MAX_RETRIES} retries are possible")
     delay = None
     wait = fields.value((*path, "on429"))
     if isinstance(wait, str) and parse_duration(wait) is None and wait != _RETRY_AFTER:
-        fields.reject((*path, "on429"), f"{quote(wait)} is not {_RETRY_AFTER}, or a duration such as 2s")
+        fields.reject((*path, "on429"), f"expected `{_RETRY_AFTER}`, or a duration such as 2s, not {quote(wait)}")
     elif wait not in (None, _RETRY_AFTER):
         delay = reader.duration((*path, "on429"))
     return Retries(maximum or 1, delay)
 
 
 def _parse_resources(fields: Fields, key: str) -> dict[str, ResourceKey]:
-    """Return the resources that are the keys of a mapping, each with its API group."""
+    """Return the keys of a mapping in the file, each with the resource and the API group that it names.
+
+    `key` is the key of this mapping, such as `objects`.
+    """
     value = fields.value((key,))
     if not fields.has((key,)):
         return {}
@@ -278,12 +285,12 @@ def _parse_resources(fields: Fields, key: str) -> dict[str, ResourceKey]:
 
 
 def _parse_objects(fields: Fields, path: Path) -> ObjectCount:
-    """Return the number of objects at `path`: an integer, or a mapping with `count` and `size`."""
+    """Read the number of objects at `path`: an integer, or a mapping with `count` and `size`."""
     if not isinstance(fields.value(path), dict):
         return ObjectCount(fields.integer(path) or 0, DEFAULT_OBJECT_BYTES)
     fields.check_keys(path, ("count", "size"))
     if not fields.has((*path, "count")):
-        fields.reject(path, "`count` is missing: the number of stored objects")
+        fields.reject(path, "`count` is missing: add the number of stored objects")
     size = DEFAULT_OBJECT_BYTES
     if fields.has((*path, "size")):
         value = fields.value((*path, "size"))

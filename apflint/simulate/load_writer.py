@@ -121,7 +121,7 @@ def write_load(replay: Replay, description: str, counts: ObjectCounts | None = N
         clients.append(WrittenClient(len(requests.arrivals), tuple(lines)))
     written = sum(client.requests for client in clients)
     header = _list_figures(replay, description, duration, count - written)
-    body = [f"duration: {duration // _SECOND}s", "warmup: 0s  # the log begins with its first request"]
+    body = [f"duration: {duration // _SECOND}s", "warmup: 0s  # the log has no earlier requests for a warm-up"]
     body += [f"servers: {servers}"] if servers > 1 else []
     body += [*_describe_objects(counts or {}), "clients:", *(line for client in clients for line in client.lines)]
     return WrittenFile("\n".join((*header, *body, "")), len(clients), written, count - written)
@@ -197,7 +197,7 @@ def _describe_client(replay: Replay, requests: _Requests, names: Counter[str]) -
 
 
 def _find_arguments(attributes: AttributeTuple, namespace: str) -> RequestArguments | None:
-    """Return arguments of `apflint explain` for a request with these attributes, or None if no arguments express it."""
+    """Return arguments of `apflint explain` for a request with these attributes, or None if none exist."""
     user, verb = attributes.user, attributes.verb
     if not user:
         return None
@@ -238,8 +238,8 @@ def _describe_arrivals(arrivals: Sequence[int], duration: int, servers: int) -> 
     lines = ["    bursts:"]
     for _, group in groupby(arrivals, lambda at: at // width):
         times = list(group)
-        # The simulation spreads the requests of a burst evenly, and sends the first request at the start. With this
-        # duration, it sends the last request at its logged time.
+        # The simulation spreads the requests of a burst evenly, and sends the first request at the start. With
+        # the duration `over`, the simulation sends the last request at the logged time of this request.
         over = (times[-1] - times[0]) * len(times) // max(1, len(times) - 1)
         over = min(over, duration - times[0])
         spread = f", over: {_format_time(over)}" if over >= _SECOND // 1000 else ""

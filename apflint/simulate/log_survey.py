@@ -1,4 +1,6 @@
-"""Survey of an audit log: facts that its simulations need, found under the configuration that was in force.
+"""Survey of an audit log: collects the facts that simulations of the log need.
+
+The survey uses the configuration that was in force when the log was written.
 
 First, all requests of the log are read to make the survey. Then the requests are read again for the simulation of each
 configuration.
@@ -78,7 +80,7 @@ class LoggedClient(NamedTuple):
 
 
 class LogSurvey(NamedTuple):
-    """The facts about a log that its simulations need."""
+    """The facts about a log that simulations of the log need."""
 
     tuples: Sequence[AttributeTuple]
     assignments: Sequence[Assignment]
@@ -120,7 +122,7 @@ class LogSurvey(NamedTuple):
 
     @property
     def has_retries(self) -> bool:
-        """Whether a level has so many retries that their simulation affects the result."""
+        """Whether at least one level has so many retries that simulating the retries affects the result."""
         return any(level.retries > _MIN_RETRIES_PART * level.requests for level in self.levels)
 
 
@@ -155,7 +157,7 @@ retry.
 
 
 SentRequest: TypeAlias = "tuple[RequestRow, int, bool]"
-"""A request of a log that a simulation sends again, its service time in microseconds, and whether it looks like a retry."""
+"""(request of a log, service time in microseconds, whether the request looks like a retry)"""
 
 
 def list_sent_requests(survey: LogSurvey, rows: Iterator[RequestRow]) -> Iterator[SentRequest]:
@@ -180,7 +182,8 @@ def list_sent_requests(survey: LogSurvey, rows: Iterator[RequestRow]) -> Iterato
 class _LevelTally:
     """Counts the requests of a priority level.
 
-    The caller counts `requests`. It calls `add` only for rejections, waits, watches and retries, because these are few.
+    The caller counts `requests`. The caller calls `add` only for the few requests that are rejected, wait, are watches
+    or look like retries.
     """
 
     def __init__(self) -> None:
@@ -278,7 +281,7 @@ class _Surveyor:
             self.loops.add(known.user, server, received, ended, is_rejected_on_arrival=is_rejected)
 
     def _mark(self, known: _SurveyedTuple, row: RequestRow) -> int:
-        """Return the marks of a request."""
+        """Return the marks of a request: the sum of those of `_EXACT`, `_WATCH` and `_RETRY` that apply."""
         _, _, server, received, ended, _, wait, rejected, _, _ = row
         marks = 0
         if (rejected or self._finder.has_rejections) and self._finder.add(LoggedArrival._make(row)):
@@ -333,7 +336,7 @@ class _Surveyor:
 
 
 def survey_log(replay: Replay, seed: int) -> LogSurvey:
-    """Return the facts about a log that its simulations need.
+    """Return the facts about a log that simulations of the log need.
 
     `replay` must use the configuration that was in force. `seed` initializes the random numbers.
     """

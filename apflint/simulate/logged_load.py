@@ -54,7 +54,7 @@ class LoggedLoad(NamedTuple):
     """The load of a log under one configuration."""
 
     load: Load
-    """The load without clients: its requests come from the sources."""
+    """The load. It has no clients, because all requests come from `sources`."""
     routes: LoggedRoutes
     sources: tuple[ArrivalSource, ...]
     notes: tuple[str, ...]
@@ -116,9 +116,9 @@ class LoggedRoutes:
         return number
 
     def _find_departure(self, request: LoggedArrival) -> int | None:
-        """Return after which wait in nanoseconds the client of a rejected request left the queue.
+        """Return how long the client of a rejected request waited before it left the queue, in nanoseconds.
 
-        The result is None if the client did not leave before the wait limit.
+        Return None if the client did not leave the queue before the wait limit.
         """
         wait = to_nanoseconds(request.shown_wait)
         if not 0 < wait < _LEFT_EARLY * self._limit_wait(request.timeout):
@@ -126,7 +126,10 @@ class LoggedRoutes:
         return max(1, round(wait / _WAIT_STEP)) * _WAIT_STEP
 
     def _limit_wait(self, timeout: str | None) -> int:
-        """Return the maximum wait in nanoseconds of requests with this parameter `timeout`, or without it if None."""
+        """Return the maximum wait in nanoseconds of requests whose parameter `timeout` has the value `timeout`.
+
+        The value is None for requests without this parameter.
+        """
         if timeout is None:
             return self._wait_limit
         return min(self._wait_limit, round(read_deadline(f"timeout={timeout}").wait_seconds * SECOND))
@@ -228,10 +231,10 @@ def build_logged_load(
     """Return the load of a log under the configuration of `replay`.
 
     `survey` is the survey of the same log, under the configuration that was in force. The factors of `scaling` are the
-    average number of times that a request is sent. With `merges`, only first attempts are sent at their logged times,
-    and clients retry if the simulated server rejects an attempt. Requests in the first `warmup` nanoseconds of the log
-    are not counted. `early` is a period (start and end in microseconds since 1970) whose requests have separate routes,
-    so that they are counted separately.
+    average number of times that a request is sent. If `merges` is true, only first attempts are sent at their logged
+    times, and clients retry if the simulated server rejects an attempt. Requests in the first `warmup` nanoseconds of
+    the log are not counted. `early` is a period (start and end in microseconds since 1970) whose requests have separate
+    routes, so that they are counted separately.
     """
     duration = max(to_nanoseconds(survey.end - survey.start + 1), _MIN_DURATION)
     routes = LoggedRoutes(replay, survey, early)
@@ -272,7 +275,7 @@ class _Sending:
         self._factors = [scaling.find_factor(*list_names(attributes)) for attributes in survey.tuples]
         self._retrying = retrying
         self._senders: dict[tuple[int, str, int, str | None], tuple[int, int]] = {}
-        """Cache for requests that the server accepted: the number of their client, and the index of their source."""
+        """Cache of the results of `_find_sender` for requests that the server accepted."""
 
     def list_arrivals(self, requests: Iterator[SentRequest]) -> Iterator[Arrival]:
         """Yield the arrivals of all requests that do not follow a response."""
@@ -311,13 +314,14 @@ def _list_notes(survey: LogSurvey) -> Iterator[str]:
     """Yield sentences about facts that the log does not show, and what the load assumes instead."""
     if survey.imputed:
         yield (
-            f"{count_noun(survey.imputed, 'rejected request')} have the service times of similar requests that the server"
-            " executed at the same time."
+            f"The service times of {count_noun(survey.imputed, 'rejected request')} are those of similar requests"
+            " that the server executed at the same time."
         )
     if survey.corrected:
         yield (
-            f"{count_noun(survey.corrected, 'request')} of at most 500 ms may contain a wait, which the log does not show:"
-            " their service times are at most those of similar requests that did not wait."
+            f"The durations of {count_noun(survey.corrected, 'request')} of at most 500 ms may include a wait, which"
+            " the log does not show. So the simulation limits the service times to those of similar requests that did"
+            " not wait."
         )
     if survey.loops:
         names = [f"{loop.user} ({loop.workers} in flight)" for loop in survey.loops]

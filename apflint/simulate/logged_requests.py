@@ -22,7 +22,7 @@ Source: `writeLatencyToAnnotation` in staging/src/k8s.io/apiserver/pkg/endpoints
 MIN_TIMED_OUT_WAIT = 20_000
 """Minimum duration of a rejected request, in microseconds, for assuming that the request waited in a queue.
 
-Recorded on 1.36.2: rejections on arrival take about 1 ms.
+On kube-apiserver 1.36.2, recorded rejections on arrival take about 1 ms.
 """
 
 # Sort by all columns, so that the result does not depend on the order of the lines in the log.
@@ -74,7 +74,7 @@ RequestRow: TypeAlias = "tuple[int, str, int, int, int | None, int | None, int |
 
 
 def stream_rows(replay: Replay) -> Iterator[RequestRow]:
-    """Yield the requests as `stream_requests` does, as plain tuples."""
+    """Yield the same requests as `stream_requests`, as plain tuples."""
     condition = "" if replay.period is None else " WHERE received >= {} AND received < {}".format(*replay.period)
     rows: Any = replay.log.database.stream(_REQUESTS.format(condition=condition))
     return iter(rows)

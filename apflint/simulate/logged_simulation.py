@@ -79,7 +79,10 @@ class LogSimulation(NamedTuple):
     """One run for each configuration. The first configuration is the one that was in force."""
     assumptions: LogAssumptions
     is_interrupted: bool = False
-    """Whether the user stopped a simulation. Then the results are those of a part of the log, or fewer assumptions were tried."""
+    """Whether the user stopped a simulation.
+
+    If true, the results are about a part of the log, or fewer assumptions were tried.
+    """
 
 
 def simulate_log(
@@ -91,10 +94,10 @@ def simulate_log(
 ) -> LogSimulation:
     """Simulate a log under each configuration. The first replay has the configuration that was in force.
 
-    A replay is only used until the next replay is requested. The back-test simulates the whole log, without `scaling` and
-    `warmup`.
+    Each replay is used only until the next item of `replays` is requested. `show` is called with the load and the time
+    of the simulation, to show the progress. The back-test simulates the whole log, without `scaling` and `warmup`.
 
-    Ctrl-C stops a simulation. Its result is then about the simulated part of the log (`SimulationResult.is_partial`),
+    Ctrl-C stops a simulation. The result is then about the simulated part of the log (`SimulationResult.is_partial`),
     and further simulations are limited to this part. Raises KeyboardInterrupt for a second Ctrl-C. Raises UserError if
     the log has no request that can be simulated or is not longer than the warm-up, and for an unknown client.
     """
@@ -132,10 +135,10 @@ def _join(results: list[SimulationResult], unpredictable: tuple[str, ...]) -> Lo
 
 
 def list_unpredictable(survey: LogSurvey, replay: Replay) -> Iterator[str]:
-    """Yield sentences about requests whose wait the simulation of `replay` cannot predict.
+    """Yield what the simulation of `replay` cannot predict, such as `the waits of ...`, followed by the reason.
 
-    The service times of such requests grow with the number of requests that execute at the same time, and the
-    configuration gives the requests other seats.
+    The waits of requests cannot be predicted if their service times grow with the number of requests that execute at
+    the same time, and the configuration changes the number of seats for these requests.
     """
     limits = {level.name: level for level in replay.known.limits.levels}
     if survey.assignments == tuple(replay.assignments) and survey.limits == limits:
@@ -154,7 +157,8 @@ def list_unpredictable(survey: LogSurvey, replay: Replay) -> Iterator[str]:
             yield (
                 f"the waits of {user}: {verb} {resource}. In the log, a request takes {format_duration(growth.median_of_few)} if at"
                 f" most {growth.few} execute at once, and {format_duration(growth.median_of_many)} if at least {growth.many} do. The"
-                " change gives them other seats, so their service times change, too. But the simulation uses those of the log."
+                " change gives these requests a different number of seats, so their service times change, too. But the"
+                " simulation uses the service times of the log."
             )
 
 
@@ -186,7 +190,7 @@ def check_survey(replay: Replay, survey: LogSurvey, scaling: Scaling, warmup: in
     scaling.check_names(count_by_client(replay))
     duration = to_nanoseconds(survey.end - survey.start + 1)
     if warmup and warmup >= duration:
-        raise UserError(f"--warmup is not shorter than the audit log, which has {format_duration(duration / 1000)}")
+        raise UserError(f"--warmup is not shorter than the audit log, which covers {format_duration(duration / 1000)}")
     if not survey.sent:
         raise UserError("no request in the audit log can be simulated: none has a known service time")
     rows: Any = replay.log.database.query("SELECT tuple, count(*) FROM apf GROUP BY tuple")
@@ -202,7 +206,7 @@ def check_survey(replay: Replay, survey: LogSurvey, scaling: Scaling, warmup: in
 
 
 class TestedLog(NamedTuple):
-    """The back-test of a log."""
+    """The result of `test_log`: the back-test of a log, and the simulations with the best assumptions."""
 
     back_test: BackTest
     assumptions: list[LogAssumptions]
@@ -214,7 +218,7 @@ class TestedLog(NamedTuple):
     period: tuple[int, int] | None = None
     """Start and end of the simulated part in microseconds since 1970, or None for the whole log."""
     is_interrupted: bool = False
-    """Whether the user stopped a simulation. If `period` is None, the first simulation was complete, and a later one stopped."""
+    """Whether the user stopped a simulation. If `period` is None, the user stopped a simulation after the first one."""
 
 
 def test_log(replay: Replay, survey: LogSurvey, show: Callable[[Load, int], None]) -> TestedLog:
@@ -257,8 +261,8 @@ def test_log(replay: Replay, survey: LogSurvey, show: Callable[[Load, int], None
 def _may_have_fewer_seats(replay: Replay, test: BackTest) -> bool:
     """Return whether the simulation may differ from the log because the server has fewer seats than the simulation.
 
-    That is so if the simulation rejects fewer requests than the log has, and the number of seats is an assumption: the
-    default, without object counts of the server.
+    The conditions are: the simulation rejects fewer requests than the logged server, the number of seats is the
+    default, and no object counts of the server are known.
     """
     is_default = replay.known.assumptions.server_concurrency == SERVER_CONCURRENCY
     is_assumed = is_default and not replay.has_counts
@@ -268,7 +272,7 @@ def _may_have_fewer_seats(replay: Replay, test: BackTest) -> bool:
 def _explain_by_seats(
     replay: Replay, survey: LogSurvey, assumed: LogAssumptions, show: Callable[[Load, int], None]
 ) -> str:
-    """Return sentences with a number of seats that reproduces the log, or with the reason why no number was searched.
+    """Return sentences with a number of seats that reproduces the log, or with the reason why there was no search.
 
     Return an empty string if no number reproduces the log. Raises _StoppedError after Ctrl-C.
     """
@@ -278,9 +282,9 @@ def _explain_by_seats(
     )
     if survey.sent > MAX_SEAT_SEARCH_REQUESTS:
         return (
-            f"The API server may have fewer seats than the default, {SERVER_CONCURRENCY}. apflint did not search a number of seats that"
-            f" reproduces the log, because the simulation has {survey.sent:,} requests, more than {MAX_SEAT_SEARCH_REQUESTS:,}."
-            f" {flags}"
+            f"The API server may have fewer seats than the default, {SERVER_CONCURRENCY}. apflint did not search for a"
+            f" number of seats that reproduces the log, because the simulation has {survey.sent:,} requests, more than"
+            f" {MAX_SEAT_SEARCH_REQUESTS:,}. {flags}"
         )
     seats = _find_server_concurrency(replay, survey, assumed, show)
     if seats is None:
@@ -296,8 +300,8 @@ def _find_server_concurrency(
 ) -> int | None:
     """Return a number of seats of the API server with which the simulation reproduces the log, or None.
 
-    With fewer seats, the server rejects more requests, so that bisection finds a number. Other numbers may fit, too: for
-    recordings of servers with 14 and 18 seats, the search finds 14, 24 and 53.
+    A server with fewer seats rejects more requests, so bisection finds such a number. Other numbers may also reproduce
+    the log: for recordings of servers with 14 and 18 seats, the search finds numbers from 14 to 53.
 
     Raises _StoppedError after Ctrl-C.
     """
@@ -331,7 +335,7 @@ class _StoppedError(Exception):
 
 
 def _test_part(replay: Replay, survey: LogSurvey, stopped: _StoppedError) -> TestedLog:
-    """Compare a simulation that was stopped with the part of the log that it simulated."""
+    """Return the back-test for a simulation that the user stopped. It covers only the simulated part of the log."""
     result = stopped.result
     start = replay.extent.start if replay.period is None else replay.period[0]
     period = start, survey.start + to_microseconds(result.load.end)

@@ -36,8 +36,8 @@ class Dealer:
 
         Executing requests are not counted.
 
-        If several queues have the least work, return the first. The search starts at another queue of the hand for
-        every request (`enqueues`), so that overlapping hands do not prefer the same queue.
+        If several queues have the least work, return the first. `enqueues`, the number of earlier requests, determines
+        at which queue of the hand the search starts, so that overlapping hands do not prefer the same queue.
         """
         hand = self._hands.get(flow_hash) or self._deal(flow_hash)
         size = self._hand_size
@@ -51,7 +51,7 @@ class Dealer:
         return best
 
     def _deal(self, flow_hash: int) -> tuple[Queue, ...]:
-        """Return the hand of a flow, repeated once. So a slice of the result is the hand that starts with any of its queues."""
+        """Return the queues in the hand of a flow, twice in a row. So a search can start at any queue of the hand."""
         if len(self._hands) >= _MAX_REMEMBERED_HANDS:
             self._hands.clear()
         hand = tuple(self._queues[index] for index in deal(flow_hash, self._count, self._hand_size))

@@ -126,7 +126,7 @@ class QueueSet:
         return self.seat_demand.reset(now)
 
     def reset_peak(self, now: int) -> None:  # noqa: ARG002  # FastForwardQueueSet needs it
-        """Forget the seats that were in use before `now`."""
+        """Restart the measurement of `peak_seats`: seats that were released before `now` no longer count."""
         self.peak_seats = self.seats_in_use
 
     def start_request(self, request: SimulatedRequest, now: int) -> None:

@@ -33,7 +33,7 @@ The search ends when the ratio of the factor that does not work to the factor th
 
 
 class Trial(NamedTuple):
-    """One simulation of the search, with its own rate of the client."""
+    """One simulation of the search. Each trial simulates a different rate of the client."""
 
     factor: float
     """The rate of the client divided by its rate in the load. 0 if the client is left out."""

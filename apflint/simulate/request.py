@@ -33,7 +33,7 @@ class WorkEstimate(NamedTuple):
     additional_latency: int
     """Time in nanoseconds after the execution during which the request still holds seats."""
     max_seats: int
-    """Seats that the request holds during and after the execution: the maximum of its initial and final seats."""
+    """Seats that the request holds during and after the execution: the greater of `initial_seats` and `final_seats`."""
     total_work: int
     final_work: int
 
@@ -46,7 +46,7 @@ def complete_work_estimate(seats: Seats) -> WorkEstimate:
 
 
 class SimulatedRequest:
-    """A request.
+    """A request in a simulation.
 
     The arguments of the constructor are inputs, and the other attributes are results. All times are integer
     nanoseconds.
@@ -77,7 +77,7 @@ class SimulatedRequest:
     """Virtual start of the execution: `next_dispatch_r` of the queue at dispatch. 0 if the request did not need a
     queue."""
     dispatch_queue: int
-    """Index of the queue at dispatch, or -1 without a queue.
+    """Index of the queue at dispatch, or -1 if the request was in no queue.
 
     The index differs from `queue_index` only if the level has lost queues since arrival.
     """

@@ -19,7 +19,7 @@ class RejectionTracker:
 
     def __init__(self) -> None:
         self._history: deque[tuple[int, int]] = deque()
-        """Earlier seconds with rejections, as pairs of the second and its number of rejections."""
+        """Earlier seconds with rejections, as pairs (second, number of rejections)."""
         self._second = self._doubled = -MAX_RETRY_AFTER
         self._count = 0
         self.retry_after = 1

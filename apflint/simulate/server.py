@@ -66,14 +66,14 @@ class Level:
 class SimulatedServer:
     """One API server. Calls `on_end` for each request that finishes its execution or is rejected.
 
-    `create` creates the queue sets of the levels. Without `create`, the queue sets have the class `QueueSet`.
+    `create` creates the queue set of a level. The default creates an object of the class `QueueSet`.
 
     Several servers can share an event loop. Simultaneous adjustments happen in the order of `number`, which starts at
     0.
 
-    A server rests while it has no request and its adjustments would not change a limit: it schedules no adjustments, so
-    that simulating an idle server takes no time. When the next request arrives, the server first computes the skipped
-    adjustments. The results are exactly the same as without a rest.
+    If a server has no request, and adjustments would not change a limit, the server rests: it schedules no adjustments,
+    so that simulating an idle server takes no time. When the next request arrives, the server first computes the
+    skipped adjustments. The results are the same as if the server had not skipped adjustments.
     """
 
     def __init__(

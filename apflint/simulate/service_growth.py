@@ -2,7 +2,7 @@
 
 The log of an incident shows only the service times at the concurrency of the incident. If a change lets fewer or more
 of these requests execute at the same time, their service times change, too. A simulation cannot predict the new service
-times, so reports must say that its waits are unreliable.
+times, so reports must say that the simulated waits are unreliable.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A simulation: clients send requests to API servers, wait for responses, and try again.
 
-A simulation computes results from a load and a configuration, without input or output. The servers share one event
-loop, and each client is connected to one server.
+A simulation computes results from a load and a configuration, and performs no input or output. The servers share one
+event loop, and each client is connected to one server.
 """
 
 from __future__ import annotations
@@ -196,7 +196,8 @@ class Simulation:
     def run(self, show: Callable[[int], None], stops: Callable[[], bool] = lambda: False) -> SimulationResult:
         """Run until all requests have their responses.
 
-        If `stops` returns true at the end of a slot, clients send no further requests.
+        `stops` is called at the end of each slot (see `statistics.SLOTS`). If `stops` returns true, clients send no
+        further requests.
         """
         for server in self._servers:
             until = self._load.end + REQUEST_TIMEOUT + MAX_QUEUE_WAIT
@@ -226,7 +227,7 @@ class Simulation:
         return SimulationResult(load, self._limits, self._seed, levels, is_partial=is_partial)
 
     def _end_warmup(self, statistics: Statistics, now: int) -> None:
-        """Reset the statistics of the seats in use at the end of the warm-up."""
+        """Restart the measurement of the maximum seats in use, because the warm-up ends."""
         for server in statistics.servers:
             for level in server.levels.values():
                 level.queue_set.reset_peak(now)
@@ -253,7 +254,7 @@ class Simulation:
             if events and events[0][0] <= when:
                 loop.advance(when, (index << _NUMBER_BITS | number) << _ATTEMPT_BITS)
                 if self._duration is not None:
-                    if request is not None:  # `_create` has already counted the request, so it must be sent
+                    if request is not None:  # `_create` has already counted the request, so send it
                         request.queue_set.start_request(request, now)
                     return
             if is_short:
@@ -272,7 +273,10 @@ class Simulation:
             request.queue_set.start_request(request, now)
 
     def _recreate(self, arrival: Arrival) -> Attempt:
-        """Create the object of an attempt that started immediately without an object, because its level now needs its queues."""
+        """Create the object of an attempt that started immediately without an object.
+
+        A level needs these objects when it begins to use queues (see `fast_forward`).
+        """
         now, index, number, instance, service = arrival
         call = Call(self._sources[index], number, instance, now, service, self._find_target(index, instance))
         request = self._attempt((index << _NUMBER_BITS | number) << _ATTEMPT_BITS, now, call)
@@ -391,8 +395,9 @@ class Simulation:
         self._further += 1
         if self._further > MAX_FURTHER_REQUESTS:
             raise UserError(
-                f"after {request.arrival / SECOND:.0f} s of the simulation, there were {MAX_FURTHER_REQUESTS:,} retries and"
-                " requests of clients with `think`, the maximum: raise `think` or the delay of retries, or lower `max` or counts"
+                f"after {request.arrival / SECOND:.0f} s of the simulation, clients have sent the maximum of"
+                f" {MAX_FURTHER_REQUESTS:,} retries and requests after a `think` time: raise `think` or the delay of"
+                " retries, or lower `max` or counts"
             )
         self._loop.submit(request)
 

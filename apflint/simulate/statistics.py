@@ -80,7 +80,7 @@ class FlowResult(NamedTuple):
 
 
 class LevelSample(NamedTuple):
-    """The state of a level at the end of a slot, and its seats during the slot.
+    """The state of a level at the end of a slot, and the seats in use during the slot. `SLOTS` explains slots.
 
     All numbers are sums over all API servers.
     """
@@ -225,7 +225,7 @@ class LevelTally:
         return tally
 
     def find_flow(self, flow: SimulatedFlow, client: str) -> FlowTally:
-        """Return the tally of a flow."""
+        """Return the tally of a flow. `client` is the client in the tally of a new flow."""
         tally = self.flows.get(flow)
         if tally is None:
             tally = self.flows[flow] = FlowTally(len(self.flows), flow, client)

@@ -18,7 +18,10 @@ _PLURALS = {"watch": "watches", "deletecollection": "deletecollection requests",
 
 
 def list_verdicts(result: SimulationResult) -> Iterator[tuple[str, str]]:
-    """Yield the name and the verdict of each level that got requests. Levels with rejections come first, then those with waits."""
+    """Yield the name and the verdict of each level that got requests.
+
+    Levels with rejections come first, then levels with waits, and then all other levels.
+    """
     levels = [level for level in result.levels if level.attempts]
     for level in sorted(levels, key=lambda level: (-sum(level.rejected.values()), -level.waited)):
         yield level.name, give_verdict(level)

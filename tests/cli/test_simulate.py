@@ -317,7 +317,7 @@ def test_first_part_of_a_log_as_warmup(capsys: pytest.CaptureFixture[str], empty
     assert (found["requests"], found["warmup"]) == (70, 30)
     assert found["duration"] == pytest.approx(69)
     error = fail(capsys, ["simulate", "--from-audit", "audit.log", "--warmup", "2m"])
-    assert "--warmup is not shorter than the audit log, which has 1m 39s" in error
+    assert "--warmup is not shorter than the audit log, which covers 1m 39s" in error
 
 
 def test_cold_start_of_a_log_is_stated(capsys: pytest.CaptureFixture[str], empty: Path) -> None:
@@ -506,8 +506,8 @@ def test_requests_of_a_log(capsys: pytest.CaptureFixture[str], empty: Path) -> N
     assert found["level"]["seats"]["peak"] == 2
     clients = [(client["name"], client["user"], client["resource"]) for client in found["level"]["clients"]]
     assert clients == [("alice list pods", "alice", "pods")]
-    assert [note.split(" have ")[0].split(" whose ")[0] for note in found["notes"][:2]] == [
-        "1 rejected request",
+    assert [note.split(" are ")[0].split(" whose ")[0] for note in found["notes"][:2]] == [
+        "The service times of 1 rejected request",
         "Left out: 1 request",
     ]
     assert "does not show how other clients would react" in found["notes"][2]

@@ -60,7 +60,7 @@ def test_added_groups_are_noted() -> None:
 
 
 def test_namespace_and_name_of_a_service_account_are_noted() -> None:
-    """Rules and findings write `ci/runner`, but a request of the service account has another user name."""
+    """A user of apflint may write `ci/runner` instead of the user name of the service account."""
     assert complete_groups("ci/runner", ()) == (
         ("system:authenticated",),
         (

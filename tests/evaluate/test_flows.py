@@ -26,7 +26,7 @@ def _schema(method: str | None) -> FlowSchema:
 
 
 def test_flow_is_the_recorded_one() -> None:
-    # The values are recorded from kube-apiserver 1.36.2 with the default objects: alice lists pods.
+    # A kube-apiserver 1.36.2 with the default objects answered with these values when alice listed pods.
     found = find_flow(_schema("ByUser"), queue_level(), "alice", "dev")
     assert flow_json(found) == {
         "distinguisherMethod": "ByUser",

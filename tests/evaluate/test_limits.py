@@ -237,8 +237,8 @@ def test_level_has_its_acv_before_borrowing() -> None:
         ("exempt", 0, 0, 600, 600),
     ]
     assert not found.release.has_borrowing
-    # The maximum seats of one request are 15% of the ACV. The patch 1.25.13 has the bounds of 1.28
-    # (kubernetes/kubernetes pull request 118601).
+    # From 1.25.13 on, one request has the maximum seats of 1.28 (kubernetes/kubernetes pull request 118601), but a
+    # level without queues sets no maximum. 1.24 has no such limit.
     assert {level.max_seats for level in found.levels} == {0}
     before = limits.compute_limits(levels, (), 600, parse_release("1.24"))
     assert {level.max_seats for level in before.levels} == {None}

@@ -38,7 +38,7 @@ def flow_schema(name: str, precedence: int, *subjects: tuple[str, str], path: st
     ([("User", "system:authenticated"), ("User", "system:unauthenticated")], "ab"),
 ])  # fmt: skip
 def test_possible_flow_schemas(subjects: list[tuple[str, str]], names: str) -> None:
-    """`-` in `names` marks the end of the search, because earlier FlowSchemas match all users."""
+    """`names` has the possible FlowSchemas before `c`. If they match all users (`-`), no others are possible."""
     values = [
         LEVEL,
         flow_schema("a", 100, ("User", "bob")),

@@ -88,19 +88,19 @@ def test_seat_bounds_agree_with_all_recordings(shared: Path) -> None:
     _check_max_seats(_rows(shared / "oracle/seats/max_seats.jsonl"))
 
 
-# Computed by hand from list_work_estimator.go: number of loaded objects times their size, 1 seat per 100 kB, rounded
-# up.
+# `took` was computed by hand from list_work_estimator.go. A list takes 1 seat for each 100 kB, rounded up. Its size is
+# the number of loaded objects times the size of an object.
 @pytest.mark.parametrize(
     ("took", "objects", "size", "options", "from_cache"),
     [
         (1, 0, 0, {}, True),
         (1, 100, 1000, {}, True),  # exactly one seat
         (2, 101, 1000, {}, True),  # one more object needs a second seat
-        (10, 2000, 1000, {}, True),  # at most 10 from the cache, because the list is streamed
+        (10, 2000, 1000, {}, True),  # the cache streams its response, so the list takes at most 10 seats
         (20, 2000, 1000, {}, False),
         (5, 2000, 1000, {"limit": 500}, False),
         (20, 2000, 1000, {"limit": 5000}, False),
-        (10, 2000, 1000, {"limit": 500, "selector": True}, False),  # half of the objects are assumed
+        (10, 2000, 1000, {"limit": 500, "selector": True}, False),  # the server assumes half of the objects
         (11, 2001, 1000, {"limit": 1001, "selector": True}, False),
         (10, 2001, 1000, {"limit": 500, "selector": True}, False),
         (1, 2000, 1000, {"single": True}, False),
@@ -118,19 +118,19 @@ def test_seats_by_size(took: int, objects: seats.Count, size: int, options: Any,
     assert seats.estimate_by_size(seats.ListOptions(**options), objects, size, from_cache=from_cache) == took
 
 
-# Computed by hand from list_work_estimator.go until 1.33: 1 seat per 100 objects.
+# `took` was computed by hand from list_work_estimator.go of 1.33. A list takes 1 seat for each 100 objects.
 @pytest.mark.parametrize(
     ("took", "objects", "options", "from_cache"),
     [
         (1, 0, {}, True),
         (1, 100, {}, True),
         (2, 101, {}, True),
-        (10, 901, {"limit": 1}, True),  # the cache reads all objects
+        (10, 901, {"limit": 1}, True),  # for a list from the cache, all objects count
         (10, 5000, {}, True),
-        (2, 100, {}, False),  # from etcd, objects count twice
+        (2, 100, {}, False),  # for a list from etcd, each object counts twice
         (1, 5000, {"limit": 50}, False),
         (2, 5000, {"limit": 51}, False),
-        (4, 300, {"limit": 51, "selector": True}, False),  # the server reads all objects
+        (4, 300, {"limit": 51, "selector": True}, False),  # with a selector, all objects count, too
         (6, 300, {"limit": 5000, "selector": True}, False),
         (1, "unknown", {}, False),
         (10, "stale", {"limit": 1}, False),
@@ -149,7 +149,7 @@ def test_level_bounds_a_list() -> None:
         assert seats.estimate_seats(newest, "watch", seats.ListOptions(is_valid=False), 1, 1, bound) == took
 
 
-# Options of a list, and for each minor release whether the cache answers, according to the source code of the release.
+# Options of a list. For each minor release: whether the watch cache answers the list, according to the source code.
 _CACHE_CASES: tuple[tuple[dict[str, Any], dict[int, bool]], ...] = (
     ({}, {23: False, 30: False, 31: True, 33: True, 36: True}),
     ({"limit": 500}, {23: False, 30: False, 31: True, 36: True}),
@@ -179,15 +179,15 @@ def test_newest_state_is_read_from_an_old_etcd() -> None:
     assert seats.is_listed_from_cache(parse_release("1.36"), options._replace(resource_version="0"), consistent=False)
 
 
-# Computed by hand for 5,000 objects of 4 kB: a list of all, a list with a limit, watches with and without a version.
+# `took` has the seats of six requests (see the test) for 5,000 objects of 4 kB, computed by hand.
 @pytest.mark.parametrize(
     ("minors", "took"),
     [
         (range(18, 23), (1, 1, 1, 1, 1, 1)),
-        (range(23, 31), (10, 10, 1, 1, 1, 10)),  # from etcd, 500 objects count twice
+        (range(23, 31), (10, 10, 1, 1, 1, 10)),  # the second list is from etcd, so its 500 objects count twice
         ((31, 33), (10, 10, 1, 1, 1, 10)),
         ((32,), (10, 10, 1, 1, 10, 10)),
-        ((34,), (10, 10, 1, 1, 10, 20)),  # at most 1 MB from the cache, 500 objects of 4 kB from etcd
+        ((34,), (10, 10, 1, 1, 10, 20)),  # 1 MB for a list from the cache, 2 MB for 500 objects from etcd
         ((35, 36, 37), (10, 10, 10, 1, 10, 20)),
     ],
 )

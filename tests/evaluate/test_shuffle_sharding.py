@@ -105,12 +105,12 @@ def test_floating_point_never_shifts_the_entropy() -> None:
 def test_invalid_text_is_hashed_as_by_the_server() -> None:
     assert shuffle_sharding.flow_hash("a\ud83d", "") == shuffle_sharding.flow_hash(
         "a\ufffd", ""
-    )  # a lone surrogate, from JSON
+    )  # a string from JSON may contain a lone surrogate
     # The strings contain the last and the first surrogate, which become U+FFFD.
     assert shuffle_sharding.flow_hash("a\udfff", "\ud800") == shuffle_sharding.flow_hash("a\ufffd", "\ufffd")
     assert shuffle_sharding.flow_hash("a\udcff", "") != shuffle_sharding.flow_hash(
         "a\ufffd", ""
-    )  # the byte 0xff, from the command line
+    )  # Python decodes the byte 0xff of a command-line argument to U+DCFF
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,8 @@ def test_best_hand_squishes_least_often() -> None:
         best = shuffle_sharding.find_best_hand(queues)
         assert shuffle_sharding.is_admitted(queues, best)
         admitted = (hand for hand in range(1, 16) if shuffle_sharding.is_admitted(queues, hand))
-        # Floating point decides between hand sizes whose probabilities are nearly equal.
+        # `find_best_hand` compares floating-point numbers. So if probabilities are nearly equal, any of the hands is
+        # right.
         assert exact(best, queues) <= min(exact(hand, queues) for hand in admitted) * (1 + Fraction(1, 10**9))
     assert [shuffle_sharding.find_best_hand(queues) for queues in (-1, 0, shuffle_sharding.MAX_QUEUES + 1)] == [0, 0, 0]
 

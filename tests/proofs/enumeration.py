@@ -58,7 +58,7 @@ SWAPS: tuple[dict[str, str], ...] = (
     {'"/version/"': '"/debug/pprof/heap"', '"nodes"': '"status"', '"system:masters"': '"system:serviceaccounts:N_"'},
     {'"/hea"': '"/api/v1/pods"', '"//healthz"': '"/api/"', '"nodes"': '""', '"kube-system"': '"a/b"'},
 )
-"""Replacements for values of the strategies: groups that authentication assigns, and users that authentication excludes."""
+"""Replacements for values in generated FlowSchemas, such as groups that authentication assigns, and invalid paths."""
 
 
 SWAPPED = st.tuples(FLOW_SCHEMAS, st.sampled_from(SWAPS)).map(lambda drawn: _swapped(*drawn))
@@ -196,7 +196,7 @@ def list_users(world: World) -> tuple[UserInfo, ...]:
 
 @cache
 def list_userless_requests() -> tuple[RequestDigest, ...]:
-    """Return requests without a user that a server can receive and classifies."""
+    """Return, without users, the requests that a server can receive and that API Priority and Fairness classifies."""
     found = []
     for verb, group, resource, namespace in itertools.product(VERBS, API_GROUPS, RESOURCES, NAMESPACES):
         if resource == "status" and namespace:
@@ -213,7 +213,11 @@ def list_userless_requests() -> tuple[RequestDigest, ...]:
 def requests(
     config: Configuration, world: World, *more: Any, users: Iterable[UserInfo] | None = None
 ) -> list[RequestDigest]:
-    """Return one request for each combination of matching rules. Together, they represent all requests."""
+    """Return one request for each combination of rules that a request can match. These requests represent all requests.
+
+    `more` are rules in addition to those of the configuration. `users` are the users of the requests, by default all
+    users.
+    """
     rules = [rule for schema in config.order for rule in schema.spec.rules] + list(more)
     subjects = dict.fromkeys(subject for rule in rules for subject in rule.subjects)
     resource = dict.fromkeys(resource_rule for rule in rules for resource_rule in rule.resource_rules)
@@ -237,7 +241,7 @@ def parts(config: Configuration) -> Iterator[FlowSchemaPart]:
 
 
 def deciding(resolution: Resolution) -> list[tuple[int, Any]]:
-    """Return the matching parts of a request, as `explain` reports them."""
+    """Return (id of the FlowSchema, path) for each part that decides about a request."""
     schema, found = resolution.flow_schema, resolution.matched_by
     paths: list[Any] = [("metadata", "name")]
     if found is not None:
@@ -270,7 +274,7 @@ def outermost(dead: list[FlowSchemaPart]) -> list[FlowSchemaPart]:
 
 
 def replays(config: Configuration, found: Witness, world: World) -> Resolution:
-    """Return the destination of a witness. Its command line and its record must describe the same request."""
+    """Return the resolution of a witness. Fail unless its command line and its record describe its request."""
     resolution = classify(config, found.digest)
     assert is_seen_by_apf(found.digest.request_info)
     assert world == "any" or has_authentic_groups(found.digest.user.name, found.digest.user.groups)

@@ -510,7 +510,10 @@ def test_subject_that_captures_one_request_of_a_group_is_not_its_shadow() -> Non
 
 
 def _shadowed(rules: int) -> tuple[Configuration, FlowSchema]:
-    """Return a configuration, and its last FlowSchema, which another FlowSchema shadows. Each of its rules has 2 users."""
+    """Return a configuration, and its last FlowSchema. The first FlowSchema shadows the last FlowSchema.
+
+    The last FlowSchema has `rules` rules. Each rule has 2 users.
+    """
     everything = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": True, "namespaces": ["*"]}
     everybody = [
         {"kind": "Group", "group": {"name": name}} for name in ("system:authenticated", "system:unauthenticated")

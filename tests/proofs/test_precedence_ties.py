@@ -50,8 +50,10 @@ def test_ties_of_realistic_users_prefer_ordinary_ones(values: list[dict[str, Any
 
 
 def search(budget: Budget, *subjects: str, matters: Matters = lambda *_: True) -> tuple[str, str, int]:
-    """Search ties of FlowSchemas a, b, c ... that match requests of users. Return the tied FlowSchemas, the example,
-    and the number of pairs that were not compared."""
+    """Return (names of the tied FlowSchemas, names of the example, number of pairs that were not compared).
+
+    The FlowSchemas are named a, b, c ... Each item of `subjects` has the users of one FlowSchema.
+    """
     rule = {"resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "namespaces": ["*"]}]}
     values = [
         {

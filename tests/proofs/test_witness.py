@@ -195,7 +195,10 @@ ODD = PLAIN._replace(groups=("system:nodes", AUTHENTICATED))
 
 
 def find_among(*points: Point) -> tuple[list[str], Find]:
-    """Return a record of the searched kinds of requesters, and a function that returns the last point by such a requester."""
+    """Return a list and a function. The function appends the kind of the requesters to the list.
+
+    The function returns the last of `points` that one of the requesters sends.
+    """
     kinds: list[str] = []
 
     def find(requesters: Requesters) -> Point | None:
@@ -262,7 +265,7 @@ def test_known_resources_are_tried_first() -> None:
 
 
 def _bare(asked: RequestDigest) -> RequestDigest:
-    """Return the request without attributes that FlowSchemas do not match."""
+    """Return the request without the attributes that FlowSchemas do not test."""
     info = asked.request_info
     qualified = f"{info.resource}/{info.subresource}" if info.subresource else info.resource
     return digest_of(

@@ -25,13 +25,13 @@ COMPLETE = Path(os.environ.get("APFLINT_RECORDINGS") or ROOT.parent / "shared/or
 
 @pytest.fixture(params=["fixtures", "complete"])
 def recording(request: SubRequest) -> Callable[[str], Rows]:
-    """Return a function that reads a file of recordings. A test skips if the file is not there."""
+    """Return a function that reads a file of recordings. The function skips the test if the file does not exist."""
     directory = COMPLETE if request.param == "complete" else ROOT / "fixtures/simulate"
 
     def read(name: str) -> Rows:
         path = directory / name
         if not path.is_file():
-            pytest.skip(f"the recording {path} is not there; name its directory in APFLINT_RECORDINGS")
+            pytest.skip(f"the recording {path} does not exist: set APFLINT_RECORDINGS to its directory")
         data = path.read_bytes()
         rows = [json.loads(line) for line in (gzip.decompress(data) if path.suffix == ".gz" else data).splitlines()]
         assert rows

@@ -33,7 +33,11 @@ class Load:
 
 
 def make_load(random: Random, *, wide: bool = True, steps: bool = False, grain: int = 1) -> Load:
-    """Return a load of 1 to 150 requests, with simultaneous events. All times are multiples of `grain`."""
+    """Return a random load of 1 to 150 requests, with simultaneous events. All times are multiples of `grain`.
+
+    If `wide` is true, some requests take several seats or hold final seats. If `steps` is true, the configuration
+    changes during the load.
+    """
     queues = random.choice([0, 1, 2, 5, 12, 40])
     queuing = Queuing(queues, random.choice([0, 1, 5, 50]), random.randint(1, min(queues, 6)) if queues else 0)
     limit = random.choice([1, 2, 5, 20])

@@ -1,4 +1,4 @@
-"""Verdicts on clients: every sentence, and their order."""
+"""Verdicts on clients: every sentence, and the order of the sentences."""
 
 from __future__ import annotations
 

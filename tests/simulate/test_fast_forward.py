@@ -37,7 +37,7 @@ class Observed(NamedTuple):
 
 
 def observe(load: Load, random: Random | None) -> Observed:
-    """Run a load with changing limits. With `random`, a random part of the requests uses `start_at_once`."""
+    """Run a load with changing limits. If `random` is given, `start_at_once` starts a random part of the requests."""
     loop = EventLoop()
     ended: list[SimulatedRequest] = []
     started: dict[int, Arrival] = {}

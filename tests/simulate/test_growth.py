@@ -1,6 +1,6 @@
 """Time grows with the number of requests, not with the number of queues or levels. Memory grows with the requests in flight.
 
-The tests count executed lines instead of time, because the number is the same on every machine."""
+The tests count executed lines instead of time, because their number is the same on every machine."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def overload(server: SimulatedServer, count: int) -> Iterator[SimulatedRequest]:
     flows = [random.getrandbits(64) for _ in range(100)]
     for number in range(count):
         now = number // 6 * 2 * MILLISECOND
-        service = random.randint(1, 19) * MILLISECOND  # 10 on average: 6 requests need 3 ms of all seats
+        service = random.randint(1, 19) * MILLISECOND  # 10 ms on average, so 6 requests need all seats for 3 ms
         yield SimulatedRequest(number, now, service, ESTIMATE, queue_set, random.choice(flows), 15_000 * MILLISECOND)
 
 

@@ -56,8 +56,9 @@ class Watched(QueueSet):
         before, executing = self.seats_in_use, self.executing
         super()._execute(request, now)
         if self.seats_in_use > self.concurrency_limit:
-            # More seats than the limit are in use only for a request that is wider than the limit. It starts when no
-            # other request executes. Others may hold final seats. Its own final seats may have been reduced to the limit.
+            # More seats than the limit are in use only if a request needs more seats than the limit. This request
+            # starts when no other request executes, but other requests may hold final seats. The final seats of this
+            # request may have been reduced to the limit.
             assert executing == 0
             assert request.estimate.max_seats >= self.concurrency_limit
         else:
@@ -116,7 +117,7 @@ def test_round_of_the_queues_ends_where_it_began_if_no_request_fits() -> None:
 
 
 def test_first_queue_that_dispatches_is_the_second_one() -> None:
-    """`robinIndex` begins at 0 and advances before each dispatch. The level gets its first seat after the requests."""
+    """`robinIndex` begins at 0 and advances before each dispatch. The level has no seat when the requests arrive."""
     loop = EventLoop()
     queue_set = QueueSet(loop, Queuing(3, 5, 1), 0, lambda _: None)
     requests = [
@@ -215,7 +216,7 @@ def test_scaling_all_times_scales_the_result(random: Random, factor: int) -> Non
     with pytest.MonkeyPatch.context() as patch:
         results = []
         for times in (1, factor):
-            # The estimated service time is a constant of the server, which is one of the service times in this test.
+            # The server estimates the same service time for every request. Scale this constant, too.
             for module in (queue_set_module, request_module):
                 patch.setattr(module, "ESTIMATED_SERVICE_NANOSECONDS", 11 * EXACT * times)
             results.append(run(scale(load, times), QueueSet)[1])
@@ -245,8 +246,8 @@ def test_flows_with_equal_demand_get_equal_service(random: Random) -> None:
         left[request.flow_hash] -= 1
         if not all(left.values()):
             break
-        # doc.go of the queue set limits the difference to the requests that can execute at once, plus the request that
-        # has begun.
+        # According to doc.go of the queue set, the service of two flows differs by at most the requests that can
+        # execute at once, plus the request that has just begun.
         first, second = begun.values()
         assert abs(first - second) <= (limit + 1) * max(service, ESTIMATED_SERVICE_NANOSECONDS)
     assert left[flows[0]] < len(longs) // 2

@@ -112,7 +112,7 @@ MISTAKES = [
     (client_load(f"{CLIENT}, bursts: [{{at: 50s, requests: 3, over: «11s»}}]"), "ends after the end of the load", 0),
     (client_load(f"{CLIENT}, bursts: [«{{at: 1s}}»]"), "this burst has no `requests`", 1),
     (client_load(f"{CLIENT}, rate: 1/s, retries: «{{on429: 1s}}»"), "`max` is missing", 1),
-    (client_load(f"{CLIENT}, rate: 1/s, retries: {{on429: «never», max: 2}}"), "retry-after, or a duration", 1),
+    (client_load(f"{CLIENT}, rate: 1/s, retries: {{on429: «never», max: 2}}"), "`retry-after`, or a duration", 1),
     (client_load(f"{CLIENT}, rate: 1/s, retries: {{max: «300»}}"), "at most 255 retries", 1),
     (f"{client_load(f'{CLIENT}, rate: 1/s')}\nobjects: {{«podz»: 3}}", "Did you mean", 0),
     (f"{client_load(f'{CLIENT}, rate: 1/s')}\nobjects: «3»", "expected a mapping from resources to numbers", 1),

@@ -1,4 +1,4 @@
-"""Loads that are written from audit logs: their simulation has about the rejections and waits of the log."""
+"""Load files that are written from audit logs: a simulation has about the same rejections and waits as the log."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_clients_have_the_requests_of_the_log(tmp_path: Path) -> None:
     requests = [client.arguments_of(0).to_request().info for client in load.clients]
     assert [(info.verb, info.namespace) for info in requests] == [
         ("list", "x"),
-        ("list", "y"),  # the flow is the namespace
+        ("list", "y"),  # the namespace determines the flow, so each namespace has its own client
         ("list", "x"),
         ("get", "y"),
     ]

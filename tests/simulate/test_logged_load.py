@@ -122,7 +122,7 @@ def test_routes_of_a_log(log: LoggedLoad) -> None:
 
 def test_notes_about_what_a_log_does_not_show(log: LoggedLoad) -> None:
     assert [note.split(":")[0] for note in log.notes] == [
-        "1 rejected request have the service times of similar requests that the server executed at the same time.",
+        "The service times of 1 rejected request are those of similar requests that the server executed at the same time.",
         "The log does not show how other clients would react",
     ]
     (assumption,) = log.assumptions

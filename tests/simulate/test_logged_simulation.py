@@ -102,8 +102,8 @@ def test_rejected_request_has_the_service_time_of_a_similar_request(tmp_path: Pa
         request(1, 0.4, **other),
         request(2, 0.001, rejected=True),
         request(3, 0.001, rejected=True, **other),
-        request(4, 0.001, "bob", rejected=True),  # similar to the requests with the same verb
-        request(5, 0.001, "bob", rejected=True, verb="patch"),  # similar to all requests at the level
+        request(4, 0.001, "bob", rejected=True),  # gets a service time of requests with the same verb
+        request(5, 0.001, "bob", rejected=True, verb="patch"),  # gets a service time of any request at the level
     ]
     survey, services = list_services(tmp_path, events, REJECT)
     assert (survey.imputed, survey.sent, survey.corrected) == (4, 6, 0)
@@ -262,9 +262,9 @@ def test_back_test_tolerances() -> None:
     assert not is_usable(100, (0, 10.0), (0, 15.1))
     assert is_usable(100, (0, 0.6), (0, 1.1))
     assert not is_usable(100, (0, 0.6), (0, 1.2))
-    assert is_usable(100, (0, None), (0, 1.0))  # the log does not show a wait of 500 ms
+    assert is_usable(100, (0, None), (0, 1.0))  # the log may hide waits up to 500 ms
     assert not is_usable(100, (0, None), (0, 1.1))
-    assert is_usable(19, (0, None), (0, 9.0))  # too few requests
+    assert is_usable(19, (0, None), (0, 9.0))  # waits of fewer than 20 requests are not compared
 
 
 @st.composite
@@ -322,7 +322,8 @@ RECORDED_CHANGES = [name for name in list_recordings() if name + FIXED in list_r
 def test_predictions_of_recorded_changes(name: str) -> None:
     """A prediction is within the tolerance, or the report says why it is unreliable.
 
-    No change of objects was recorded for the incident with a slow webhook.
+    The recorded fix of the slow webhook changed no FlowSchema or priority level, so the simulation cannot predict its
+    effect.
     """
     wrong = [prediction for prediction in predict(name) if not prediction.is_right and not prediction.explained]
     if name == "slow-webhook":
@@ -347,7 +348,7 @@ def test_back_tests_of_recordings(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["flood-one-flow", "small-level"])
 def test_seats_of_the_server_are_found(name: str) -> None:
-    """The user has named neither the seats nor metrics. The first reason is a number of seats that reproduces the log."""
+    """If neither seats nor metrics are given, the first reason names a number of seats that reproduces the log."""
     options = ReplayOptions(engine="python", by=("namespace",), calls=True)
     log = find_audit_logs([str(LOGS / f"{name}.log.gz")])
 
@@ -362,7 +363,7 @@ def test_seats_of_the_server_are_found(name: str) -> None:
 
 
 def test_log_of_many_requests_has_no_search_of_seats(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first reason says that no number of seats was searched, and why."""
+    """The first reason says that apflint did not search for a number of seats, and why."""
     monkeypatch.setattr(logged_simulation, "MAX_SEAT_SEARCH_REQUESTS", 100)
     options = ReplayOptions(engine="python", by=("namespace",), calls=True)
     log = find_audit_logs([str(LOGS / "small-level.log.gz")])
@@ -372,7 +373,7 @@ def test_log_of_many_requests_has_no_search_of_seats(monkeypatch: pytest.MonkeyP
         return simulate_log(sides, NEUTRAL, 1).back_test.reasons
 
     reason = find_reasons(SERVER_CONCURRENCY)[0]
-    assert re.search(r"did not search a number of seats .* has 2,\d\d\d requests, more than 100\.", reason)
+    assert re.search(r"did not search for a number of seats .* has 2,\d\d\d requests, more than 100\.", reason)
     assert "--server-concurrency" in reason
     assert not any("did not search" in reason for reason in find_reasons(SERVER_CONCURRENCY - 1))
 

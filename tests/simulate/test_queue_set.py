@@ -124,7 +124,7 @@ def simulate(
 
 
 def as_recorded(request: SimulatedRequest, former: list[Any]) -> list[Any]:
-    """Return what happened to a request as an array of the recording. `former` are its recorded inputs."""
+    """Return a simulated request as an array, as in the recording. `former` is the recorded array of the request."""
     inputs = former[:8]
     if request.start is None:
         end = None if request.outcome is None else request.end

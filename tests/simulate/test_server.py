@@ -101,7 +101,7 @@ def build(scenario: dict[str, Any], create: Callable[..., S]) -> tuple[Configura
 
 
 def as_recorded(request: SimulatedRequest, former: list[Any], names: tuple[str, str, str]) -> list[Any]:
-    """Return what happened to a request as an array of the recording. `former` are its recorded inputs."""
+    """Return a simulated request as an array, as in the recording. `former` is the recorded array of the request."""
     refused = request.outcome in ("queue-full", "concurrency-limit")
     row = [*former[:10], *names, -1 if refused else request.queue_index, request.outcome or "never"]
     end = None if request.outcome is None else request.end

@@ -333,7 +333,7 @@ def test_configurations_that_differ_only_in_other_figures_are_not_called_alike()
 
 
 def shorten_median(item: LevelResult) -> LevelResult:
-    """Return the result with other medians of the waits of clients."""
+    """Return the result of a level with a different median wait of each client."""
     rows = (row._replace(waits=row.waits and row.waits._replace(p50=1)) for row in item.clients)
     return item._replace(clients=tuple(rows))
 
@@ -378,7 +378,7 @@ def test_shares_of_the_exempt_level_can_change() -> None:
         ("queues=3", "is not LEVEL.FIELD=VALUE"),
         ("a.queue=3", 'Did you mean "queues"?'),
         ("a.zzzzzz=3", '"zzzzzz" is not one of '),
-        ("a.queues=many", '"many" is not an integer'),
+        ("a.queues=many", 'expected an integer, or null for the default value, not "many"'),
     ],
 )
 def test_invalid_change(text: str, words: str) -> None:
@@ -468,9 +468,7 @@ def test_rejected_clients_cannot_send_requests_without_end(
     monkeypatch.setattr(simulation, "MAX_FURTHER_REQUESTS", 500)
     reject = level("a", response="{type: Reject}")
     wanted = load(client("a", groups=("a",), instances=3, service=ServiceTime(5 * SECOND), **further))
-    with pytest.raises(
-        UserError, match=r"after \d s of the simulation, there were 500 retries and requests of clients"
-    ):
+    with pytest.raises(UserError, match=r"after \d s of the simulation, clients have sent the maximum of 500 retries"):
         simulate(wanted, Options(reject, seats=1))
 
 
@@ -503,7 +501,7 @@ def test_borrowed_and_lent_seats_of_one_server_do_not_hide_those_of_another() ->
 def test_servers_below_their_limits_do_not_borrow() -> None:
     both = client("a", user="system:serviceaccount:ci:runner", instances=2, rate=70.0, service=ServiceTime(SECOND // 5))
     found = result_at(simulate(load(both, servers=2), Options("", seats=60, changes=NO_LENDING)), "workload-low")
-    assert found.seats > found.limits.nominal  # the seats are those of one server
+    assert found.seats > found.limits.nominal  # `seats` has the seats of both servers, `nominal` those of one
     assert found.borrowed == 0
 
 
@@ -548,7 +546,7 @@ def test_flows_are_summarized_in_linear_time() -> None:
 @given(loads())
 @settings(max_examples=15)
 def test_warmup_counts_nothing_and_loses_nothing(wanted: Load) -> None:
-    """A load with a warm-up has the same requests as a longer load without one. Only those of the warm-up are not counted."""
+    """A load with a warm-up has the same requests as a longer load, but the requests in the warm-up are not counted."""
     warmup = 2 * SECOND
     wanted = wanted._replace(
         clients=tuple(client._replace(bursts=()) for client in wanted.clients if client.think is None and client.rate)
@@ -567,7 +565,7 @@ def test_warmup_counts_nothing_and_loses_nothing(wanted: Load) -> None:
 
 
 def test_steady_load_after_a_warmup_does_not_wait_for_its_seats() -> None:
-    """An idle level lends most of its seats, and needs 20 seconds to get them back."""
+    """An idle level lends most of its seats, and needs 20 seconds to get them back. The warm-up is longer."""
     steady = load(client("a", groups=("a",), rate=230.0, service=ServiceTime(SECOND)), duration=30 * SECOND)
     lending = level("a", 245).replace("lendablePercent: 0", "lendablePercent: 90")
     cold, warm = (
