@@ -72,7 +72,7 @@ def _parse_account(word: str) -> str | None:
 
 
 def _reject(dimension: str, value: str, logs: Sequence[str]) -> UserError:
-    """Return the error that the answer is about one user."""
+    """Return an error for a group or a user agent: `apflint why` answers for one user only."""
     command = write_listing(dimension, value, logs)
     what = "a group" if dimension == "group" else "a user agent"
     source = "" if logs else " in an audit log"

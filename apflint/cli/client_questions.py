@@ -70,7 +70,7 @@ class ClientQuestion(NamedTuple):
     """Files in options."""
 
     def split_words(self) -> SplitWords:
-        """Sort the words. Without --as, the first word that is neither a file nor a verb is the client.
+        """Sort the words by kind. If --as is not given, the first word that is neither a file nor a verb is the client.
 
         Raises UserError for a word that is neither a file, nor the client, nor a part of the request.
         """

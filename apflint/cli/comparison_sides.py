@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def has_own_objects(word: str) -> bool:
-    """Return whether a source argument stands for objects that are not in manifests: `live` or `defaults:X.Y`."""
+    """Return whether a source argument is `live` or `defaults:X.Y`, whose objects are not in manifests."""
     return word == LIVE or word.startswith(BUILT_IN_PREFIX)
 
 

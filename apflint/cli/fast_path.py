@@ -84,7 +84,7 @@ class _Parameter(NamedTuple):
 
     @property
     def options(self) -> tuple[str, ...]:
-        """Names of the option. Only flags always have explicit names, because without them, typer would add `--no-NAME`."""
+        """Names of the option. Only flags always have explicit names, because typer would otherwise add `--no-NAME`."""
         return self.definition.names or (f"--{self.name.replace('_', '-')}",)
 
     def convert(self, text: str) -> object:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def read_goals(path: str) -> ParsedGoals:
-    """Read a goals file, or standard input for `-`. Raises UserError if reading fails."""
+    """Read a goals file. The path `-` stands for standard input. Raises UserError if reading fails."""
     file = next(iter(discover_files((path,))), None)
     if file is None:
         raise UserError(f"{path}: this is a directory: name a goals file")

@@ -108,7 +108,7 @@ class LoadOptions(NamedTuple):
         return None if self.warmup is None else parse_time("--warmup", self.warmup)
 
     def parse_request(self) -> SpokenLoad | None:
-        """Return the load that --request describes, or None without --request. Raises UserError for invalid values."""
+        """Return the load that --request describes, or None if --request is not set. Raises UserError for invalid values."""
         if self.request is None:
             return None
         rate = None if self.rate is None else parse_rate(self.rate.strip())

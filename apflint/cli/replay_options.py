@@ -62,7 +62,7 @@ _EXCLUSIVE = {
 
 
 class LogOptions(NamedTuple):
-    """Options that select requests of a log, and the times from which its configurations were in force."""
+    """Options that select requests of a log, and that name the configurations in force when the log was written."""
 
     since: Annotated[str | None, option(INPUT, _SINCE_HELP, metavar="TIME")] = None
     until: Annotated[str | None, option(INPUT, _UNTIL_HELP, metavar="TIME")] = None
@@ -84,7 +84,7 @@ class LogOptions(NamedTuple):
         return chosen
 
     def parse_baseline(self, zone: tzinfo) -> Baseline | None:
-        """Return the period or the log to compare with, or None without --baseline. Raises UserError for invalid values."""
+        """Return the period or the log to compare with, or None if --baseline is not set. Raises UserError for invalid values."""
         return None if self.baseline is None else parse_baseline(self.baseline, zone)
 
 

@@ -52,7 +52,7 @@ def render_yaml(value: object) -> str:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes strings with several lines as blocks, and strings with CI commands in double quotes.
+    """Writes YAML: strings with several lines as block scalars, strings with CI commands in double quotes.
 
     In double quotes, `escape_quoted_commands` can escape the commands without changing the string. PyYAML writes strings with
     unprintable characters in double quotes as well.

@@ -25,7 +25,7 @@ without the assumption. The effect is the difference of the rejections, as a fra
 
 
 def report_back_test(found: LogSimulation) -> Iterator[Block]:
-    """Yield the blocks of the back-test, with which the report begins, and warnings about uncertain figures."""
+    """Yield the first blocks of the report: the back-test, and warnings about uncertain figures."""
     test = found.back_test
     if test.is_usable:
         yield Prose([_compare_totals(found)], "bold")
@@ -84,7 +84,7 @@ def _format_wait(figures: LevelFigures) -> str:
 
 
 def _pair_levels(run: LoggedRun) -> Iterator[tuple[LevelResult, LevelResult]]:
-    """Yield (result with the assumption about retries that the run uses, result with the opposite assumption) for each level."""
+    """Yield two results for each level: with the assumption about retries that the run uses, and with the opposite one."""
     if run.other is not None:
         yield from zip(run.result.levels, run.other.levels, strict=True)
 

@@ -69,7 +69,7 @@ class Prose(NamedTuple):
 
 
 class Bullets(NamedTuple):
-    """A list."""
+    """A bulleted list."""
 
     items: Sequence[Inline]
     marker: str = "- "
@@ -164,7 +164,7 @@ class Figure(NamedTuple):
 
 
 class Details(NamedTuple):
-    """Blocks that Markdown and HTML show only on request. Text shows them below the title."""
+    """Blocks that Markdown and HTML fold under the title. Text shows them below the title."""
 
     title: Inline
     blocks: Iterable[Block]

@@ -105,7 +105,7 @@ def _flatten(facts: Sequence[_Fact]) -> list[Block]:
 
 
 def _list_facts(diagnosis: ClientDiagnosis, configuration: str | None) -> Iterator[_Fact]:
-    """Yield the parts of the answer."""
+    """Yield the parts of the report, in the order in which they are shown."""
     yield _Fact(0, [Prose([Text(describe_answer(diagnosis), _find_tone(diagnosis))])])
     if configuration is not None:
         yield _Fact(0, [report_configuration(configuration)])
@@ -164,7 +164,7 @@ def _quote(name: str) -> str:
 
 
 def _abbreviate(user: str) -> str:
-    """Return a service account as `NAMESPACE/NAME`, and other users unchanged, for a list in a narrow line."""
+    """Return the short form `NAMESPACE/NAME` of a service account. Other users stay unchanged."""
     account = parse_service_account(user)
     return shorten("/".join(account) if account is not None else user, _MAX_NAME_CELLS)
 
@@ -227,7 +227,7 @@ def _describe_bystander(diagnosis: ClientDiagnosis, user: str) -> str:
 
 
 def _describe_harm(diagnosis: ClientDiagnosis, user: str) -> str:
-    """Return a clause about delays and rejections of a client's requests, or if they are unknown, of its level's requests."""
+    """Return a clause about delays and rejections of the client, or of the whole level if those of the client are unknown."""
     placement, harmed = diagnosis.placement, diagnosis.harmed
     level = "" if placement is None else f' at "{placement.level}"'
     if harmed is None:

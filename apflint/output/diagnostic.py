@@ -59,7 +59,9 @@ def render_diagnostic(diagnostic: Diagnostic, style: Style) -> str:
         mark = f"{style.paint(f'{margin} =', 'gutter')} {style.paint(label, 'good' if label == 'fix' else 'bold')}: "
         first, *rest = text.split("\n") if label == "help" else [text]
         lines += hang(mark, first, None if label in _COMMANDS else style.prose_width, indent, indent)
-        lines += (f"{' ' * indent}{sanitize_line(line)}" for line in rest)  # unwrapped, for copying
+        lines += (
+            f"{' ' * indent}{sanitize_line(line)}" for line in rest
+        )  # not wrapped, so that users can copy the line
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -152,7 +154,7 @@ def _draw(char: str) -> tuple[str, int]:
 
 
 def _choose_pieces(sizes: list[int], first: int, last: int, width: int, *, is_whole_line: bool) -> tuple[int, int]:
-    """Return the start and end index of the characters to print in `width` cells. `sizes` are their widths in cells.
+    """Return the start and end index of the characters to print in `width` cells. `sizes` are the widths of all characters.
 
     `first` and `last` are the start and end index of the span. The width that the span does not need is divided between the text
     before and after it.

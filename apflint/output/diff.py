@@ -191,7 +191,7 @@ def _tabulate_levels(changed: Sequence[LevelChange]) -> Iterator[Block]:
 
 
 def _list_objects(difference: ConfigurationDifference, *, is_document: bool = False) -> Iterator[Block]:
-    """Yield the objects that differ, and the drift: what `kubectl apply` does not change in the cluster."""
+    """Yield the objects that differ, and the differences that remain in the cluster after `kubectl apply` (the drift)."""
     changes: list[Inline] = []
     for change in difference.objects:
         details = [part for detail in change.details for part in (", ", Text(detail, "name"))][1:]
@@ -211,12 +211,12 @@ def _list_objects(difference: ConfigurationDifference, *, is_document: bool = Fa
 
 
 def _list_drift(drift: Drift) -> Iterator[tuple[str, list[str]]]:
-    """Yield the parts of a drift that are not empty: a title, and a description of each item."""
+    """Yield (title, descriptions of the items) for each part of a drift that is not empty."""
     parts = {
         "Only in the cluster (kubectl apply does not delete them)": [
             f"{kind} {name}" for kind, name in drift.only_live
         ],
-        "Fields that the manifests do not set, and that stay": [
+        "Fields that the manifests do not set (kubectl apply keeps them)": [
             f"{kept.kind} {kept.name}: {kept.field} {kept.value}{_describe_managers(kept.managers)}"
             for kept in drift.kept
         ],

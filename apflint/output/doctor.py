@@ -192,7 +192,7 @@ def _draw_levels(states: Sequence[ServerState], conclusion: Conclusion) -> Itera
 
 
 def describe_gaps(state: ServerState) -> list[str]:
-    """Return sentences about metrics and values that are missing."""
+    """Return sentences about metrics and values that the files of a server do not contain."""
     last = state.server.last
     metrics = last.metrics
     if metrics is None:
@@ -352,7 +352,7 @@ def _to_bar(level: LevelState) -> Bar:
         "nominal": level.nominal,
     }
     numbers = ", ".join(f"{label} {value:g}" for label, value in figures.items() if value is not None)
-    wanted = None if level.is_exempt else level.demand_high  # demand of an exempt level cannot exceed a limit
+    wanted = None if level.is_exempt else level.demand_high  # an exempt level has no limit that demand could exceed
     return Bar(level.name, level.seats_in_use, wanted, level.current, level.nominal, numbers)
 
 

@@ -69,7 +69,7 @@ def describe_servers(states: Sequence[ServerState], *, with_files: bool = True) 
 
 
 def name_server(state: ServerState) -> str:
-    """Return the name of a server in causes: the name of its newest metrics or dump."""
+    """Return the name that identifies a server in a cause: the file name of the newest metrics or dump of the server."""
     return state.server.last.sources[0].name
 
 

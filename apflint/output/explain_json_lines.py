@@ -156,7 +156,7 @@ class LineExplainer:
                 yield self.reject(number, describe_json_error(error))
             return
         if not isinstance(value, dict) or unwrap_list(value) is not None:
-            del value  # memory must not contain two copies: `explain_text` parses the list again
+            del value  # `explain_text` parses the list again, so free this copy
             yield from self.explain_text(number, text)
             return
         try:

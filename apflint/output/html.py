@@ -122,7 +122,7 @@ def _legend(entries: Sequence[tuple[str, str]]) -> str:
 
 
 def _table(table: Table) -> Iterator[str]:
-    """Yield the title, the table and the notes. The first cell of a row is its header."""
+    """Yield the title, the table and the notes. The first cell of each row is a row header."""
     if table.title:
         yield f"<h2>{_format(table.title)}</h2>\n"
     kinds = [_find_class(table, number) for number in range(len(table.columns))]
@@ -140,7 +140,7 @@ def _table(table: Table) -> Iterator[str]:
 
 
 def _find_class(table: Table, number: int) -> str:
-    """Return the CSS class of a column: `number`, `text` if its cells must be broken into lines, or `word` if not."""
+    """Return the CSS class of a column: `number` for numbers, `text` for cells that are wrapped, `word` for other cells."""
     if number and table.columns[number].kind == "number":
         return "number"
     return "text" if any(len(_get_text(row[number])) > _LONG_CELL for row in table.rows) else "word"

@@ -173,7 +173,7 @@ def _draw_strip(moments: Sequence[LevelMoment], at: Callable[[LevelMoment], floa
 
 
 def list_affected(state: ServerState, conclusion: Conclusion) -> list[str]:
-    """Return the levels of a server that causes name, the worst first."""
+    """Return the names of the levels of a server that the causes mention, the worst level first."""
     server = state.server.last.sources[0].name
     return list(dict.fromkeys(name for cause in conclusion.causes if cause.server == server for name in cause.levels))
 

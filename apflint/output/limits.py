@@ -111,13 +111,13 @@ def _tabulate_seats(limits: Limits, style: Style) -> Table:
     titles = ["Shares", "Nominal"]
     seats = f"{limits.server_concurrency:,} x SHARES / {sum(level.shares for level in limits.levels)}, rounded up"
     notes = [
-        f"NOMINAL: the seats of the level, {seats} (its ACV). Levels neither lend nor borrow before Kubernetes 1.26."
+        f"NOMINAL: the seats of the level, {seats} (its assured concurrency value). Levels neither lend nor borrow before Kubernetes 1.26."
     ]
     if limits.release.has_borrowing:
         titles += ["Min", "Max", "Attainable"]
         notes = [
             f"NOMINAL: the seats of the level, {seats}.",
-            "MIN: the seats that it never lends. MAX: its upper limit, as in the server's metrics.",
+            "MIN: the seats that the level never lends. MAX: its upper limit, as in the metrics of the server.",
             "ATTAINABLE: the seats that it can reach while all other levels are idle.",
         ]
         if style.verbose:

@@ -135,7 +135,7 @@ def describe_imagined(imagined: Iterable[tuple[str, str]]) -> Iterator[str]:
             yield f'The priority level "{name}" is missing; the server uses a built-in substitute.'
         else:
             place = "before all others" if name == EXEMPT else "after all others"
-            yield f'The FlowSchema "{name}" is missing or dangles; the server uses a built-in substitute, {place}.'
+            yield f'The FlowSchema "{name}" is missing, or its priority level is; the server uses a built-in substitute, {place}.'
 
 
 def describe_subject(subject: Subject) -> str:

@@ -63,7 +63,9 @@ def observe(explanation: Explanation, state: ServerState) -> Observation:
     expected = explanation.level.queues or 0
     has_other_queues = level is not None and level.queues is not None and level.queues != expected
     queues: tuple[QueueRow, ...] | None = None
-    hand = explanation.flow.hand if explanation.flow.hand is not None else (0,)  # a level without hands has one queue
+    hand = (
+        explanation.flow.hand if explanation.flow.hand is not None else (0,)
+    )  # if flows have no hands, the level has one queue
     if last.queues is not None and not has_other_queues and expected:
         by_number = {queue.number: queue for queue in last.queues if queue.level == explanation.level.name}
         queues = tuple(by_number[number] for number in hand if number in by_number)

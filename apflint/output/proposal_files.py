@@ -34,7 +34,7 @@ class ProposalFiles(NamedTuple):
 def report_files(files: ProposalFiles, manifests: str, policy_test: str) -> Iterator[Block]:
     """Yield the names of the written files, and the texts of the manifests and of the policy test.
 
-    `manifests` and `policy_test` are these texts. An empty text is not a file.
+    `manifests` and `policy_test` are these texts. If a text is empty, the proposal does not have this file.
     """
     for name, text in ((files.manifests, manifests), (files.policy_test, policy_test)):
         if not text:

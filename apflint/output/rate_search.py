@@ -60,7 +60,7 @@ def _answer(report: RateReport) -> Iterator[str]:
     client, (_, best, above) = report.client, report.search
     limit = f"rejected or waits longer than {format_time(report.max_wait)}"
     if best is None:
-        yield f"Without {client}, other clients are {limit.replace('waits', 'wait')}: no rate of {client} changes that."
+        yield f"Even without {client}, other clients are {limit.replace('waits', 'wait')}: no rate of {client} changes that."
         yield f"{_describe(report.search.trials[0])}."
         return
     if not best.factor:

@@ -69,7 +69,7 @@ def find_commands(text: str) -> Iterator[int]:
 
 
 def escape_quoted_commands(text: str) -> str:
-    r"""Escape the CI commands in YAML whose commands are all in double quotes, where `\xNN` stands for a character."""
+    r"""Escape CI commands in YAML. All of them must be in double-quoted strings, in which `\xNN` stands for a character."""
     parts: list[str] = []
     start = 0
     for position in find_commands(text):

@@ -331,7 +331,7 @@ def _format_step(old: str, new: str) -> str:
 
 
 def _alarm(count: int) -> Text:
-    """Return a number of rejected or failed requests. A number other than 0 is red."""
+    """Return a number of rejected or failed requests, in red unless it is 0."""
     return Text(f"{count:,}", "error" if count else "")
 
 

@@ -124,7 +124,7 @@ def _paint_lines(lines: Iterable[str], plain: str, spans: Iterable[tuple[str, To
 
 
 def _sentence(sentence: Inline, prose: Prose, style: Style) -> list[str]:
-    """Return the lines of a sentence. Lines of a dim one, such as `MIN: the seats ...`, are indented after the first."""
+    """Return the lines of a sentence. In a dim sentence, such as `MIN: the seats ...`, lines after the first are indented."""
     indent = _GAP if prose.tone == "dim" else 0
     first, *rest = _wrap(sentence, style, prose.tone, 0, indent)
     return [first, *(f"{' ' * indent}{line}" for line in rest)]

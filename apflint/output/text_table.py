@@ -161,7 +161,7 @@ def _draw_row(row: Sequence[Text], fitted: _Fitted, style: Style) -> Iterator[st
 
 
 def _draw_line(cells: Sequence[Text], fitted: _Fitted, style: Style) -> str:
-    """Return a line without trailing spaces. A long word in the last column starts further left if there is space."""
+    """Return a line without trailing spaces. If a word in the last column is too long, it starts further left, in empty space."""
     line, used, start = "", 0, 0
     for cell, column, width in zip(cells, *fitted, strict=True):
         text = cell.plain.rstrip(" ")

@@ -27,7 +27,7 @@ HOSTILE = """<script>alert(1)</script>|`**@all** ::error::"""
 
 
 def render(*files: str) -> tuple[str, str]:
-    """Return the Markdown and the HTML about the server of these files."""
+    """Return the reports, as Markdown and as HTML, about the server whose metrics and dumps are `files`."""
     parts = [parse_part(f"file{number}", text) for number, text in enumerate(files)]
     evidence = [Evidence(compute_state(server)) for server in group_servers(parts)]
     report = diagnose(evidence, ["APF801"])

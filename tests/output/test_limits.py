@@ -147,7 +147,7 @@ def test_text(kubernetes: str, style: Style, snapshot: SnapshotAssertion) -> Non
 @pytest.mark.parametrize("width", [50, 60, 70, 80, 100, 132, None])
 def test_footnotes_are_about_columns_that_are_shown(width: int | None, verbose: bool) -> None:
     text = show(Style(width=width, verbose=verbose))
-    notes = re.findall(r"(?:^|\. )([A-Z]{3,}): ", text, re.MULTILINE)
+    notes = re.findall(r"(?:^|\. )([A-Z]{3,}):\s", text, re.MULTILINE)
     assert {"NOMINAL", "MIN", "MAX", "ATTAINABLE"} <= {*notes}
     for title in notes:
         assert re.search(rf"^(?!.*:).*\b{title}\b", text, re.MULTILINE), title

@@ -45,7 +45,7 @@ class EditLocator:
 
 
 def _count_neighbors(finding: Finding) -> int:
-    """Return the number of siblings of the entries that a fix edits. A removal reads all siblings, which takes time."""
+    """Return how many siblings the entries edited by a fix have. Removing an entry takes time for each sibling."""
     if finding.document is None or finding.fix is None:
         return 0
     owners = (finding.document.at(*operation.path[:-1]) for operation in finding.fix.operations)

@@ -76,7 +76,9 @@ _MAX_ROWS = 24
 def report_replay(report: ReplayReport, style: Style) -> Iterator[Block]:
     """Yield the report. In text, lists of users and FlowSchemas fit into the width of the terminal."""
     sentences = list(describe_coverage(report))
-    partial = int(report.coverage.interrupted)  # a part of the log may have another verdict, so this sentence is first
+    partial = int(
+        report.coverage.interrupted
+    )  # the complete log may lead to another verdict, so this sentence is first
     yield Only(DOCUMENTS, [Heading(TITLE, 1)])
     yield Prose(list(describe_contradictions(report)), "error")
     yield Only(TEXT, [Prose(sentences[:partial], "error")])

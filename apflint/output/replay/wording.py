@@ -123,7 +123,7 @@ def _list_users(users: Sequence[tuple[str, str]], others: int) -> str:
 
 
 def _compare_users(level: LevelTraffic) -> str:
-    """Return a clause about the other users if they are hardly harmed, and one user is, or an empty string."""
+    """If only one user of a level is harmed, return a clause that says so about the other users, or else ""."""
     first = next(iter(level.harmed_users), None)
     others = level.user_count - 1
     if first is None or not others or first.harmed < max(_MAIN_SHARE * level.harmed, _MIN_HARMED):
@@ -322,7 +322,7 @@ def describe_limits_of_log(report: ReplayReport) -> Iterator[str]:
 
 
 def _describe_origin_of_limits(report: ReplayReport) -> Iterator[str]:
-    """Yield sentences that say which of several configurations has the limits of the tables."""
+    """Yield sentences that say from which of several configurations the limits in the tables are."""
     if not report.later_configurations:
         return
     time, name = report.later_configurations[-1]

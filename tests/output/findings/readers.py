@@ -133,7 +133,7 @@ def read_junit(text: str) -> Iterator[Shown]:
             severity = element.attrib["type"] if element.tag == "failure" else "info"
             assert (element.tag == "failure") == ("message" in element.attrib)
             lines = (element.text or "").split("\n")
-            if element.tag != "failure":  # the attribute `message` contains the help, too
+            if element.tag != "failure":  # failed test cases have help and note in the attribute `message`
                 help_ = [f" ({line})" for line in lines if line.startswith("help: ")]
                 more = [f". {line[6:]}" for line in lines if re.match(r"note: At least .* not reported\.", line)]
                 message = "".join((message, *help_, *more))

@@ -82,7 +82,7 @@ def test_tables_for_directories_read_back(name: str) -> None:
         assert {path for table in tables["cluster"] for path in table["paths"]} == {name, "plain"}
         lines = {line.strip() for line in reports["text"].split("\n")}
         assert lines >= set(found["help"].split("\n")[1:])
-    else:  # TOML cannot contain this name, which is not UTF-8
+    else:  # apflint.toml cannot contain this name, because the name is not UTF-8
         assert not tables
         assert found["help"].endswith("add the output of `apflint config --suggest-clusters` to apflint.toml")
 
