@@ -37,7 +37,7 @@ class LevelComparison(NamedTuple):
 def compare_levels(state: ServerState) -> tuple[LevelComparison, ...]:
     """Compare the load of each level that is not exempt with its load in the baseline. The result is sorted by name.
 
-    The result is empty if there is no baseline, or if the only rates are averages since the start of the server.
+    The result is empty if there is no baseline, or if there is only one snapshot, whose rates are averages since the start of the server.
     """
     baseline = state.server.baseline
     if baseline is None or state.since_start:

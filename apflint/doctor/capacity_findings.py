@@ -84,10 +84,8 @@ def _advise(reason: str) -> str:
     if reason == "queue-full":
         return "find out whether one client or all of them send too many requests, or whether the requests are slow"
     if reason == "concurrency-limit":
-        return (
-            "use limitResponse Queue if the clients can wait, and find out whether they send too many or slow requests"
-        )
-    return "find out whether the requests of the level are slow or too many, or its clients have short timeouts"
+        return "use limitResponse Queue if the clients can wait, and find out whether the clients send too many or slow requests"
+    return "find out whether the requests of the level are slow or too many, or whether its clients have short timeouts"
 
 
 def long_waits(evidence: Evidence) -> Iterator[Diagnosis]:
@@ -108,7 +106,7 @@ def long_waits(evidence: Evidence) -> Iterator[Diagnosis]:
                         "A request waits for at most a quarter of its timeout, 15 s by default. Then the server rejects it.",
                         *describe_clients(evidence, level),
                     ),
-                    help="find out whether the requests of the level are slow or too many before you change it",
+                    help="before you change the level, find out whether its requests are slow or too many",
                 ),
             )
 
@@ -133,13 +131,15 @@ def saturated_level(evidence: Evidence) -> Iterator[Diagnosis]:
         if idle <= 0:
             continue
         if metric_names.name_in(metric_names.CURRENT, evidence.release) is None:
-            cause = f"Levels cannot borrow seats in Kubernetes {evidence.release.name}: they can from 1.26 on."
+            cause = (
+                f"In Kubernetes {evidence.release.name}, levels cannot borrow seats. Borrowing requires 1.26 or later."
+            )
             advice = "increase the shares of the level"
         elif level.max is not None and level.current >= level.max:
-            cause = f"It has reached its max limit of {pluralize(level.max, 'seat')}, which follows from borrowingLimitPercent."
+            cause = f"The level has reached its max limit of {pluralize(level.max, 'seat')}, which follows from borrowingLimitPercent."
             advice = "increase borrowingLimitPercent or the shares of the level"
         elif not lendable:
-            cause = "The other levels do not lend these seats: they have reached their min limits."
+            cause = "The other levels do not lend these seats, because their min limits are reached."
             advice = "increase lendablePercent of the idle levels, or the shares of this level"
         else:
             continue  # the next adjustment increases the limit, within 10 seconds
@@ -181,7 +181,7 @@ def demand_above_nominal(evidence: Evidence) -> Iterator[Diagnosis]:
         if nominal is None or average is None or smoothed is None or level.current is None:
             continue
         if min(average, smoothed) > nominal and all(earlier[level.name] > nominal for earlier in earlier_demand):
-            # With a current limit of 0, the histogram of `seconds_short` counts another ratio, so its value is ignored.
+            # A limit of 0 has no ratio of demand to limit, so the histogram behind `seconds_short` is then meaningless.
             short = level.seconds_short if level.current else None
             is_short_burst = short is not None and short < MIN_SHORT_SECONDS
             duration = (
@@ -199,12 +199,12 @@ def demand_above_nominal(evidence: Evidence) -> Iterator[Diagnosis]:
                     severity="info" if level.current >= smoothed or is_short_burst else None,
                     notes=(
                         (
-                            "The demand includes the seats of waiting requests, so a queue inflates it: the level may need fewer seats. It"
-                            " halves in 5 minutes after a burst. In the last adjustment period (10 s), it was"
-                            f" {average:.1f} on average."
+                            "The demand includes the seats of waiting requests, so a queue inflates the demand: the level may need fewer"
+                            " seats. After a burst, the smoothed demand halves in 5 minutes. In the last adjustment"
+                            f" period (10 s), the average demand was {average:.1f} seats."
                         ),
                         *duration,
-                        f"The level currently has {pluralize(level.current, 'seat')}, with those that it borrows.",
+                        f"The level currently has {pluralize(level.current, 'seat')}, including borrowed seats.",
                     ),
                     help="compare the offered load, which apflint doctor shows for an overloaded level, with the nominal limit",
                 ),
@@ -262,7 +262,10 @@ def request_wider_than_level(evidence: Evidence) -> Iterator[Diagnosis]:
                     f'{pluralize(wider, "request")} needed more than {pluralize(round(bound), "seat")} at "{level.name}", which has {limit}',
                     notes=(
                         "The requests were counted since the start of the server.",
-                        "The server executes such a request only when no other request of the level executes.",
+                        (
+                            "The server executes a request that needs more seats than the limit only when no other request of the level"
+                            " executes."
+                        ),
                         _describe_wide_requests(evidence.release),
                     ),
                     help="give the level more shares, or send the lists to a larger level, or use lists with a limit",
@@ -271,8 +274,8 @@ def request_wider_than_level(evidence: Evidence) -> Iterator[Diagnosis]:
 
 
 def _describe_wide_requests(release: Release) -> str:
-    """Return a noun phrase for requests that take several seats, with the maximum number of seats in the release."""
+    """Return a sentence with the maximum number of seats that requests take in a release."""
     text = f"Large lists take up to {release.max_list_seats} seats"
     if release.estimates_seats_by_size:
-        text += f" ({CACHE_BYTES // BYTES_PER_SEAT} from the watch cache)"
-    return f"{text}, and changes that many watchers observe up to {release.max_mutating_seats}."
+        text += f" (up to {CACHE_BYTES // BYTES_PER_SEAT} if they are served from the watch cache)"
+    return f"{text}. Changes that many watchers observe take up to {release.max_mutating_seats} seats."

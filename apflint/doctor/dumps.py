@@ -70,7 +70,10 @@ class QueueRow(NamedTuple):
 
 
 class RequestRow(NamedTuple):
-    """A row of dump_requests. Without includeRequestDetails=1, `user` and the fields after `user` are None."""
+    """A row of dump_requests.
+
+    If the dump was made without includeRequestDetails=1, `user` and the fields after `user` are None.
+    """
 
     level: str
     line: int
@@ -128,17 +131,17 @@ def _find_titles(text: str, titles: tuple[str, ...]) -> int | None:
 
 
 def parse_level_rows(text: str) -> tuple[LevelRow, ...] | None:
-    """Return the rows of dump_priority_levels, or None for another dump. Raises UserError for a row that cannot be read."""
+    """Return the rows of dump_priority_levels, or None if `text` is another dump. Raises UserError for an invalid row."""
     return tuple(map(_level_row, _read_table(text))) if _is(text, _LEVELS) else None
 
 
 def parse_queue_rows(text: str) -> tuple[QueueRow, ...] | None:
-    """Return the rows of dump_queues, or None for another dump. Raises UserError for a row that cannot be read."""
+    """Return the rows of dump_queues, or None if `text` is another dump. Raises UserError for an invalid row."""
     return tuple(map(_queue_row, _read_table(text))) if _is(text, _QUEUES) else None
 
 
 def parse_request_rows(text: str) -> tuple[RequestRow, ...] | None:
-    """Return the rows of dump_requests, or None for another dump. Raises UserError for a row that cannot be read."""
+    """Return the rows of dump_requests, or None if `text` is another dump. Raises UserError for an invalid row."""
     return tuple(map(_request_row, _read_table(text))) if _is(text, _REQUESTS) else None
 
 
@@ -214,7 +217,7 @@ def _read_table(text: str) -> Iterator[_Row]:
 def _split_cells(line: str, expected: int) -> list[str]:
     """Return the cells of a row.
 
-    A value may contain a comma and a space. The fixed form of the other cells shows where such a value ends.
+    A value may contain a comma and a space. The other cells have a fixed form, from which the end of such a value follows.
     """
     cells = _SEPARATOR.split(line)
     if len(cells) <= expected:

@@ -26,7 +26,7 @@ class Evidence(NamedTuple):
 
     state: ServerState
     effective: Effective | None = None
-    """The configuration of the manifests, or None without manifests."""
+    """The configuration of the manifests, or None if there are no manifests."""
     server_concurrency: int | None = None
     """The server concurrency limit that the user expects, or None if the user named no limit."""
     live: Effective | None = None
@@ -70,7 +70,7 @@ class Evidence(NamedTuple):
 
     @property
     def limits(self) -> Limits | None:
-        """The limits that follow from the manifests and the server's concurrency limit, or None without manifests."""
+        """The limits that follow from the manifests and the server's concurrency limit, or None if there are no manifests."""
         return None if self.effective is None else self.limits_of(self.effective)
 
     def limits_of(self, effective: Effective) -> Limits:
@@ -97,7 +97,10 @@ def about_level(level: LevelState | str, problem: Problem) -> Diagnosis:
 
 
 def describe_clients(evidence: Evidence, level: LevelState) -> Iterator[str]:
-    """Yield a sentence about the flow with the most requests at a level, or about the dump that would show this flow."""
+    """Yield a sentence about the flow with the most requests at a level.
+
+    If there is no dump of requests, yield a sentence that tells the user how to get one.
+    """
     requests = evidence.state.server.last.requests
     if requests is None:
         yield "The dump of requests shows the clients: save dump_requests with includeRequestDetails=1, and pass it with --dump."

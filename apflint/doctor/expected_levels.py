@@ -32,9 +32,10 @@ LEASE_LEVELS = frozenset({LEADER_ELECTION, "node-high"})
 
 
 def find_home(evidence: Evidence, request: RequestRow) -> tuple[str, str] | None:
-    """Return (level, FlowSchema) that a request should have, or None if the request has this FlowSchema.
+    """Return (level, FlowSchema) of the FlowSchema that should have matched a request in a dump.
 
-    Without manifests, the request is classified with the built-in objects.
+    Return None if the request has this FlowSchema already, or if only the FlowSchemas for all remaining requests match.
+    The FlowSchemas are those of the manifests or, if there are no manifests, the built-in ones.
     """
     digest = _parse(request)
     if digest is None:

@@ -43,14 +43,14 @@ class Waits(NamedTuple):
     """Pairs of an upper bound in seconds and the number of requests that waited at most this long."""
 
     def quantile(self, proportion: float) -> float | None:
-        """Return the upper bound of the bucket that contains this quantile of the waits, or None without requests."""
+        """Return the upper bound of the bucket that contains this quantile of the waits, or None if there are no waits."""
         rank = ceil(self.requests * proportion)
         return next((bound for bound, count in self.buckets if count >= rank), inf) if self.requests else None
 
     def longer_than(self, seconds: float) -> int:
-        """Return the number of requests that waited longer than `seconds`, which must be a bucket bound.
+        """Return the number of requests that waited longer than `seconds`.
 
-        If `seconds` is not a bucket bound, return 0.
+        Only bucket bounds are counted exactly, so return 0 if `seconds` is not a bucket bound.
         """
         return self.requests - dict(self.buckets).get(seconds, self.requests)
 
@@ -65,7 +65,7 @@ class Flow(NamedTuple):
     queues: int
     """Number of queues in which requests of the flow wait."""
     users: tuple[str, ...]
-    """Users who sent the requests, sorted. Empty without includeRequestDetails=1."""
+    """Users who sent the requests, sorted. Empty if the dump was made without includeRequestDetails=1."""
 
 
 class LevelState(NamedTuple):
@@ -86,7 +86,7 @@ class LevelState(NamedTuple):
     seconds_short: float | None
     """Seconds in which the demand exceeded the current limit.
 
-    These seconds are counted in the same time as all totals (see the module).
+    Counted since the start of the server or, with several snapshots, between the first and the last one.
     """
     seconds: float | None
     """Seconds in which the server observed the demand."""
@@ -100,7 +100,7 @@ class LevelState(NamedTuple):
     flows: tuple[Flow, ...]
     """The flows with requests in the dumps, the flow with the most seats first."""
     queues: int | None
-    """Number of queues, or None without a dump of queues."""
+    """Number of queues, or None if there is no dump of queues."""
     is_quiescing: bool
     """Whether the level is deleted but still has requests."""
     is_deleted: bool
@@ -111,7 +111,7 @@ class LevelState(NamedTuple):
     line: int
     """Line of a metric of the level, preferably its nominal limit.
 
-    Without metrics, the line of the level in the dump of levels.
+    If there are no metrics, this is the line of the level in the dump of levels.
     """
 
     @property
@@ -264,10 +264,7 @@ class _Values:
         return round(value - (self._earlier[level].value if level in self._earlier else 0))
 
     def demand_seconds(self, level: str) -> tuple[float | None, float | None]:
-        """Return the seconds in which the demand exceeded the current limit, and all observed seconds.
-
-        Each number is None if unknown.
-        """
+        """Return (seconds in which the demand exceeded the current limit, all observed seconds), or (None, None)."""
         times = self._demand.get(level)
         if times is None or not {"1", "+Inf"} <= times.keys():
             return None, None

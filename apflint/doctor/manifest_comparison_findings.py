@@ -37,7 +37,9 @@ def limits_differ(evidence: Evidence) -> Iterator[Diagnosis]:
             Problem(
                 evidence.line(exempt.line if exempt is not None else 1),
                 f"the server has a concurrency limit of {total} seats instead of {expected}",
-                notes=() if limits is None else ("The limits of all levels agree with the manifests for this total.",),
+                notes=()
+                if limits is None
+                else ("The limits of all levels are those that the manifests give for this concurrency limit.",),
                 help=_advise_seats(total),
             )
         )
@@ -71,11 +73,11 @@ def _different_limits(evidence: Evidence, limits: Limits) -> Iterator[tuple[Leve
             ("max", level.max, computed.max),
         ):
             if shown is not None and shown != own:
-                yield level, f'"{level.name}" has {name} {shown}, and {own} from the manifests.'
+                yield level, f'"{level.name}" has the {name} limit {shown}, but the manifests give {own}.'
 
 
 def _explain_limits(total: int | None, totals: tuple[int, int] | None) -> tuple[str, str]:
-    """Return (explanation why limits differ, advice).
+    """Return (reason why the limits differ, as a sentence; advice).
 
     `total` is the server concurrency limit of the server. `totals` is the range of server concurrency limits that would
     result in the observed nominal limits.
@@ -111,8 +113,8 @@ def objects_differ(evidence: Evidence) -> Iterator[Diagnosis]:
                 Problem(
                     evidence.level(level),
                     f'the server has the priority level "{level.name}", which the manifests do not define',
-                    notes=("Its shares decrease the seats of all other levels.",),
-                    help="add the manifests of the level, or delete it from the cluster",
+                    notes=("The shares of this level decrease the seats of all other levels.",),
+                    help="add the manifest of the level, or delete the level from the cluster",
                 ),
             )
     # Quiescing levels count as existing, because APF814 reports them.
@@ -136,7 +138,10 @@ def objects_differ(evidence: Evidence) -> Iterator[Diagnosis]:
 
 
 def _schemas_of_metrics(evidence: Evidence, names: set[str], levels: set[str]) -> Iterator[Diagnosis]:
-    """Yield the FlowSchemas in the metrics that the manifests do not define. Only levels that the server has are considered."""
+    """Yield a diagnosis for each FlowSchema in the metrics that the manifests do not define.
+
+    FlowSchemas of levels that the server no longer has are left out.
+    """
     metrics = evidence.state.server.last.metrics
     reported: set[str] = set()
     for sample in metrics.find(metric_names.DISPATCHED) if metrics is not None else ():
@@ -156,7 +161,7 @@ def _schemas_of_metrics(evidence: Evidence, names: set[str], levels: set[str]) -
 
 
 def _compare_schemas(effective: Effective, live: Effective) -> Iterator[Diagnosis]:
-    """Yield the FlowSchemas that only the cluster or only the manifests have."""
+    """Yield a diagnosis for each FlowSchema that only the cluster or only the manifests have."""
     sides = [
         {
             schema.name: schema.document
@@ -169,13 +174,20 @@ def _compare_schemas(effective: Effective, live: Effective) -> Iterator[Diagnosi
     for name, document in present.items():
         if name not in wanted:
             message = f'the server has the FlowSchema "{name}", which the manifests do not define'
-            problem = Problem(Place(document), message, help="add its manifest, or delete it from the cluster")
+            problem = Problem(
+                Place(document),
+                message,
+                help="add the manifest of the FlowSchema, or delete the FlowSchema from the cluster",
+            )
             yield Diagnosis(problem, ("FlowSchema", name))
     for name, document in wanted.items():
         if name not in present:
             message = f'the server does not have the FlowSchema "{name}"'
             problem = Problem(
-                Place(document), message, notes=("Other FlowSchemas match its requests.",), help="apply the manifest"
+                Place(document),
+                message,
+                notes=("Other FlowSchemas match the requests of this FlowSchema.",),
+                help="apply the manifest",
             )
             yield Diagnosis(problem, ("FlowSchema", name))
 

@@ -1,8 +1,8 @@
 """The metrics of API Priority and Fairness that the diagnosis reads, and the releases that have them.
 
 Sources: staging/src/k8s.io/apiserver/pkg/util/flowcontrol/metrics/metrics.go at the first and last patch of each release;
-kubernetes/kubernetes pull requests 113485 (borrowing, 1.26), 118960 (`current_executing_seats`, 1.28) and 118959; the metrics of
-kube-apiserver 1.36.2, as recorded. Servers up to 1.34 hide a metric from the release after the one that deprecates it: 1.30
+kubernetes/kubernetes pull requests 113485 (borrowing, 1.26), 118960 (`current_executing_seats`, 1.28) and 118959; metrics that a
+kube-apiserver 1.36.2 exported. Servers up to 1.34 hide a metric from the release after the one that deprecates it: 1.30
 deprecates `request_concurrency_limit`, and 1.31 `request_concurrency_in_use`. Later servers hide a stable metric three releases
 after the one that deprecates it: 1.34 deprecates `apiserver_storage_objects` (`shouldHide` in metrics/registry.go of component-base).
 1.37 deletes the two metrics that 1.30 and 1.31 deprecate (kubernetes/kubernetes pull request 140044).

@@ -45,7 +45,7 @@ class Sample(NamedTuple):
 
 
 class Samples(NamedTuple):
-    """The samples of a text, grouped by metric name, and the unusable values."""
+    """The samples of a text, grouped by metric name, and the places of values that cannot be used."""
 
     by_name: dict[str, list[Sample]]
     unusable: tuple[tuple[int, str], ...]
@@ -58,13 +58,13 @@ def looks_like_metrics(text: str) -> bool:
 
 
 def parse_samples(text: str, names: Collection[str]) -> Samples:
-    """Return the samples of the metrics in `names`. Unusable values are left out.
+    """Return the samples of the metrics in `names`. Values that cannot be used are only listed in `Samples.unusable`.
 
     Raises UserError for a line that is not in the format, for a text that ends within a line, and for a sample that occurs
     twice. The message does not contain the file name.
     """
     if not text.endswith("\n"):
-        raise UserError("the last line has no end, so a part of the metrics is missing: save them again")
+        raise UserError("the last line has no end, so a part of the metrics is missing: save the metrics again")
     by_name: dict[str, list[Sample]] = {}
     seen: set[str] = set()
     unusable: list[tuple[int, str]] = []
@@ -97,7 +97,7 @@ def parse_samples(text: str, names: Collection[str]) -> Samples:
 
 
 def _has_bound(name: str, labels: dict[str, str]) -> bool:
-    """Return False if a sample of a bucket has no label with the upper bound, and True for all other samples."""
+    """Return whether a sample has a valid upper bound in the label `le`, or is not a bucket and has no such label."""
     if "le" not in labels:
         return not name.endswith("_bucket")
     return _parse_value(labels["le"]) is not None

@@ -84,7 +84,7 @@ def system_traffic_misplaced(evidence: Evidence) -> Iterator[Diagnosis]:
                         f'The built-in configuration assigns this request to "{home}".',
                         "There, it does not compete with the requests of workloads.",
                     ),
-                    help=f"increase matchingPrecedence of the FlowSchema {request.schema} above the built-in one, or narrow it",
+                    help=f"increase matchingPrecedence of the FlowSchema {request.schema} above the built-in one, or narrow its rules",
                 ),
                 ("FlowSchema", request.schema),
             )
@@ -161,7 +161,7 @@ def flow_of_several_users(evidence: Evidence) -> Iterator[Diagnosis]:
 
 
 def list_cost_capped(evidence: Evidence) -> Iterator[Diagnosis]:
-    """APF818: report large list requests that would take more seats without the maximum of their level."""
+    """APF818: report large list requests whose seats the maximum of their level reduces."""
     metrics = evidence.state.server.last.metrics
     stored = {} if metrics is None else list_stored_objects(metrics)
     reported: set[tuple[str, str, str]] = set()
@@ -183,10 +183,10 @@ def list_cost_capped(evidence: Evidence) -> Iterator[Diagnosis]:
                     notes=(
                         f"The server has {objects.number} {request.resource}{size}.",
                         (
-                            f"The level allows a request only 1 seat: {MAX_SEATS_PERCENT}% of its nominal limit, and at most that"
-                            " limit divided by handSize."
+                            f"A request at this level takes at most 1 seat. The maximum is {MAX_SEATS_PERCENT}% of the nominal limit of the level,"
+                            " and not more than this limit divided by handSize."
                         ),
-                        "The server executes more large lists at a time than it estimates to have memory for.",
+                        "So the server may execute more large lists at the same time than its memory allows.",
                     ),
                     help="give the level more shares, or send large lists to a level with more seats",
                 ),
@@ -194,9 +194,9 @@ def list_cost_capped(evidence: Evidence) -> Iterator[Diagnosis]:
 
 
 def _max_seats(evidence: Evidence, name: str) -> int | None:
-    """Return the maximum number of seats of a request at a level with queues, or an upper bound of this maximum.
+    """Return the maximum number of seats that a request takes at a level with queues, or None if unknown.
 
-    Return None if unknown.
+    If the manifests do not show the level's handSize, the result may be larger than the real maximum.
     """
     level = evidence.state.level(name)
     if level is None or level.nominal is None or not level.queues:

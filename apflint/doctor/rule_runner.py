@@ -32,7 +32,8 @@ def diagnose(
     """Diagnose servers and return the report.
 
     `adjust` applies the settings of a project to a finding, as in `engine.Options`. If there is a conclusion, findings
-    about load get the advice of the cause of their level. If their level has no cause, they get severity info.
+    about load (`ABOUT_LOAD`) are made consistent with its causes: a finding at a level with a cause gets the advice of
+    this cause, and a warning at another level gets severity info.
     """
     findings = [
         adjusted
@@ -84,12 +85,12 @@ def _agree(finding: Finding, evidence: Evidence, conclusion: Conclusion) -> Find
     if cause is None:
         severity = "info" if finding.severity == "warning" else finding.severity
         return finding._replace(severity=severity, help="nothing has to be done now: the level is not overloaded")
-    action = cause.actions[0].text if cause.actions else "apflint doctor shows it"
+    action = cause.actions[0].text if cause.actions else "apflint doctor shows the cause"
     return finding._replace(help=f"see the cause {cause.cause}: {action}")
 
 
 def list_unexplained(report: Report) -> Report:
-    """Return a report with only the warnings and errors that are not about load, because the causes do not explain them."""
+    """Return a report with only the warnings and errors that no cause explains: those that are not about load."""
     findings = tuple(
         finding for finding in report.findings if finding.rule not in ABOUT_LOAD and finding.severity != "info"
     )

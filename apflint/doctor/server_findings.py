@@ -30,7 +30,7 @@ def quiescing_level(evidence: Evidence) -> Iterator[Diagnosis]:
                     notes=(
                         (
                             f"Waiting requests: {level.waiting or 0}. Executing requests: {level.executing or 0}. The level keeps its"
-                            " seats until they end."
+                            " seats until these requests end."
                         ),
                         "New requests of its FlowSchemas go to the next FlowSchema that matches.",
                     ),
@@ -49,7 +49,7 @@ def stale_metrics(evidence: Evidence) -> Iterator[Diagnosis]:
                     evidence.level(level),
                     f'the metrics have the level "{level.name}", which the server does not have',
                     notes=(
-                        "A server keeps the metrics of a deleted level until it restarts. Its gauges and counters do not change.",
+                        "A server keeps the metrics of a deleted level until the server restarts. The gauges and counters do not change.",
                     ),
                     help="ignore the metrics of this level",
                 ),
@@ -78,8 +78,8 @@ def phantom_demand(evidence: Evidence) -> Iterator[Diagnosis]:
                     f'"{level.name}" is idle, and its seat demand stays at {demand:g}',
                     notes=(
                         (
-                            f"It got no request in {seconds:.0f} s. This is a defect of the flow-control code, as recorded: after the final"
-                            " seats of a request are reduced, the demand of its level can stay too high."
+                            f"The level got no request in {seconds:.0f} s. This is a defect of the flow-control code of kube-apiserver: after the"
+                            " final seats of a request are reduced, the demand of its level can stay too high."
                         ),
                         "The level borrows seats that it does not need, until the server restarts.",
                     ),

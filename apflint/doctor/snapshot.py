@@ -88,7 +88,7 @@ class Metrics(NamedTuple):
     def has_unusable(self, quantity: Quantity) -> bool:
         """Return whether a quantity has an unusable value.
 
-        If so, an absent value of the quantity is unknown, and not 0.
+        If a value is unusable, absent values of the quantity are unknown. Otherwise, they may count as 0.
         """
         return not self.unusable_names.isdisjoint(metric.name for metric in quantity.metrics)
 
@@ -99,7 +99,7 @@ class Metrics(NamedTuple):
 
     @property
     def has_all_levels(self) -> bool:
-        """Whether the metrics probably show all levels. If so, both mandatory levels are present."""
+        """Whether the metrics probably show all levels, because they show both mandatory levels."""
         return {CATCH_ALL, EXEMPT} <= self.levels
 
     @property
@@ -194,7 +194,7 @@ class Server(NamedTuple):
     baseline: tuple[Snapshot, Snapshot] | None = None
     """First and last snapshot of the earlier time with which the load is compared.
 
-    If None, the load since the start is used.
+    If None, the load is compared with the load since the start of the server.
     """
 
     @property
@@ -204,12 +204,12 @@ class Server(NamedTuple):
 
 
 def level_of(sample: Sample) -> str:
-    """Return the priority level of a sample, or an empty string."""
+    """Return the priority level of a sample, or an empty string if the sample has no such label."""
     return next((sample.labels[label] for label in _LEVEL_LABELS if label in sample.labels), "")
 
 
 def schema_of(sample: Sample) -> str:
-    """Return the FlowSchema of a sample, or an empty string."""
+    """Return the FlowSchema of a sample, or an empty string if the sample has no such label."""
     return next((sample.labels[label] for label in _SCHEMA_LABELS if label in sample.labels), "")
 
 
@@ -268,9 +268,9 @@ def group_servers(parts: Sequence[Part]) -> tuple[Server, ...]:
 
     Metrics with the same start time are from one server. The age of the levels orders the snapshots of a server. Dumps
     contain neither start time nor age. A dump belongs to the metrics whose file has the same name up to the first dot.
-    Without such metrics, it belongs to the metrics in the same directory if there is exactly one such file. Otherwise,
-    the dump belongs to the newest metrics if there is only one server. Raises UserError if a dump cannot be assigned,
-    or contradicts the metrics.
+    If there are no such metrics, the dump belongs to the metrics in the same directory, if that directory has exactly one
+    file with metrics. Otherwise, the dump belongs to the newest metrics if there is only one server. Raises UserError if a
+    dump cannot be assigned, or contradicts the metrics.
     """
     metrics = [part for part in parts if part.kind == "metrics"]
     dumps = [part for part in parts if part.kind != "metrics"]
@@ -315,7 +315,7 @@ def _group_metrics(metrics: Sequence[Part]) -> list[list[Part]]:
 
 
 def _check_order(part: Part, other: Part, *, is_same_server: bool) -> None:
-    """Raise UserError unless `other` are certainly later metrics of the same server as `part`."""
+    """Raise UserError unless the metrics in `other` are certainly later than those in `part`, and of the same server."""
     names = f"{part.source.name} and {other.source.name}"
     if not is_same_server:
         raise UserError(
@@ -327,7 +327,9 @@ def _check_order(part: Part, other: Part, *, is_same_server: bool) -> None:
         later = _metrics(other).by_level(quantity)
         for level, sample in _metrics(part).by_level(quantity).items():
             if _metrics(other).has(quantity) and (level not in later or later[level].value < sample.value):
-                raise UserError(f'{names} are not from the same server: "{level}" has fewer {quantity.label} later')
+                raise UserError(
+                    f'{names} are not from the same server: the later file has fewer {quantity.label} at "{level}"'
+                )
 
 
 def _metrics(part: Part) -> Metrics:
@@ -336,7 +338,10 @@ def _metrics(part: Part) -> Metrics:
 
 
 def _group_dumps(dumps: Sequence[Part]) -> list[list[Part]]:
-    """Group dumps without metrics. If several dumps have the same kind, group them by file name; otherwise, all are one group."""
+    """Group the dumps of snapshots without metrics.
+
+    If several dumps have the same kind, group the dumps by file name. Otherwise, all dumps are one group.
+    """
     kinds = [part.kind for part in dumps if part.kind != "requests"]
     if len(kinds) == len(set(kinds)) and kinds:
         return [list(dumps)]
@@ -414,7 +419,9 @@ def _check_levels(
 ) -> None:
     unknown = sorted({row.level for row in rows or ()} - known)
     if known and unknown:
-        raise _contradiction(snapshot, kind, other, f"only the second has the level {join_some(unknown, _MAX_NAMED)}")
+        raise _contradiction(
+            snapshot, kind, other, f"only the second file has the level {join_some(unknown, _MAX_NAMED)}"
+        )
 
 
 def _contradiction(snapshot: Snapshot, kind: str, other: str, reason: str) -> UserError:

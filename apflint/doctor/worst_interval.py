@@ -35,8 +35,8 @@ class ClusterLoad(NamedTuple):
     def severity(self) -> tuple[float, float, float, float]:
         """A sort key that is larger for a worse moment. If two moments are otherwise equal, the later one is worse.
 
-        Rejections count only if the server still rejects requests at the end of the interval, because the end shows the
-        state of the levels.
+        The diagnosis uses the state of the levels at the end of the interval. So rejections count only if the server
+        still rejects requests at this time.
         """
         return min(self.rejected, self.rejected_at_end) + self.waiting, self.waits, self.executing, self.time
 
@@ -50,8 +50,8 @@ def rank_moments(loads: Iterable[ClusterLoad], seconds: float, maximum: int) -> 
     """Return the ends of at most `maximum` intervals, the worst first. Each interval has a length of `seconds`.
 
     Two intervals overlap by at most half of their length. There are several intervals, because the worst interval may
-    show only the burst at the start of an overload, and a later interval the cause of the overload. Moments at which no
-    request waited or was rejected are omitted. If there are no other moments, only the busiest moment is returned.
+    show only the burst at the start of an overload, and a later interval the cause of the overload. Intervals in which
+    no request waited or was rejected are omitted. If all intervals are calm, only the busiest one is returned.
     """
     chosen: list[ClusterLoad] = []
     for load in sorted(loads, key=lambda load: load.severity, reverse=True):

@@ -72,8 +72,8 @@ def test_rejections_are_counted_by_reason_and_flow_schema() -> None:
 
 
 @pytest.mark.parametrize(("version", "seats"), [
-    ("v1.33.0", "Large lists take up to 10 seats, and changes that many watchers observe up to 10."),
-    ("v1.36.0", "Large lists take up to 100 seats (10 from the watch cache), and changes that many watchers observe up to 10."),
+    ("v1.33.0", "Large lists take up to 10 seats. Changes that many watchers observe take up to 10 seats."),
+    ("v1.36.0", "Large lists take up to 100 seats (up to 10 if they are served from the watch cache). Changes that many watchers observe take up to 10 seats."),
 ])  # fmt: skip
 def test_widest_requests_of_a_release(version: str, seats: str) -> None:
     buckets = (
@@ -129,7 +129,7 @@ def test_levels_without_borrowing(version: str, count: int) -> None:
     assert [finding.message for finding in found] == [
         '"low" uses all of its seats (10) while other levels have 20 idle seats'
     ] * count
-    assert all("cannot borrow seats in Kubernetes 1.25" in finding.notes[-1] for finding in found)
+    assert all("In Kubernetes 1.25, levels cannot borrow seats." in finding.notes[-1] for finding in found)
 
 
 def test_borrowed_seats_of_exempt_requests_are_not_idle() -> None:

@@ -98,11 +98,11 @@ def test_two_dumps_of_a_kind() -> None:
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ({"l": LEVELS.replace("slow, ", "fast, ")}, "x and l are not .*: only the second has the level fast"),
-        ({"q": QUEUES.replace("slow, ", "fast, ")}, "x and q are not .*: only the second has the level fast"),
+        ({"l": LEVELS.replace("slow, ", "fast, ")}, "x and l are not .*: only the second file has the level fast"),
+        ({"q": QUEUES.replace("slow, ", "fast, ")}, "x and q are not .*: only the second file has the level fast"),
         (
             {"l": LEVELS, "q": QUEUES.replace("slow, ", "fast, ")},
-            "l and q are not .*: only the second has the level fast",
+            "l and q are not .*: only the second file has the level fast",
         ),
         (
             {"l": LEVELS.replace(" 997,", " 1300,").replace(" 998,", " 1300,")},
@@ -173,7 +173,8 @@ def test_metrics_of_an_unknown_server() -> None:
 def test_counters_that_decrease(counter: str) -> None:
     first, second = (read_text(LIVE / f"{moment}.metrics.txt.gz") for moment in ("2-slow-a", "4-mixed"))
     larger = re.sub(rf'(?m)^(apiserver_flowcontrol_{counter}_requests_total{{.*"slow".*}}) .*$', r"\1 9999", first)
-    with pytest.raises(UserError, match=f'a and b are not from the same server: "slow" has fewer {counter} requests'):
+    message = f'a and b are not from the same server: the later file has fewer {counter} requests at "slow"'
+    with pytest.raises(UserError, match=message):
         group_servers(parse(b=second, a=larger))
 
 

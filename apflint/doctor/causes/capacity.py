@@ -35,7 +35,10 @@ _DUMP_ACTION = Action(
 
 
 def find_capacity(server: ServerLoad, overload: Overload) -> list[OverloadCause]:
-    """Return the cause: the level or the server has too few seats. If both are possible, return both causes."""
+    """Return the cause that the level has too few seats, or that the server has too few seats.
+
+    If the figures also fit several users who share one flow, return two causes: the single flow, then the small level.
+    """
     level = overload.load
     if _is_single_flow_possible(level):
         return [_suspect_single_flow(server, overload), _small_level(server, overload, is_second=True)]
@@ -77,11 +80,16 @@ def _suspect_single_flow(server: ServerLoad, overload: Overload) -> OverloadCaus
         schema=schema,
         evidence=(describe_harm(server, overload), *describe_offered(server, level), *describe_service(level)),
         actions=(
-            Action("if it has none, set distinguisherMethod to ByUser", show_flow_schema(schema)),
+            Action(
+                "if the FlowSchema has no distinguisherMethod, set distinguisherMethod to ByUser",
+                show_flow_schema(schema),
+            ),
             _DUMP_ACTION,
         ),
-        would_not_help=("More or longer queues: one flow uses the same few queues.",),
-        unsure="If the FlowSchema has a distinguisher, the level is too small for its clients (small-level). A dump of requests"
+        would_not_help=(
+            "More or longer queues do not separate the users, because one flow always uses the same few queues.",
+        ),
+        unsure="If the FlowSchema has a distinguisher, the level is too small for its clients (cause small-level). A dump of requests"
         " shows the flows and their users.",
     )
 
@@ -122,17 +130,20 @@ def _small_level(server: ServerLoad, overload: Overload, *, is_second: bool = Fa
             Action("simulate the new manifests with the requests of an audit log", simulate_manifests()),
         ),
         would_not_help=(
-            "Throttling the clients: their load is normal.",
-            "Higher inflight limits: other levels have idle seats.",
+            "Throttling the clients does not solve the problem, because their load is normal.",
+            "Higher inflight limits are not necessary, because other levels have idle seats.",
         ),
-        unsure="A single flow of several users (single-flow) looks the same without a dump of requests."
+        unsure="Without a dump of requests, the figures also fit several users who share one flow (cause single-flow)."
         if is_second
         else None,
     )
 
 
 def _compare_seats(server: ServerLoad, level: LevelLoad) -> str:
-    """Return a clause with the seats that the requests need, and those that the level can have, or an empty string."""
+    """Return a clause such as `: 12 seats needed on average, at most 10 available`.
+
+    Return an empty string if one of the numbers is unknown.
+    """
     offered, most = offered_seats(server, level), level.state.max
     if offered is None or most is None:
         return ""
@@ -169,9 +180,12 @@ def _full_server(server: ServerLoad, overload: Overload) -> OverloadCause:
         actions=(
             Action("compare the other API servers: pass the metrics of all of them", "apflint doctor metrics-*.txt"),
             Action(
-                "if they are idle, spread the connections: --goaway-chance of kube-apiserver, load balancer, restart of clients"
+                "if the other servers are idle, spread the connections: use --goaway-chance of kube-apiserver, another algorithm of"
+                " the load balancer, or a restart of the clients"
             ),
         ),
-        would_not_help=("Shares are zero-sum: more for this level are fewer for others that are busy.",),
+        would_not_help=(
+            "More shares for this level reduce the limits of other busy levels, because the levels share a fixed number of seats.",
+        ),
         unsure="These are the metrics of one server. If all servers are as busy, the cluster needs more servers or fewer requests.",
     )

@@ -40,7 +40,7 @@ class Client(NamedTuple):
         return count_seats(self.rows)
 
     def add_to(self, cause: OverloadCause) -> OverloadCause:
-        """Return a cause with this client, its FlowSchema and its requests, except for values that the cause already has."""
+        """Return the cause with the FlowSchema, user, verb and resource of this client. Keep values that are already set."""
         return cause._replace(
             schema=self.schema if cause.schema is None else cause.schema,
             user=self.user if cause.user is None else cause.user,
@@ -59,7 +59,7 @@ def user_of(row: RequestRow) -> str | None:
 
 
 def rank_clients(rows: Iterable[RequestRow]) -> tuple[Client, ...]:
-    """Return the users of requests, in descending order of seats."""
+    """Return one client for each user of the requests, in descending order of seats."""
     groups: dict[str | None, list[RequestRow]] = {}
     for row in rows:
         groups.setdefault(user_of(row), []).append(row)
@@ -82,14 +82,20 @@ def _most(rows: Sequence[RequestRow], key: Callable[[RequestRow], str]) -> str:
 
 
 def name_frequent(rows: Sequence[RequestRow], key: Callable[[RequestRow], str | None]) -> str | None:
-    """Return the values of at least a fifth of the requests, joined with commas (`create, get`), or None if there are none."""
+    """Return the most frequent values of `key`, joined with commas (`create, get`), or None if there are none.
+
+    A value is frequent if at least a fifth of the requests have this value.
+    """
     counts = Counter(value for row in rows if (value := key(row)))
     frequent = [value for value, count in counts.most_common(_MAX_NAMED) if count >= _MIN_SHARE * len(rows)]
     return ", ".join(frequent) or None
 
 
 def find_client(server: ServerLoad, level: LevelLoad, rows: Sequence[RequestRow]) -> Client:
-    """Return the client with the most seats in `rows`. If there are no rows, return what the metrics show about the level."""
+    """Return the client with the most seats in `rows`.
+
+    If `rows` is empty, return the FlowSchema, verb and resource that the metrics show (`describe_rejected`).
+    """
     clients = rank_clients(rows)
     return clients[0] if clients else describe_rejected(server, level)
 
@@ -119,7 +125,10 @@ def _frequent(counts: Counter[str]) -> str | None:
 
 
 def name_shares(clients: Sequence[Client]) -> str | None:
-    """Return the proportions of clients in the seats of the dump, such as `a 80% and b 20%`, or None without clients."""
+    """Return each client's proportion of all seats of the clients, such as `a 80% and b 20%`.
+
+    Return None if no client has a known user, or if the clients have no seats.
+    """
     total = sum(client.seats for client in clients)
     named = [client for client in clients if client.user is not None]
     if not total or not named:

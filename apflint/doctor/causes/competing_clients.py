@@ -63,15 +63,15 @@ _UNKNOWN_LIMITS = "Without metrics, limits are unknown. If the level borrows, it
 
 
 class Domination(NamedTuple):
-    """A flow that fills a level."""
+    """A client whose waiting requests in one flow fill a level."""
 
     client: Client
     share: float
-    """Proportion of the seats of the level that the requests of the flow have or wait for."""
+    """Proportion of the client in the seats that requests of the level wait for."""
     is_alone: bool
     """Whether no other user has requests at the level in the dump, and no other FlowSchema sends requests there."""
     others_wait: float
-    """Longest wait in seconds of requests of other flows in the dump."""
+    """Longest wait in seconds of the requests of other users or FlowSchemas in the dump."""
 
 
 def find_single_flow(server: ServerLoad, overload: Overload) -> OverloadCause | None:
@@ -124,8 +124,8 @@ def _single_flow_cause(
                 Action("compare the manifests with those of the server before you apply them", compare_manifests()),
             ),
             would_not_help=(
-                "More or longer queues: one flow uses the same few queues.",
-                "More shares alone: the user with most requests takes these seats, too.",
+                "More or longer queues do not separate the users, because one flow always uses the same few queues.",
+                "The user with the most requests also takes the seats that more shares provide.",
             ),
         )
     )
@@ -173,23 +173,24 @@ def find_client_timeouts(server: ServerLoad, overload: Overload) -> OverloadCaus
                 "apflint replay audit.log --live --where status=429",
                 is_by_client=True,
             ),
-            Action("or give them a separate priority level with a short queue", simulate_manifests()),
-            Action(f'or shorten the queue that always waits at "{level.name}": send fewer requests at a time'),
+            Action("or give these clients a separate priority level with a short queue", simulate_manifests()),
+            Action(f'or send fewer requests at a time, so that fewer requests always wait at "{level.name}"'),
         ),
         would_not_help=(
-            "Longer queues: the requests time out before they get a seat.",
+            "In longer queues, the requests still time out before they get a seat.",
             "Immediate retries add to the queue.",
             "The server as a whole is not overloaded.",
         ),
-        unsure="Metrics and dumps do not show which clients timed out. The audit log does: code 429.",
+        unsure="Metrics and dumps do not show which clients timed out. The audit log shows these requests with status code 429.",
     )
 
 
 def find_impatient(level: LevelLoad, rejected: Client) -> tuple[Client, ...]:
-    """Return the users whose requests seem to time out.
+    """Return the users whose requests probably time out because of a short timeout.
 
-    No request of such a user has waited as long as the requests of other users. In addition, one of two conditions must be met. The requests of the user have verbs that were rejected, or all of
-    these requests are unlikely to have just arrived.
+    The longest wait of such a user is clearly shorter than the longest wait at the level. In addition, all verbs of the
+    user's requests are verbs of rejected requests (`rejected.verb`), or it is unlikely that all of the user's waiting
+    requests have just arrived.
     """
     longest = longest_wait(level)
     if not longest:
@@ -217,10 +218,11 @@ def _describe_impatient(clients: tuple[Client, ...]) -> Iterator[str]:
 
 
 def find_wait_limit(level: LevelLoad) -> float | None:
-    """Return an upper bound in seconds of the waits that ended in a time-out, or None if the bound is unknown or long.
+    """Return an upper bound, in seconds, of most waits that ended in a time-out, or None if there is no short bound.
 
-    The result is a bucket bound of the histogram. The number of requests that waited longer than this bound is far
-    below the number of time-outs. So most time-outs waited less.
+    The result is a bucket bound of the wait histogram: the smallest one at which the number of longer waits is less
+    than half of the number of time-outs. A bound above `SHORT_LIMIT_SECONDS` is not short. Return None, too, if many
+    requests were rejected for other reasons.
     """
     reasons = level.reasons()
     timed_out = reasons["time-out"] + reasons["cancelled"]
@@ -234,7 +236,10 @@ def find_wait_limit(level: LevelLoad) -> float | None:
 
 
 def find_domination(level: LevelLoad) -> Domination | None:
-    """Return the flow that fills a level, or None without such a flow or without a dump."""
+    """Return the client whose waiting requests in one flow fill a level.
+
+    Return None if there is no such client, or if there is no dump of requests.
+    """
     waiting = sum(count_seats(flow.waiting) for flow in level.flows)
     if not waiting:
         return None
@@ -253,9 +258,9 @@ def find_domination(level: LevelLoad) -> Domination | None:
 def short_wait_share(level: LevelLoad) -> float | None:
     """Return the proportion of requests that waited for less than a fifth of the mean wait, or None if unknown.
 
-    If the queue was empty at the start of the counted time, its first requests also waited for a short time, although
-    the level is overloaded. These requests are not counted. Their number is assumed to be the number of requests that
-    wait now.
+    If no request waited at the start of the counted time, the first requests found an empty queue. Their waits were
+    short although the level is overloaded, so these requests are not counted. The function assumes that their number
+    is the number of requests that wait now.
     """
     waits, mean = level.state.waits, level.wait.mean
     if waits is None or not waits.requests or mean is None:
@@ -278,8 +283,10 @@ def find_own_wait(server: ServerLoad, overload: Overload) -> OverloadCause | Non
         return None
     client = domination.client
     width = client.seats / len(client.rows)
+    # If the requests of this client take more seats than the average request, requests of other clients may wait behind
+    # them at times.
     if level.width.mean is not None and level.width.mean <= MAX_SAME_WIDTH * width:
-        return None  # requests of other flows need fewer seats, and may wait behind the wide requests of this client
+        return None
     return _fair_cause(server, overload, domination)
 
 
@@ -305,7 +312,7 @@ def find_flood(server: ServerLoad, overload: Overload) -> OverloadCause | None:
 
 
 def _flood_of_metrics(server: ServerLoad, overload: Overload) -> OverloadCause | None:
-    """Return a cause if the metrics show, without a dump, that a client floods a level, else None.
+    """Return a cause if the metrics alone show that a client floods a level, else None.
 
     There are two signs of a flood: queues overflow although many requests hardly wait, or the offered load is far above
     the seats.
@@ -319,7 +326,7 @@ def _flood_of_metrics(server: ServerLoad, overload: Overload) -> OverloadCause |
     if reasons["queue-full"] < MIN_TIMEOUT_REASON * (sum(reasons.values()) or 1):
         return None
     client = describe_rejected(server, level)
-    unsure = "Without a dump of requests, the client is unknown. If many clients send these requests, the level is too small (small-level)."
+    unsure = "Without a dump of requests, the client is unknown. If many clients send these requests, the level is too small (cause small-level)."
     if level.is_fixed and len(level.schemas) <= 1 and is_flood(server, level):
         return _contained_cause(server, overload, client, unsure)
     if not level.is_fixed and level.state.waits is not None and _serves_others(level):
@@ -342,7 +349,8 @@ def _serves_others(level: LevelLoad) -> bool:
 def is_flood(server: ServerLoad, level: LevelLoad) -> bool:
     """Return whether the offered load of a level is a flood.
 
-    A flood would take a large part of the server's seats, or is many times the load that the level executes.
+    The offered load is a flood if it needs at least a third of the server's seats, or if at least six times as many
+    requests arrive as the level executes.
     """
     offered, total = offered_seats(server, level), server.total
     if offered is not None and total and offered >= MIN_FLOOD_SHARE * total:
@@ -356,7 +364,12 @@ def _flood_cause(
     level = overload.load
     who = f'"{client.user}"' if client.user else "One client"
     in_dump = (
-        [f"{share:.0%} of the waiting seats are those of {who}, in {len({row.queue for row in client.rows})} queues."]
+        [
+            (
+                f"{share:.0%} of the seats that requests wait for are for requests of {who}, in"
+                f" {len({row.queue for row in client.rows})} queues."
+            )
+        ]
         if share is not None
         else []
     )
@@ -389,7 +402,7 @@ def _flood_cause(
                 Action(_LIMIT_RATE, explain_request(client), is_by_client=True),
             ),
             would_not_help=(
-                "More shares for the level: the flood takes them, too.",
+                "The flood also takes the seats that more shares provide.",
                 "Exempting other clients removes the limit that protects the server.",
                 "Webhooks and etcd are not the cause: single requests are fast.",
             ),

@@ -90,7 +90,7 @@ class Conclusion(NamedTuple):
         return tuple(cause for cause in self.causes if cause.severity == "warning")
 
     def map_commands(self, convert: Callable[[str | None], str | None]) -> Conclusion:
-        """Return the conclusion with other commands in its actions."""
+        """Return a copy of the conclusion with the command of each action replaced by the result of `convert`."""
         causes = tuple(
             cause._replace(actions=tuple(action._replace(command=convert(action.command)) for action in cause.actions))
             for cause in self.causes
@@ -101,7 +101,7 @@ class Conclusion(NamedTuple):
     def of(
         cls, verdict: Verdict, causes: tuple[OverloadCause, ...], summary: str, limits: tuple[str, ...]
     ) -> Conclusion:
-        """Return a conclusion. `explanations` is computed from the causes."""
+        """Return a conclusion, and compute its field `explanations` from the causes."""
         explanations: dict[tuple[str, str], OverloadCause] = {}
         for cause in causes:
             if cause.severity == "warning":

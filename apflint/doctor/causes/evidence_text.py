@@ -101,14 +101,20 @@ def is_as_fast_as_before(level: LevelLoad) -> bool:
 
 
 def compare(earlier: Sum) -> str:
-    """Return the earlier mean in parentheses, to append to a duration, or an empty string for too few observations."""
+    """Return a phrase with the earlier mean, such as ` (before: 43 ms, the mean of 200 since the start)`.
+
+    Callers append the phrase to the current mean. Return an empty string if there are too few earlier observations.
+    """
     if earlier.mean is None or earlier.number < MIN_BASELINE:
         return ""
     return f" (before: {seconds_text(earlier.mean)}, the mean of {earlier.number:,.0f} {earlier.span})"
 
 
 def describe_clients(rows: Sequence[RequestRow], noun: str = "Seats in the dump") -> Iterator[str]:
-    """Yield a sentence with the shares of the clients in the dump."""
+    """Yield a sentence such as `Seats in the dump: a 80% and b 20%.`, which begins with `noun`.
+
+    Yield nothing if the dump has fewer than two requests, or does not show the users.
+    """
     shares = name_shares(rank_clients(rows)) if len(rows) >= _MIN_ROWS else None
     if shares is not None:
         yield f"{noun}: {shares}."

@@ -156,18 +156,18 @@ def _summarize(verdict: str, causes: Sequence[OverloadCause], servers: Sequence[
 
 
 def _describe_limits(servers: Sequence[ServerLoad]) -> Iterator[str]:
-    """Yield sentences about missing data, because of which the conclusion is uncertain."""
+    """Yield sentences about missing files that would make the conclusion more certain."""
     for server in servers:
         last = server.state.server.last
         if last.metrics is None:
-            yield f"{server.name}: only dumps. Metrics show limits, rejections and execution times; two snapshots of them show rates."
+            yield f"{server.name}: there are only dumps. Metrics show limits, rejections and execution times. Two snapshots of metrics show rates."
         elif server.is_since_start:
             yield (
-                f"{server.name}: one snapshot. Counts and times are those since the start of the server"
+                f"{server.name}: there is only one snapshot, so counts and times are those since the start of the server"
                 f"{_describe_age(server)}. A second snapshot, some seconds later, shows current rates."
             )
         if not any(shot.requests for shot in server.state.server.snapshots) and last.requests is None:
-            yield f"{server.name}: no dump of requests, so clients are unknown."
+            yield f"{server.name}: there is no dump of requests, so the clients are unknown."
 
 
 def _describe_age(server: ServerLoad) -> str:

@@ -52,7 +52,7 @@ class Sum(NamedTuple):
 
     @property
     def mean(self) -> float | None:
-        """The mean value, or None without observations."""
+        """The mean value, or None if there are no observations."""
         return self.total / self.number if self.number > 0 else None
 
     def __add__(self, other: object) -> Sum:
@@ -92,7 +92,8 @@ class LevelLoad(NamedTuple):
     earlier_executions: Sum
     """The executions in the baseline.
 
-    If the baseline has too few executions, those from the start of the server to the earlier snapshot.
+    If the baseline has too few executions, these are the executions from the start of the server to the earlier
+    snapshot.
     """
     earlier_watches: Sum
     wait: Sum
@@ -119,7 +120,7 @@ class LevelLoad(NamedTuple):
 
     @property
     def all_watches(self) -> Sum:
-        """Watches since the start of the server."""
+        """Number and total execution time of the watches since the start of the server."""
         return self.watches + self.earlier_watches
 
     @property
@@ -213,7 +214,7 @@ class ServerLoad(NamedTuple):
         return self.by_name.get(EXEMPT)
 
     def level(self, name: str) -> LevelLoad | None:
-        """Return the level with a name, or None if there is no such level."""
+        """Return the level with this name, or None if there is no such level."""
         return self.by_name.get(name)
 
     def rate(self, count: float | None) -> float | None:
@@ -297,7 +298,10 @@ def _choose_window(snapshots: tuple[Snapshot, ...]) -> tuple[Snapshot, ...]:
 
 
 def intervals(state: ServerState) -> list[ServerState]:
-    """Return the states between consecutive snapshots. The first state counts from the start of the server."""
+    """Return a state for each interval between consecutive snapshots.
+
+    An additional first interval is from the start of the server to the first snapshot.
+    """
     shots = state.server.snapshots
     pairs = [(shots[0],), *pairwise(shots)]
     return [compute_state(state.server._replace(snapshots=pair), state.release) for pair in pairs]
@@ -395,7 +399,10 @@ def _read_baseline(server: Server) -> _Reader | None:
 
 
 def _choose_earlier(since_start: Sum, baseline: Sum | None) -> Sum:
-    """Return the observations for comparison: the baseline, unless it has too few observations."""
+    """Return the earlier observations to compare the current observations with.
+
+    These are the observations in the baseline or, if there are too few, those since the start of the server.
+    """
     if baseline is None or baseline.number < MIN_BASELINE:
         return since_start
     return baseline._replace(span="in the baseline")
@@ -442,9 +449,9 @@ def _group_flows(rows: Iterable[RequestRow]) -> dict[str, tuple[FlowLoad, ...]]:
 
 
 def count_seats(rows: Iterable[RequestRow]) -> int:
-    """Return the number of seats that requests have or wait for, without final seats.
+    """Return the number of initial seats that requests have or wait for.
 
-    Writes hold their final seats for only a few milliseconds.
+    Final seats are not counted, because writes hold their final seats for only a few milliseconds.
     """
     return sum(row.initial_seats for row in rows)
 
@@ -458,7 +465,10 @@ def _read_webhooks(reader: _Reader) -> tuple[Webhook, ...]:
 
 
 def _single_operations(reader: _Reader, metrics: Metrics | None, earlier: Metrics | None) -> Sum:
-    """Return the operations of etcd on single objects. The duration of lists depends on the number of objects."""
+    """Return the operations of etcd on single objects.
+
+    Lists are left out, because their duration depends on the number of objects.
+    """
 
     def key(sample: Sample) -> bool | None:
         return None if sample.labels.get("operation", "").startswith(metric_names.LIST_OPERATION_PREFIX) else True

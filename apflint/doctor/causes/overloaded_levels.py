@@ -119,7 +119,7 @@ def service_of_waiting(level: LevelLoad) -> float | None:
 def longest_wait(level: LevelLoad) -> float | None:
     """Return the longest wait in seconds of a request in the dump, or None if no request waits.
 
-    The dump's latest time is the end of the wait.
+    A dump does not contain the time at which it was made. Instead, the latest time in the rows of the level is used.
     """
     waiting = [row.arrived for flow in level.flows for row in flow.waiting]
     if not waiting:
@@ -132,7 +132,7 @@ def _is_lasting(server: ServerLoad, level: LevelLoad, delay: float | None) -> bo
     """Return whether requests will still wait after the next adjustment of the limits."""
     current, average = level.state.current, level.state.demand_average
     if current is None or average is None:
-        return True  # no adjustment can help before 1.26, and dumps do not show the demand
+        return True  # before 1.26, limits are not adjusted; since 1.26, only the metrics show the demand
     if average > current:
         return True
     if (
@@ -152,8 +152,9 @@ def _is_lasting(server: ServerLoad, level: LevelLoad, delay: float | None) -> bo
 def _rejects_now(server: ServerLoad, level: LevelLoad) -> bool:
     """Return whether a level without waiting requests still rejects requests.
 
-    In a level without queues, requests never wait. Its demand in the last completed adjustment period shows whether it
-    has reached its limit. With a single snapshot, the rejections may be old, so the demand must explain the rejections.
+    In a level without queues, requests never wait. The demand in the last completed adjustment period shows whether
+    such a level has reached its limit. With a single snapshot, the rejections may be old. So they count only if the
+    demand is high enough to cause rejections.
     """
     state = level.state
     if state.current is None or state.demand_average is None:
@@ -162,7 +163,7 @@ def _rejects_now(server: ServerLoad, level: LevelLoad) -> bool:
         return False  # no rejections now: with a limit of 0, requests can only wait or time out
     is_full = (state.seats_in_use or 0) >= state.current and state.demand_average >= state.current
     if not level.reasons()["concurrency-limit"]:
-        return is_full  # with queues but without a waiting request, only a full level is overloaded
+        return is_full  # if no request waits in the queues, only a level without free seats is overloaded
     if blocking_probability(state.demand_average, state.current) >= _MIN_BLOCKED:
         return True
     if not server.is_since_start and state.demand_high is not None and state.demand_high >= state.current:
@@ -171,7 +172,10 @@ def _rejects_now(server: ServerLoad, level: LevelLoad) -> bool:
 
 
 def _is_still_used(server: ServerLoad, level: LevelLoad, average: float) -> bool:
-    """Return whether the rejections are recent and the demand is still about as high as at the time of the rejections."""
+    """Return whether the rejections are recent, and the level still uses about as many seats as in the counted time.
+
+    `average` is the average demand in seats in the last completed adjustment period.
+    """
     held = server.held_seats(level.executions.total + level.watches.total)
     return bool(held and server.seconds and server.seconds <= RECENT_SECONDS and average >= MIN_USE_RATIO * held)
 

@@ -79,7 +79,7 @@ def find_past(
         levels=tuple(names),
         evidence=tuple(evidence),
         would_not_help=(
-            "Old counters are not a reason to change limits. If the overload returns, save metrics and dumps during it.",
+            "Old counters are not a reason to change limits. If the overload returns, save metrics and dumps while it lasts.",
         ),
         server=server.name,
     )
@@ -106,7 +106,7 @@ def find_notes(server: ServerLoad) -> Iterator[OverloadCause]:
                     f" completed period of 10 s: {level.state.demand_average or 0:.1f} seats."
                 ),
             ),
-            would_not_help=("More seats for a peak of some seconds: queues absorb short peaks.",),
+            would_not_help=("A peak of some seconds does not need more seats, because queues absorb short peaks.",),
             server=server.name,
         )
         return
@@ -147,7 +147,7 @@ def find_notes(server: ServerLoad) -> Iterator[OverloadCause]:
                     f" {seconds_text(MIN_PEAK_WAIT_SECONDS)} {describe_span(server)}; the mean is {seconds_text(level.wait.mean or 0)}."
                 ),
             ),
-            would_not_help=("More seats for a peak of some seconds: queues absorb short peaks.",),
+            would_not_help=("A peak of some seconds does not need more seats, because queues absorb short peaks.",),
             server=server.name,
         )
 

@@ -1,4 +1,4 @@
-"""Causes in which requests are at an unsuitable level: catch-all, or a wrong or too small level for leases."""
+"""Causes in which requests are at an unsuitable level: catch-all, or a level for leases that is wrong or too small."""
 
 from __future__ import annotations
 
@@ -70,9 +70,9 @@ def find_catch_all(server: ServerLoad, overload: Overload) -> OverloadCause | No
             Action("check the new FlowSchema before you apply it", compare_manifests()),
         ),
         would_not_help=(
-            "More shares for catch-all: the level is for requests that nobody expects.",
-            "A change of the FlowSchema catch-all: it is mandatory, and the server restores it.",
-            "Higher inflight limits: other levels have free seats.",
+            "More shares for catch-all are not a solution, because the level is for requests that nobody expects.",
+            "The server reverts a change of the FlowSchema catch-all, because this FlowSchema is mandatory.",
+            "Higher inflight limits are not necessary, because other levels have free seats.",
         ),
     )
 
@@ -86,7 +86,7 @@ def _describe_global_default(server: ServerLoad) -> list[str]:
 
 
 def find_captured_leases(server: ServerLoad, overload: Overload) -> OverloadCause | None:
-    """Return a cause if a FlowSchema sends leases of the control plane or of nodes to a busy level, else None."""
+    """Return a cause if a FlowSchema assigns lease requests of the control plane or of nodes to a busy level, else None."""
     level = overload.load
     if level.name in LEASE_LEVELS:
         return None
@@ -115,8 +115,8 @@ def find_captured_leases(server: ServerLoad, overload: Overload) -> OverloadCaus
     busiest = clients[0] if clients else None
     return OverloadCause(
         "leases-captured",
-        f'The FlowSchema "{schema}" sends leases of the control plane or of nodes to "{level.name}", where other requests keep'
-        " the seats busy. Leaders and nodes renew their leases late.",
+        f'The FlowSchema "{schema}" sends lease requests of the control plane or of nodes to "{level.name}", where other'
+        " requests keep the seats busy. Leaders and nodes renew their leases late.",
         is_apf=True,
         levels=(level.name,),
         schema=schema or None,
@@ -135,15 +135,21 @@ def find_captured_leases(server: ServerLoad, overload: Overload) -> OverloadCaus
                 f'increase matchingPrecedence of "{schema}" above those of the system FlowSchemas (500), or remove leases from its rules',
                 "apflint explain --live update leases.coordination.k8s.io -n kube-system --as system:kube-controller-manager",
             ),
-            Action("narrow its subjects, and check which requests move", compare_manifests()),
+            Action(
+                f'or narrow the subjects of "{schema}", and check which requests move to another level',
+                compare_manifests(),
+            ),
         ),
         would_not_help=(
-            "More shares for leader-election or node-high: the leases never get there, and both are idle.",
+            (
+                "More shares for leader-election or node-high have no effect: both levels are idle, because the lease requests are"
+                " at another level."
+            ),
             "Longer leases hide late renewals, and do not make them faster.",
         ),
         unsure=None
         if leases
-        else "The metrics show rejected leases without their level. A dump of requests shows where they wait.",
+        else "The metrics show rejected leases without their level. A dump of requests shows the level of each lease request.",
     )
 
 
@@ -156,7 +162,11 @@ def _is_misplaced_lease(server: ServerLoad, row: RequestRow) -> bool:
 
 
 def _rejects_leases(server: ServerLoad, level: LevelLoad) -> bool:
-    """Return whether most rejected requests are leases, and a level for leases is idle."""
+    """Return whether most requests that the level rejected are lease requests, and a level for leases is idle.
+
+    Return False if other levels also rejected requests, because the metrics of rejected lease requests do not show
+    the level.
+    """
     if server.rejecting - {level.name}:
         return False
     counts = {resource: 0.0 for _, _, resource in server.terminated}
@@ -212,9 +222,11 @@ def find_starved_leases(server: ServerLoad, overload: Overload) -> OverloadCause
 
 
 def enlarge(server: ServerLoad, level: LevelLoad, advice: str) -> Action:
-    """Return the action to give a level more seats. If possible, it names a borrowing limit that permits the offered load.
+    """Return the action to give a level more seats. `advice` is the text of the action.
 
-    The number of seats is that of kube-apiserver. Source: `updateLocked` in util/flowcontrol/apf_controller.go.
+    If the offered load is known, the action also suggests a borrowingLimitPercent that is high enough for this load.
+    The seats that the level can borrow are rounded as in kube-apiserver (`updateLocked` in
+    util/flowcontrol/apf_controller.go).
     """
     offered, nominal = offered_seats(server, level), level.state.nominal
     if offered is None or not nominal:
@@ -222,7 +234,7 @@ def enlarge(server: ServerLoad, level: LevelLoad, advice: str) -> Action:
     percent = max(100, round(_HEADROOM * 100 * offered / nominal / 50) * 50)
     borrowed = int(nominal * percent / 100 + 0.5)  # rounds half up, as the server does
     if level.state.max is not None and level.state.max >= nominal + borrowed:
-        return Action(advice)  # the level may borrow as much already
+        return Action(advice)  # the level can already borrow this many seats
     return Action(
         f"{advice}, such as to {percent}: then it can borrow up to {pluralize(borrowed, 'seat')}",
         simulate_change(level.name, "borrowingLimitPercent", percent),

@@ -87,7 +87,7 @@ def find_restart(
             verify_doctor("nothing waits any more"),
         ),
         would_not_help=(
-            "Other shares or limits for a minute after a restart.",
+            "Other shares or limits are not necessary, because the overload after a restart is short.",
             "Counters from before and after the start cannot be compared.",
         ),
     )
@@ -116,7 +116,7 @@ def _compare(server: ServerLoad, overload: Overload, other: ServerLoad, peer: Le
     if peer.state.waiting or used is None:
         return None
     rate, peer_rate = server.rate(level.arrived), other.rate(peer.arrived)
-    if limit is None and rate is None and peer_rate is None:  # there are dumps, but no metrics
+    if limit is None and rate is None and peer_rate is None:  # there are only dumps, which do not show limits and rates
         here, there = overload.waiting + (level.state.executing or 0), peer.state.executing or 0
         if overload.waiting < MIN_RATIO * there:
             return None
@@ -160,8 +160,8 @@ def _imbalance_cause(
             Action("check that the requests are spread", "apflint doctor metrics-*.txt"),
         ),
         would_not_help=(
-            "More shares or higher inflight limits: the seats of the other server are idle.",
-            "Throttling clients: together, the servers have enough seats.",
+            "More shares or higher inflight limits are not necessary, because the other server has idle seats.",
+            "Throttling the clients is not necessary, because the servers together have enough seats.",
         ),
     )
 

@@ -69,7 +69,7 @@ _MIN_LEVELS = 3
 
 
 class Callbacks(NamedTuple):
-    """The user of a webhook. Its requests (callbacks) wait for seats that the reviewed writes hold."""
+    """The user of a webhook whose requests (callbacks) wait for seats that the reviewed writes hold."""
 
     client: Client
     executing: int
@@ -191,7 +191,11 @@ def find_callbacks(level: LevelLoad) -> Callbacks | None:
 
 
 def _count_callbacks(executing: Sequence[RequestRow], waiting: Sequence[RequestRow]) -> int:
-    """Return how many requests in `executing` started immediately before a request in `waiting` arrived."""
+    """Return the number of requests in `executing` that have a callback in `waiting`.
+
+    A callback arrives at most `MAX_CALLBACK_SECONDS` after the start of its request. Each request in `waiting` counts
+    as the callback of at most one request.
+    """
     arrivals = sorted(row.arrived for row in waiting)
     starts = sorted(row.started for row in executing if row.started is not None)
     matched = position = 0
@@ -242,14 +246,14 @@ def find_slow_webhook(server: ServerLoad, overload: Overload) -> OverloadCause |
             would_not_help=_WEBHOOK_NOT,
             unsure=None
             if level.rows
-            else "If the webhook sends requests to this API server, and they wait at the same level, its calls are slow because of"
-            " that (inversion). A dump of requests shows it.",
+            else "The calls of the webhook may be slow because the webhook sends requests to this API server, which wait at the same"
+            " level (cause inversion). A dump of requests shows these requests.",
         )
     )
 
 
 _WEBHOOK_NOT = (
-    "More shares or higher inflight limits would fill, too: the seats in use are the rate of requests x the time in the webhook.",
+    "Slow requests would fill additional seats, too: the number of seats in use is the rate of requests x the time in the webhook.",
     "The rate of the clients is small, so throttling them does not help.",
 )
 
@@ -260,7 +264,7 @@ def _webhook_actions() -> tuple[Action, ...]:
             "make the webhook fast, or decrease its timeoutSeconds",
             "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations",
         ),
-        Action("call it for fewer objects with namespaceSelector, objectSelector or matchConditions"),
+        Action("call the webhook for fewer objects: use namespaceSelector, objectSelector or matchConditions"),
         verify_doctor("the execution time of the level falls"),
     )
 
@@ -293,9 +297,9 @@ def _main_webhook(server: ServerLoad, level: LevelLoad) -> Webhook | None:
 
 
 def _suspect_webhook(server: ServerLoad, overload: Overload) -> OverloadCause | None:
-    """Return a cause if something outside of the server slows the writes of a level, else None.
+    """Return a cause if something outside of the server, probably a webhook, slows the writes of a level, else None.
 
-    The metrics must not show calls of webhooks.
+    If the metrics show the calls of webhooks, return None: then the metrics show which webhook is slow.
     """
     level = overload.load
     executing = [row for flow in level.flows for row in flow.executing]
@@ -354,8 +358,8 @@ def _is_slow_level(server: ServerLoad, level: LevelLoad) -> bool:
 
 
 _NO_WEBHOOK_METRICS = (
-    "The files do not show the time in webhooks. If apiserver_admission_webhook_admission_duration_seconds does not show it, the"
-    " storage of these objects is slow (etcd-slow)."
+    "The files do not show the time in webhooks. If apiserver_admission_webhook_admission_duration_seconds is low, the"
+    " storage of these objects is slow (cause etcd-slow)."
 )
 
 
@@ -443,16 +447,16 @@ def _suspect_etcd(server: ServerLoad, overloads: Sequence[Overload]) -> Overload
         evidence = (
             (
                 f"In the dump, {count_noun(len(rows), 'executing request')} at {len({row.level for row in rows})} levels have run for"
-                f" {seconds_text(median(times))} (median) to {seconds_text(max(times))}, reads among them."
+                f" {seconds_text(median(times))} (median) to {seconds_text(max(times))}. Some of these requests are reads."
             ),
         )
     return _etcd_cause(
         server,
         overloads,
-        "Requests of all levels are slow at the same time, as with slow storage: they hold their seats for longer.",
+        "Requests of all levels are slow at the same time, as if the storage were slow, and hold their seats for longer.",
         evidence,
-        "The files do not show the time in etcd: etcd_request_duration_seconds does. If etcd is fast, look at the processors"
-        " of the server.",
+        "The files do not show the time in etcd. The metric etcd_request_duration_seconds shows it. If etcd is fast, look at"
+        " the processors of the server.",
     )
 
 
@@ -481,7 +485,7 @@ def _etcd_cause(
             verify_doctor("the execution time of all levels falls"),
         ),
         would_not_help=(
-            "Other shares, FlowSchemas or inflight limits change who waits, not how long: the rates of requests are not the cause.",
+            "Other shares, FlowSchemas or inflight limits change which requests wait, but not for how long.",
         ),
         unsure=unsure,
     )

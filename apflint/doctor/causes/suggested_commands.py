@@ -32,7 +32,7 @@ _GROUPS = {
 
 
 def verify_doctor(effect: str) -> Action:
-    """Return the action that measures the effect of a change on the running server."""
+    """Return the action to check a running server after a change. `effect` is a clause: what the check should show."""
     return Action(f"check that {effect}", "apflint doctor --live --watch 60s")
 
 
@@ -77,8 +77,8 @@ def simulate_change(level: str, field: str, value: int) -> str | None:
 def simulate_manifests() -> str:
     """Return a command that compares the cluster with and without new manifests, for the requests of an audit log.
 
-    The back-test needs the objects that were in force. These objects are assumed to be the current objects of the
-    cluster.
+    The simulation needs the objects that the cluster had when the log was written. The command uses the current objects
+    of the cluster.
     """
     return f"apflint simulate --from-audit {_LOG} --live -f manifests/ --compare live"
 
@@ -94,9 +94,9 @@ def show_flow_schema(name: str | None) -> str | None:
 
 
 def fit_command(command: str | None, configuration: Sequence[str]) -> str | None:
-    """Return the command for a user who does not read the running cluster, or None if the command needs the cluster.
+    """Return the command without access to the running cluster, or None if the command needs the cluster.
 
-    `configuration` are the options that name the objects, such as `-f manifests/`.
+    In a command `apflint explain --live`, the options in `configuration`, such as `-f manifests/`, replace `--live`.
     """
     words = shlex.split(command or "")
     if not {"live", "--live"}.intersection(words):

@@ -69,8 +69,8 @@ def find_watch_storm(server: ServerLoad, overload: Overload) -> OverloadCause | 
         events = f", and {server.watch_events:,.0f} initial events were sent" if server.watch_events else ""
         evidence.append(
             f"{count_noun(round(level.watches.number), 'watch', 'watches')} {describe_span(server)} held their seats for"
-            f" {seconds_text(level.watches.mean)} on average{events}. They are"
-            f" {watch_time / (watch_time + other_time):.0%} of the execution time."
+            f" {seconds_text(level.watches.mean)} on average{events}. Watches take"
+            f" {watch_time / (watch_time + other_time):.0%} of the execution time of the level."
         )
     return client.add_to(
         OverloadCause(
@@ -91,10 +91,10 @@ def find_watch_storm(server: ServerLoad, overload: Overload) -> OverloadCause | 
                     is_by_client=True,
                 ),
                 Action(
-                    "send their watches to another priority level, with a separate FlowSchema",
+                    "send the watches of these clients to another priority level, with a separate FlowSchema",
                     explain_request(client, verb="watch"),
                 ),
-                Action("let them watch fewer objects: one namespace, or a field selector", is_by_client=True),
+                Action("let these clients watch fewer objects: one namespace, or a field selector", is_by_client=True),
             ),
             would_not_help=(
                 "A permanently larger level is not needed: open watches hold no seats after their initial events.",
@@ -146,12 +146,12 @@ def find_heavy_lists(server: ServerLoad, overload: Overload) -> OverloadCause | 
                 Action("send fewer of these requests at a time", is_by_client=True),
             ),
             would_not_help=(
-                "The number of requests is misleading: the client sends few, and each takes several seats.",
+                "The number of requests is misleading: the client sends only a few requests, but each request takes several seats.",
                 "Longer queues only let more requests wait. Higher inflight limits let more lists run on the same processors.",
             ),
             unsure=None
             if is_certain
-            else "The metrics show the seats, not the requests: lists, or writes that many watchers observe. A dump of requests"
+            else "The metrics do not show whether lists or writes that many watchers observe take these seats. A dump of requests"
             " with includeRequestDetails=1 shows the client.",
         )
     )
@@ -163,9 +163,10 @@ def _wide_rows(level: LevelLoad) -> Iterator[RequestRow]:
 
 
 def _is_wide(level: LevelLoad) -> bool:
-    """Return whether wide requests (several seats) have most seats of a level of mostly narrow requests (one seat).
+    """Return whether the metrics show wide requests (several seats) at a level whose requests are mostly narrow.
 
-    If all requests are about equally wide, no narrow requests wait behind wide requests.
+    The executing or the waiting requests are wide on average, but the mean of all requests is clearly smaller. If all
+    requests are about equally wide, no narrow requests wait behind wide requests.
     """
     state = level.state
     executing = state.seats_in_use / state.executing if state.seats_in_use and state.executing else None
@@ -187,7 +188,7 @@ def _describe_width(server: ServerLoad, level: LevelLoad, wide: Sequence[Request
         mean = (
             ""
             if level.width.mean is None
-            else f" The mean of all requests {describe_span(server)} is {level.width.mean:.1f}."
+            else f" All requests {describe_span(server)} took {level.width.mean:.1f} seats on average."
         )
         yield f"{seats_text(state.seats_in_use)} are in use by {pluralize(state.executing, 'request')}.{mean}"
 
@@ -222,8 +223,8 @@ def find_exempt_abuse(server: ServerLoad, overloads: Sequence[Overload]) -> Over
     return client.add_to(
         OverloadCause(
             "exempt-abuse",
-            f"Exempt requests{user} hold seats of the whole server, and no limit applies to them. The server takes these seats from"
-            " what the other levels may have.",
+            f"Exempt requests{user} hold seats of the whole server, and no limit applies to them. So fewer seats remain"
+            " for the other levels.",
             is_apf=True,
             levels=("exempt", *(overload.name for overload in squeezed)),
             schema=client.schema or "exempt",
@@ -246,8 +247,8 @@ def find_exempt_abuse(server: ServerLoad, overloads: Sequence[Overload]) -> Over
                     " can match its requests",
                     explain_request(client),
                 ),
-                Action("then send its requests to a priority level with a limit", compare_manifests()),
-                Action("let it send fewer and smaller lists", is_by_client=True),
+                Action("then send the requests of this user to a priority level with a limit", compare_manifests()),
+                Action("let the client send fewer and smaller lists", is_by_client=True),
             ),
             would_not_help=(
                 "More shares for the waiting levels do not limit exempt requests.",
@@ -276,7 +277,10 @@ def _is_squeezed(level: LevelLoad) -> bool:
 
 
 def _heaviest(exempt: LevelLoad) -> Client:
-    """Return the user with the most exempt seats in the dump. If the dump shows no user, return only the FlowSchema."""
+    """Return the user whose exempt requests have the most seats in the dump.
+
+    If no user has more than one seat, return a client with only the name of a FlowSchema.
+    """
     clients = rank_clients(row for flow in exempt.flows for row in flow.rows)
     if clients and clients[0].seats > 1:
         return clients[0]
