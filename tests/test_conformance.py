@@ -102,7 +102,9 @@ def test_cases_cover_every_server_and_verdict() -> None:
         for line in file.read_text(encoding="ascii").splitlines():
             case = json.loads(line)
             assert file.stem == f"{case['kube']}-{case['apiVersion']}"
-            assert case["id"].startswith(("b/", "f/", "g/"))  # not copied from Kubernetes' tests
+            assert case["id"].startswith(
+                ("b/", "f/", "g/")
+            )  # other prefixes would be cases copied from the tests of Kubernetes
             verdicts[file.stem].add(case["code"])
     assert len(verdicts) >= 15
     assert all(codes >= {201, 422, 400} for codes in verdicts.values())

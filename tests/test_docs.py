@@ -73,7 +73,7 @@ def test_commands_print_what_the_page_shows(name: str, tmp_path: Path) -> None:
 
 
 def test_output_that_differs_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The previous test can fail: the same checks find mistakes on a generated page."""
+    """`run_page` detects samples that differ from the real output, on a generated page."""
     (tmp_path / "docs").mkdir()
     monkeypatch.setattr("support.pages.DOCS", tmp_path / "docs")
     page = '```text title="a.txt"\none\ntwo\nthree\n```\n\n```console\n$ cat a.txt\n{}```\n'

@@ -1,4 +1,4 @@
-"""The effective configuration: each fact is computed once, and manifests change the facts."""
+"""The effective configuration: values that it caches, and how manifests, context and assumptions change it."""
 
 from __future__ import annotations
 

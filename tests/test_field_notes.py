@@ -26,7 +26,7 @@ def test_page_has_a_source_a_proof_and_a_change(name: str) -> None:
 
 @pytest.mark.parametrize("name", NOTES)
 def test_downloads_are_those_of_the_commit(name: str) -> None:
-    """Downloads name a commit, so that they are repeatable. Helm cannot read a commit, so charts have a version."""
+    """URLs contain the commit of the page, so that downloads are repeatable. Helm charts are downloaded by version instead."""
     facts = read_table(name, HEADLESS)
     repository = facts["repository"].strip("<>").removeprefix("https://github.com/")
     for block in read_blocks(name, "sh"):

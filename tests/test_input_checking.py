@@ -64,7 +64,7 @@ def check(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]
 
 
 def list_findings(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[tuple[str, str, list[str] | None]]:
-    """Return (rule, file, clusters) of each finding, except the advice that LEVEL and SCHEMA always get."""
+    """Return (rule, file, clusters) of each finding, except findings of two rules that LEVEL and SCHEMA always get."""
     findings = check(capsys, "--ignore", "APF505,APF603", *arguments)["findings"]
     return [(finding["rule"], finding["file"], finding.get("clusters")) for finding in findings]
 

@@ -101,7 +101,8 @@ def test_maximum_seats_of_a_request() -> None:
     assert [r.minor for r in RELEASES if r.estimates_watches] == [32, *range(34, NEWEST.minor + 1)]
 
 
-# Whether the server keeps 0 shares, by release, version and annotation, from the recorded verdicts.
+# Recorded verdicts of servers about objects with 0 shares, as tuples: release, API version, whether the object has the
+# annotation, and whether the server keeps the 0.
 ZERO = [
     ("1.21", "v1beta1", True, False),
     ("1.28", "v1beta3", True, False),

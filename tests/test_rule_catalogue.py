@@ -274,8 +274,8 @@ def test_a_page_in_colours(monkeypatch: pytest.MonkeyPatch) -> None:
     style = Style(width=80, color=True, hyperlinks=True)
     shown = render_rule(rule_catalogue.read_rule("APF305"), style)
     codes = re.findall(r"\x1b\[([0-9;]*)m", shown)
-    # The style has no background, which would be a dark box on a light terminal, and uses the 16 colors of the
-    # terminal.
+    # The style sets no background color, because a dark box would be visible on a light terminal. It uses only the 16
+    # colors of the terminal, and no 256 colors or RGB colors.
     assert not [code for code in codes for part in code.split(";") if 40 <= int(part) <= 49 or int(part) in (38, 48)]
     assert f"\x1b]8;;{rule_catalogue.read_rule('APF305').url}\x1b\\" in shown
     plain = re.sub(r"\x1b\[[0-9;]*m|\x1b\]8;[^\x1b]*\x1b\\", "", shown)

@@ -87,7 +87,7 @@ def test_manifests_are_read_through_one_function() -> None:
                     if node.module == f"apflint.{doors[name]}":
                         importers[name].add(path.relative_to(PACKAGE).with_suffix("").as_posix())
     assert importers == {
-        # `cluster_hints` and `rest_of_project` read the whole project, for any source arguments.
+        # `cluster_hints` and `rest_of_project` read all files of the project, not only those of the source arguments.
         "read_files": {
             f"sources/{name}" for name in ("files_by_cluster", "inputs", "cluster_hints", "rest_of_project")
         },

@@ -158,8 +158,8 @@ def test_single_file_answers_as_the_installed_program(
         "-i",
         f"HOME={temporary}",
         f"TMPDIR={temporary}",
-        "FORCE_COLOR=1",
-    )  # typer and rich print help pages
+        "FORCE_COLOR=1",  # so that typer and rich print the help, and not a stored help page
+    )
     python = programs / "python"
     expected = run(*variables, programs / "kubectl-apflint", *arguments.split(), cwd=tmp_path)
     # With `-S`, Python ignores the installed packages.

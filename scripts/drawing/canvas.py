@@ -65,9 +65,9 @@ class Canvas:
         self._lines: list[str] = []
 
     def add_text(self, x: float, y: float, text: str, kinds: str = "") -> None:
-        """Write text with its baseline at `y`.
+        """Write text with its baseline at `y`. `kinds` are CSS classes, separated by spaces.
 
-        The text begins at `x`, ends at `x` (`end`), or has its middle at `x` (`middle`).
+        The text begins at `x`. With the class `end`, it ends at `x`, and with the class `middle`, its middle is at `x`.
         """
         words = kinds.split()
         width = len(text) * next((CHARACTER_WIDTHS[word] for word in words if word in CHARACTER_WIDTHS), 7.3)

@@ -192,7 +192,7 @@ ELEPHANT, MICE = "runner", ("deployer", "scanner", "release", "docs", "docker", 
 
 
 def draw_shuffle_sharding() -> Canvas:
-    """Draw the hands of the elephant and the mice at a level with few queues, and at the level of the example."""
+    """Draw the hands of a busy flow and of seven other flows at a level with few queues, and at the example's level."""
     level = find_level("ci")
     pairs = ((8, 2), (level.queues or 0, level.hand_size or 0))
     canvas = Canvas(
@@ -284,7 +284,7 @@ def draw_seats() -> Canvas:
 
 
 def draw_shares() -> Canvas:
-    """Draw the nominal seats of all levels before and after the level of the example is added."""
+    """Draw the nominal seats of all levels before and after the level `ci` of the example is added."""
     before, after = read_defaults().limits, read_example().limits
     names = [level.name for level in after.levels if level.shares]
     levels = {name: after.level(name) for name in names}

@@ -160,7 +160,7 @@ def example_cases(work: Path) -> Iterator[Case]:
 
 
 def conformance_cases(work: Path) -> Iterator[Case]:
-    """Yield cases for recorded manifests: all manifests of a release together, and a sample one by one."""
+    """Yield cases for recorded manifests: for all manifests of a release together, and for single manifests of a sample."""
     forms = cycle(FINDINGS)
     for number, path in enumerate(sorted((work / "conformance").iterdir())):
         release = path.name.partition("-")[0]
@@ -174,7 +174,7 @@ def conformance_cases(work: Path) -> Iterator[Case]:
 
 
 def directory_cases(work: Path) -> Iterator[Case]:
-    """Yield cases for the stories in fixtures, and for manifests of other projects if there are any."""
+    """Yield cases for the example directories in fixtures/stories, and for manifests of other projects if there are any."""
     for story in STORIES:
         place = f"fixtures/stories/{story}"
         yield from (line(f"check {place} --format {form}") for form in FINDINGS)
@@ -214,7 +214,7 @@ def directory_cases(work: Path) -> Iterator[Case]:
 
 
 def configuration_cases(work: Path) -> Iterator[Case]:
-    """Yield cases for recorded configurations: seats, pictures, requests and differences."""
+    """Yield cases of the commands that analyze or compare configurations, for recorded configurations."""
     names = [path.stem for path in sorted((work / "configs").iterdir())]
     forms, graphs, diffs = cycle(FINDINGS), cycle(GRAPHS), cycle(("text", "json", "markdown"))
     for name in names:

@@ -174,6 +174,6 @@ def write_programs(directory: Path, checkout: Path) -> None:
 def recorded_answers(checkout: Path) -> dict[str, tuple[int, Any]]:
     """Return {path: (status code, body)}, the recorded answers of the API server that tests of the checkout imitate."""
     sys.path.append(str(checkout / "tests"))
-    from support import api_server  # the tests are not on the path of scripts
+    from support import api_server  # importable only after the path has been extended
 
     return api_server.recorded_answers()

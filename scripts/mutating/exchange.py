@@ -29,9 +29,9 @@ def find_functions(file: str) -> dict[str, list[FunctionType]]:
 
 
 def runs_alone(function: FunctionType) -> bool:
-    """Return whether all lines of a function run when it is called.
+    """Return whether all lines of a function run when it is called, and not later in a nested function.
 
-    Nested functions may run later, and then have the code from the import instead of the replaced code.
+    A nested function that was created before the replacement keeps the original code.
     """
     code = function.__code__
     inner = [constant.co_name for constant in code.co_consts if isinstance(constant, CodeType)]

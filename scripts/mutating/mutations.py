@@ -43,7 +43,7 @@ def is_message(node: cst.CSTNode) -> bool:
 def find_strict(node: cst.CSTNode) -> str:
     """Return the argument `strict` of a call as text, or an empty string.
 
-    A correct program behaves the same without `strict`, which is an assertion.
+    Mutations of `strict` are left out: it is only an assertion, so tests of a correct program cannot detect them.
     """
     values = [arg for arg in getattr(node, "args", ()) if arg.keyword and arg.keyword.value == "strict"]
     return cst.Module([]).code_for_node(values[0].value) if values else ""
@@ -89,9 +89,10 @@ class Visitor(file_mutation.MutationVisitor):
         self.stack.pop()
 
     def _place(self, node: cst.CSTNode) -> tuple[Any, ...] | None:
-        """Return the function, its name, the line, and the lines of the statement.
+        """Return (function, name of the function, line, first and last line of the statement) of a mutated node.
 
-        For a default value, the lines are those of the function.
+        For a default value of a parameter, the last item is the first and last line of the function. Return None for
+        code outside of functions.
         """
         scopes = [scope for scope in self.stack if isinstance(scope, cst.FunctionDef | cst.ClassDef)]
         outer = next((at for at, scope in enumerate(scopes) if isinstance(scope, cst.FunctionDef)), None)
@@ -108,7 +109,8 @@ class Visitor(file_mutation.MutationVisitor):
             return None
         first, last = position.start.line, position.end.line
         if within is not function and isinstance(within, _COMPOUND):
-            # The head may have several lines, and coverage does not report lines that contain only constants.
+            # Use all lines of the head of a compound statement, such as `if ...:`. The head may have several lines, and
+            # coverage.py does not report lines that contain only constants.
             body = self.get_metadata(PositionProvider, within.body.body[0])
             last = max(first, body.start.line - 1)
         name = ".".join(scope.name.value for scope in scopes[: outer + 1])

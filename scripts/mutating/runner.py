@@ -105,7 +105,9 @@ class Run:
         number = {item.nodeid: at for at, item in enumerate(self.items)}
         caches, modules = find_caches(), len(sys.modules)
         for item, following in zip(self.items, [*self.items[1:], None], strict=True):
-            if len(sys.modules) != modules:  # only after imports, because finding caches takes as long as a quick test
+            if (
+                len(sys.modules) != modules
+            ):  # search again only after imports, because a search takes as long as a quick test
                 caches, modules = find_caches(), len(sys.modules)
             clear(caches)
             recorder.switch_context(item.nodeid)
@@ -158,9 +160,9 @@ class Run:
         functions: dict[str, dict[str, list[FunctionType]]],
         baseline: Baseline,
     ) -> None:
-        """Try a mutant that must fail a test, and an equivalent mutant that must not.
+        """Run the tests for a mutant that must fail a test, and for an equivalent mutant that must pass all tests.
 
-        Raises RuntimeError if the verdict of either is wrong.
+        Raises RuntimeError if the verdict of one of these mutants is wrong.
         """
         for mutant, module in every:
             found = functions[mutant.file].get(mutant.function, [])
@@ -172,7 +174,7 @@ class Run:
     def check_control(
         self, controls: tuple[Mutant, Mutant], module: cst.Module, functions: list[FunctionType], baseline: Baseline
     ) -> None:
-        """Try both controls of a function. Raises RuntimeError if a verdict is wrong."""
+        """Run the tests for both control mutants of a function. Raises RuntimeError if a verdict is wrong."""
         for expected, control in zip(("killed", "survived"), controls, strict=True):
             verdict, _ = self.run_one(control, module, functions, baseline)
             if verdict != expected:

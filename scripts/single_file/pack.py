@@ -66,7 +66,7 @@ class Environment(NamedTuple):
 
 
 def write_single_file(path: Path, machine: str, environments: Iterable[Environment]) -> None:
-    """Write the file for a machine, as `uname -m` names it. All environments are for its platform."""
+    """Write the file for a machine, as `uname -m` names it. All environments must be for the platform of this machine."""
     buffer = io.BytesIO(SHEBANG)
     buffer.seek(len(SHEBANG))
     parts: dict[str, tuple[int, int]] = {}
@@ -132,6 +132,7 @@ def strip_symbols(library: bytes) -> bytes:
     """
     if not library.startswith(b"\x7fELF\x02\x01"):
         return library
+    # The comments below are the names of the ELF fields and constants in elf(5).
     (table,) = struct.unpack_from("<Q", library, 32)  # e_phoff
     size, count = struct.unpack_from("<HH", library, 54)  # e_phentsize, e_phnum
     headers = (struct.unpack_from("<IIQQQQ", library, table + number * size) for number in range(count))
@@ -144,7 +145,7 @@ def strip_symbols(library: bytes) -> bytes:
 
 def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> tuple[int, int]:
     """Add a member, and return the offset and size of its content."""
-    member = zipfile.ZipInfo(name)  # the time is 1980
+    member = zipfile.ZipInfo(name)  # with its default time in 1980, so that equal inputs give equal bytes
     archive.writestr(member, content)
     assert archive.fp is not None
     return archive.fp.tell() - len(content), len(content)

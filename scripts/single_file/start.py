@@ -40,9 +40,8 @@ def use_other_python(machine: str, suffixes: "list[str]") -> "NoReturn":
 
     versions = [suffix.split("-")[1].replace("3", "3.", 1) for suffix in suffixes]
     running = sys.version.split()[0]
-    if not any(
-        running.startswith(f"{version}.") for version in versions
-    ):  # otherwise, the other Python would search for a Python, too
+    # If the running version is supported, the platform is not. Another Python would then search for a Python again.
+    if not any(running.startswith(f"{version}.") for version in versions):
         for version in reversed(versions):
             program = shutil.which(f"python{version}")
             # A program of pyenv for a version that is not selected only prints an error.

@@ -70,13 +70,15 @@ def claims(configuration: Configuration) -> Claims:
 
 
 def matters(pair: tuple[str, str], world: World, decisions: Decisions, configuration: Configuration) -> bool:
-    """Return whether APF507 should report a capture. The exceptions are those on the page of the rule.
+    """Return whether APF507 should report that a FlowSchema captures requests of a protected FlowSchema.
 
-    1. The priority level is the same, or `exempt`: nobody waits longer than before. 2. The new priority level has at
-    least as many seats and queues, and serves only requests of the system. 3. The FlowSchema comes after the position
-    of the protected FlowSchema. Then the cause is a redefined protected FlowSchema that no longer matches these
-    requests (APF517), and not the FlowSchema that captures them. 4. The FlowSchema is built into an earlier release
-    (APF705).
+    APF507 does not report four kinds of captures, which its page lists:
+
+    1. The priority level is the same as before, or `exempt`. So nobody waits longer than before.
+    2. The new priority level has at least as many seats and queues, and serves only requests of the system.
+    3. The FlowSchema comes after the position of the protected FlowSchema. So it captures the requests only because the
+       user has redefined the protected FlowSchema, which APF517 reports.
+    4. The FlowSchema is built into an earlier release, which APF705 reports.
     """
     taker, protected = world.find(pair[0], world.with_own), world.find(pair[1], world.without_own)
     level, reserved = server.level_of(taker), server.level_of(protected)
@@ -104,7 +106,7 @@ def names_of_built_in(release: str) -> frozenset[str]:
 
 
 def rules_of_part(schema: Manifest, field: str) -> list[Manifest]:
-    """Return the rules of a FlowSchema, reduced to one part of the FlowSchema."""
+    """Return the rules of a FlowSchema with only the part at `field`: a rule, a subject or an entry of a rule."""
     rules = server.rules_of(schema)
     if field == "metadata.name":
         return rules
@@ -118,7 +120,7 @@ def rules_of_part(schema: Manifest, field: str) -> list[Manifest]:
 
 
 def matches_nothing(schema: Manifest, field: str, *, watches: bool) -> bool:
-    """Return whether no request matches a part of a FlowSchema, even without other FlowSchemas."""
+    """Return whether no request at all matches the part of a FlowSchema at `field`, whatever other FlowSchemas exist."""
     return is_covered(rules_of_part(schema, field), [], watches=watches)
 
 
@@ -198,8 +200,10 @@ class World(NamedTuple):
         return server.name_of(self.schemas[position])
 
     def outermost(self, alive: set[tuple[int, str]]) -> Iterator[Part]:
-        """Return the unreachable parts of the user's effective FlowSchemas. Parts inside an unreachable part are left
-        out."""
+        """Yield the unreachable parts of the user's effective FlowSchemas. `alive` are the reachable parts.
+
+        Parts inside an unreachable part are left out.
+        """
         for position in sorted(self.own & self.with_own):
             name = self.name(position)
             if (position, "metadata.name") not in alive:
@@ -221,7 +225,7 @@ class World(NamedTuple):
         return server.level_of(a) == server.level_of(b) and by[0] == by[1]
 
     def find(self, name: str, positions: frozenset[int]) -> Manifest:
-        """Return the FlowSchema with this name among the FlowSchemas at some positions."""
+        """Return the FlowSchema with this name. Only the FlowSchemas at `positions` are searched."""
         return next(self.schemas[at] for at in positions if self.name(at) == name)
 
 
@@ -265,7 +269,7 @@ class Decisions(NamedTuple):
         return decisions
 
     def _record(self, world: World, layout: Layout, user: UserClass, request: RequestClass, both: int) -> None:
-        """Record one request. `both` is the bit mask of the rules that match it."""
+        """Add the outcome of one request by one user. `both` is the bit mask of the rules that match the request and the user."""
         rule = lowest_bit(both & layout.with_own)
         taker, field = layout.owner[rule], layout.fields[rule]
         loser = layout.owner[lowest_bit(both & layout.without_own)]
@@ -298,7 +302,7 @@ class Decisions(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """The rules of a world as bits: bit 0 is the first rule in matching order."""
+    """The rules of a world, numbered in matching order. Bit N of a bit mask stands for rule N."""
 
     rules: tuple[Manifest, ...]
     owner: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""Clusters in the settings: the objects that commands read from the manifests and the context of a cluster."""
+"""Compares the objects that commands read for a cluster in the settings with the objects that its files define."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def compare_cluster(
 ) -> tuple[str, ...]:
     """Return the differences between the FlowSchemas of a cluster as commands read them and the effective FlowSchemas.
 
-    The files are written to a new directory. Tests of the comparison itself pass other objects as `expected`. A cluster
-    without objects has no differences, because all commands reject it.
+    The files are written to `directory`. To test the comparison itself, tests pass other objects as `expected`. A
+    cluster without objects has no differences, because all commands reject such a cluster.
     """
     if not config.objects:
         return ()

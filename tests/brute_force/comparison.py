@@ -53,8 +53,10 @@ class Difference(NamedTuple):
 
 
 def run_check(configuration: Configuration) -> tuple[Finding, ...]:
-    """Return the findings of `apflint check` in the manifests, each in a separate file. `message` contains message,
-    notes and help."""
+    """Return the findings of `apflint check` in the manifests, which are checked in one file each.
+
+    The field `message` of the returned findings also contains the notes and the help.
+    """
     options = Options(
         parse_release(configuration.kubernetes), RULES, assumptions=Assumptions(complete=configuration.complete)
     )

@@ -238,7 +238,7 @@ def _either(random: Random, values: tuple[str, ...], odd: tuple[str, ...]) -> st
 
 
 def _values(random: Random, values: tuple[str, ...], odd: tuple[str, ...] = ()) -> list[str]:
-    """Return a list with only a wildcard, or with a few different values."""
+    """Return a list with only a wildcard or a few different values, rarely also with values from `odd`."""
     if odd and random.random() < ODD:
         return random.sample((*values, *odd), random.randint(1, 4))
     return ["*"] if random.random() < 0.4 else random.sample(values, random.randint(1, min(3, len(values))))

@@ -135,7 +135,7 @@ def record(
 
 
 def distinguishing_rules(config: Configuration) -> Iterator[Manifest]:
-    """Return rules to add to the universe, so that it distinguishes requests of the system from all other requests."""
+    """Yield additional rules for `universe`, so that its classes separate requests of the system from all other requests."""
     schemas = [item for item in (*built_in(config.kubernetes), *config.objects) if item["kind"] == "FlowSchema"]
     subjects = [subject for schema in schemas for rule in server.rules_of(schema) for subject in rule["subjects"]]
     accounts = [subject["serviceAccount"] for subject in subjects if subject["kind"] == "ServiceAccount"]

@@ -183,8 +183,10 @@ def effective_flow_schemas(objects: Iterable[Manifest], mandatory: Iterable[Mani
 
 
 def classify(order: Sequence[Manifest], user: User, request: Request) -> Match | None:
-    """Return the first FlowSchema in the order that matches, with its match, or None if the server falls back to
-    `catch-all`."""
+    """Return the match of the first FlowSchema in `order` that matches the request.
+
+    Return None if none matches. The server then falls back to `catch-all`.
+    """
     for position, schema in enumerate(order):
         for number, rule in enumerate(rules_of(schema)):
             subject, entry = first_subject(rule, user), first_entry(rule, request)

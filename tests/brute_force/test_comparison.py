@@ -160,7 +160,7 @@ def test_an_error_that_needs_an_assumed_level_is_a_false_claim() -> None:
         return {"apiVersion": api_version, "kind": "FlowSchema", "metadata": {"name": name}, "spec": spec}
 
     manifests = (schema("first", 100, "elsewhere"), schema("second", 200, "workload-low"))
-    config = Configuration("1.36", False, manifests)  # False: other files may define further objects of the cluster
+    config = Configuration("1.36", complete=False, manifests=manifests)
     found = run_check(config)
     assert not list(differences(config, claims(config), found))
     errors = [finding._replace(severity="error") for finding in found]

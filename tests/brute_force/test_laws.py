@@ -40,8 +40,10 @@ def field_of(finding: Finding) -> str | None:
 
 
 def about(finding: Finding, config: Configuration) -> Iterable[str]:
-    """Return the other FlowSchemas of a tie or a capture. Parts that shadow an unreachable part are left out, because
-    apflint may choose them differently."""
+    """Return the other FlowSchemas that a finding about a tie or a capture names.
+
+    For findings about unreachable parts, return nothing: if several parts shadow a part, apflint may name any of them.
+    """
     return involved(finding, config) if finding.rule in ("APF503", "APF507") else ()
 
 

@@ -125,7 +125,7 @@ def test_no_user_and_no_request_is_missing(seed: int) -> None:
     requests = {(request.entries, request.request.is_resource) for request in space.requests}
     for _ in range(300):
         user, request = random_user(random, rules), random_request(random)
-        # If a claim is true for an unusual user, the same claim is true for a usual user with the same requests.
+        # The universe may replace an unusual user by a usual user whom the same subjects match: `kind` may become True.
         more = itertools.product({True, is_usual(user)}, {True, is_system(user)})
         assert any((subjects_of(rules, user), *kind) in users for kind in more), user
         if request is not None and request.is_classified:

@@ -97,7 +97,7 @@ class Universe(NamedTuple):
 
 
 def universe(rules: Sequence[Manifest], *, watches: bool = True) -> Universe:
-    """Return the classes of users and requests that the rules distinguish, with watches if the server classifies them."""
+    """Return the classes of users and requests that the rules distinguish. `watches`: whether the server classifies watches."""
     return Universe(tuple(rules), tuple(user_classes(rules)), tuple(request_classes(rules, watches=watches)))
 
 
@@ -216,7 +216,10 @@ def request_classes(rules: Sequence[Manifest], *, watches: bool) -> Iterator[Req
 
 
 def resource_requests(entries: Sequence[Manifest], *, watches: bool) -> Iterator[tuple[int, Request]]:
-    """Return possible resource requests by the bit mask of the matching entries, one request for each mask."""
+    """Yield (bit mask of the matching entries, request) for possible resource requests.
+
+    For each mask, the function yields at most one usual and one unusual request.
+    """
 
     def values(member: str, *fresh: str) -> list[str]:
         return list(dict.fromkeys((*fresh, *(value for entry in entries for value in entry.get(member) or []))))
@@ -241,7 +244,7 @@ def resource_requests(entries: Sequence[Manifest], *, watches: bool) -> Iterator
 
 
 def non_resource_requests(entries: Sequence[Manifest], *, watches: bool) -> Iterator[tuple[int, Request]]:
-    """Return possible non-resource requests by the bit mask of the matching entries, one request for each mask."""
+    """Yield (bit mask of the matching entries, request) for possible non-resource requests, one request for each mask."""
     mentioned = [verb for entry in entries for verb in entry["verbs"]]
     verbs = masks(
         (*HTTP_VERBS, "fresh", *mentioned), entries, lambda verb, entry: server.includes(entry["verbs"], verb)
@@ -264,8 +267,8 @@ def candidate_paths(urls: Iterable[str]) -> list[str]:
     paths = ["/fresh"]
     for url in dict.fromkeys(urls):
         directory = f"{url.removesuffix('*').removesuffix('/')}/"
-        # Below /api/v1/, every further segment would be a resource. So the only other non-resource paths there are
-        # those with more slashes.
+        # Below /api/v1/, the server reads the next segment as a resource. So the only other non-resource paths there
+        # are those that end in several slashes.
         paths += [url, directory, f"{directory}fresh", f"{directory}/"]
     return [path for path in dict.fromkeys(paths) if path.startswith("/")]
 
@@ -292,8 +295,8 @@ def http(request: Request) -> tuple[str, str]:
         return request.verb.upper(), quote(request.path, safe="/*")
     resource, slash, subresource = request.resource.partition("/")
     root = f"/apis/{quote(request.api_group)}/v1" if request.api_group else "/api/v1"
-    # With an empty segment as the namespace, the server does not read the resource "namespaces" as the start of a
-    # namespace.
+    # The URL of the resource "namespaces" without a namespace is /namespaces//namespaces. In a URL with only one
+    # "namespaces", the server would read the next segment as the name of a namespace.
     scope = f"/namespaces/{quote(request.namespace)}" if request.namespace or resource == "namespaces" else ""
     name = "/x" if request.verb in ("get", "delete") or (subresource and request.verb == "watch") else ""
     if request.verb == "watch" and subresource:
@@ -311,7 +314,7 @@ def masks(values: Iterable[str], items: Sequence[Manifest], matches: Callable[[s
 
 
 def _spans(lengths: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Yield (start, bit mask) of lists with these lengths, which follow each other in one integer."""
+    """Yield (position of the first bit, mask) for lists of these lengths whose items are consecutive bits of an integer."""
     start = 0
     for length in lengths:
         yield start, (1 << length) - 1

@@ -92,7 +92,7 @@ def _is_changeable(manifest: Manifest) -> bool:
 
 
 def outdated(config: Configuration, random: Random) -> Configuration:
-    """Add older definitions of FlowSchemas in the manifests to the context."""
+    """Add outdated definitions to the context: another spec for some of the FlowSchemas in the manifests."""
     own = filter(_is_changeable, config.manifests)
     others = [*filter(_is_changeable, configuration(f"older {random.random()}").manifests)]
     older = [

@@ -165,7 +165,10 @@ def test_at_most_five_limits_are_listed() -> None:
     (-1, "so the server has other manifests."),
 ])  # fmt: skip
 def test_total_at_the_ends_of_the_range_explains_the_nominal_limits(place: int, words: str) -> None:
-    """Limits are rounded, so a range of totals explains the nominal limits. The min limit of the level always differs."""
+    """Limits are rounded, so the same nominal limits result from a range of server concurrency limits.
+
+    The min limit of the level always differs.
+    """
     manifest = builders.priority_level("batch")
     totals = find_totals({"batch": 24}, effective_of("a.yml", manifest).limits)
     assert totals is not None

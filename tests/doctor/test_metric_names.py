@@ -1,4 +1,4 @@
-"""The metrics of each release equal those in metrics.go of kubernetes/apiserver at its first and its last patch."""
+"""The metrics of each release equal the metrics in metrics.go at the first and the last patch of the release."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_name_of_a_metric_in_a_release(quantity: Quantity, names: dict[str, str 
     (f"{PREFIX}request_concurrency_limit", 30),
     (f"{PREFIX}request_concurrency_in_use", 31),
     ("etcd_object_counts", 22),
-    # The metric is stable and deprecated in 1.34. Servers from 1.35 on hide a stable metric three releases after its
+    # 1.34 deprecates this stable metric. Servers of 1.35 and later hide a stable metric three releases after its
     # deprecation.
     ("apiserver_storage_objects", 36),
 ])  # fmt: skip
@@ -44,7 +44,7 @@ def test_last_release_of_a_deprecated_metric(name: str, last: int) -> None:
 
 
 def test_page_has_the_metrics_and_their_releases() -> None:
-    """The page lists the metrics that the diagnosis reads, except the histograms that it uses only as clocks."""
+    """The page lists the metrics that the diagnosis reads, except those that only show the release, start and age."""
     text = (Path(__file__).resolve().parents[2] / "docs/reference/metrics.md").read_text(encoding="utf-8")
     shown = {}
     for names, first, last in re.findall(

@@ -103,7 +103,7 @@ def test_every_recorded_metric_is_read() -> None:
         if "webhook" in metric.name or "etcd" in metric.name
     }
     newest = {quantity.metrics[0].name for quantity in (*QUANTITIES, *MEASURES)} - absent
-    # Other releases have `apiserver_storage_objects`.
+    # Earlier releases export `apiserver_storage_objects` for the same quantity, so this metric is not the newest.
     assert newest == found.keys() - {"apiserver_storage_objects"}
 
 
@@ -121,7 +121,7 @@ def test_sixty_thousand_lines() -> None:
         assert sum(map(len, samples.by_name.values())) > 10_000
         return time.process_time() - start
 
-    # About 0.2 s. On a busy machine, one of several runs may take more than three times as long.
+    # A run takes about 0.2 s. On a busy machine, single runs may take more than three times as long.
     assert any(measure_time() < SECONDS_PER_60000_LINES for _ in range(5))
 
 

@@ -255,7 +255,7 @@ def test_quiescing_level_is_not_advised() -> None:
 
 @pytest.mark.parametrize(("seconds", "severity"), [(19, "info"), (20, "warning")])
 def test_short_burst_is_an_info(seconds: int, severity: str) -> None:
-    """The histogram counts nanoseconds by the ratio of demand to the current limit."""
+    """The bucket `1` counts the nanoseconds in which the demand was at most the current limit, and `+Inf` all of them."""
     bucket = 'demand_seats_bucket{priority_level="low",le='
     rows = (
         *level("low", 10, 10, 610, 10, 10),
@@ -331,7 +331,10 @@ def test_limits_of_other_manifests() -> None:
 
 
 def test_total_that_explains_the_limits() -> None:
-    """Without the limits of the level exempt, the total of the server is unknown. The manifests give the limits for 600 seats."""
+    """Without the limits of the level `exempt`, the server concurrency limit is unknown.
+
+    The expected limits are then those for 600 seats, the default.
+    """
     (text,) = recorded(None, ('apiserver_flowcontrol_upper_limit_seats{priority_level="exempt"} 30\n', ""))
     assert "A server concurrency limit of 29 to 31 explains the nominal limits" in text
 
@@ -340,9 +343,10 @@ def test_total_that_explains_the_limits() -> None:
     ("expected", "row", "severity"), [(None, "", "info"), (600, "", "warning"), (None, "slow", "warning")]
 )
 def test_assumed_total_is_an_info(expected: int | None, row: str, severity: str) -> None:
-    """If the total of the server is unknown, the limits are compared with those for the default total.
+    """If the server concurrency limit is unknown, the expected limits are computed for the default of 600 seats.
 
-    A difference that another total explains is an info. No total explains another limit of `slow`, so it is a warning.
+    The finding is an info if another server concurrency limit would explain the differences. It is a warning if none
+    does, as for another limit of only `slow`, or if the user has given the limit of 600 seats.
     """
     (part,) = (part for part in read_moment("0-idle") if part.kind == "metrics")
     text = part.source.text.replace('apiserver_flowcontrol_upper_limit_seats{priority_level="exempt"} 30\n', "")
@@ -356,7 +360,7 @@ def test_assumed_total_is_an_info(expected: int | None, row: str, severity: str)
 
 @given(total=st.integers(1, 5000), release=st.sampled_from(["1.25", "1.28", "1.36"]))
 def test_total_is_found(total: int, release: str) -> None:
-    """All totals in the range that is found give the same nominal limits. The totals just outside the range do not."""
+    """All server concurrency limits in the returned range give the same nominal limits, and the next ones outside do not."""
 
     def limits(seats: int) -> dict[str, int]:
         effective = Effective(build_workspace([], parse_release(release)), Assumptions(server_concurrency=seats))
@@ -410,7 +414,8 @@ def test_lists_that_the_level_caps(nominal: int, seats: int, verb: str, name: st
     metrics = (
         'kubernetes_build_info{git_version="v1.33.1"} 1\n'
         f'apiserver_flowcontrol_nominal_limit_seats{{priority_level="low"}} {nominal}\n'
-        'apiserver_storage_objects{resource="deployments.apps"} 101\n'  # without sizes, 100 objects per seat
+        # If the sizes are unknown, the server counts one seat for 100 objects.
+        'apiserver_storage_objects{resource="deployments.apps"} 101\n'
     )
     queues = "PriorityLevelName, Index, PendingRequests, ExecutingRequests, SeatsInUse\nlow, 0, 0, 1, 1\n"
     assert found_rules({"m": metrics, "q": queues, "d": TITLES + row}).count("APF818") == count
@@ -424,7 +429,9 @@ def test_capped_lists_are_reported_once_for_each_level_and_resource(place: str, 
         f"{level}, all, 0, -1, x, {MOMENT}, 1, 0, 0s, {MOMENT}, ann, list, /api/v1/{name}, , , v1, {name}, \n"
         for level, name in (("low", "pods"), (place, resource))
     ]
-    rows.insert(0, rows[0].replace(" list, ", " get, "))  # this row must not hide the lists
+    rows.insert(
+        0, rows[0].replace(" list, ", " get, ")
+    )  # a first row that is not a list must not suppress the findings
     metrics = 'kubernetes_build_info{git_version="v1.33.1"} 1\n' + "".join(
         [f'apiserver_flowcontrol_nominal_limit_seats{{priority_level="{name}"}} 6\n' for name in ("low", "other")]
         + [f'apiserver_storage_objects{{resource="{name}"}} 101\n' for name in ("pods", "nodes")]

@@ -95,7 +95,7 @@ def _spent() -> float:
 
 
 def _slowness() -> float:
-    """Return by how much this machine is slower than the benchmark's, at least 1, measured with a fixed workload."""
+    """Return the factor by which this machine is slower than the machine of the benchmark, and at least 1."""
     return max(1.0, _yardstick() / YARDSTICK)
 
 

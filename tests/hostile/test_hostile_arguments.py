@@ -290,5 +290,5 @@ def test_contradictory_options_are_rejected(line: str, capsys: pytest.CaptureFix
 
 @pytest.mark.parametrize("command", sorted({*COMMANDS} - {"lsp"}))
 def test_valid_command_line_is_accepted(command: str, directory: Path) -> None:
-    """Otherwise, the command lines in the other tests might be rejected for another reason than the invalid value."""
+    """The other tests add an invalid value to these lines, so the lines themselves must be valid."""
     assert apflint(directory, *shlex.split(VALID[command])).status in (0, 1)

@@ -1,4 +1,4 @@
-"""Text of manifests in the log of a CI system: no printed line is a command, and files have the exact text."""
+"""Text of manifests in the log of a CI system: no printed line is a command, and JSON output keeps the exact text."""
 
 from __future__ import annotations
 
@@ -105,9 +105,8 @@ def test_no_json_has_a_command_in_it(line: str, directory: Path) -> None:
     assert not COMMAND.search(done.stderr.decode())
     values = [json.loads(part) for part in (text.splitlines() if "--requests" in line else [text])]
     named = any("a.yaml" in word or "EVIL" in word or ".toml" in word for word in line.split()) and "check" not in line
-    assert not named or "##vso[task.setvariable variable=x]y ##[add-mask]z" in str(
-        values
-    )  # decoding the JSON returns the exact value
+    # The JSON escapes the commands. Decoding the JSON returns the exact text.
+    assert not named or "##vso[task.setvariable variable=x]y ##[add-mask]z" in str(values)
 
 
 def test_settings_as_text_have_no_command_in_them(directory: Path) -> None:

@@ -207,7 +207,8 @@ def streams(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
 
 
 def reads_input(stdin: IO[bytes], _stdout: IO[bytes]) -> None:
-    stdin.write(MORE_THAN_A_PIPE_HOLDS)  # when the write returns, apflint reads standard input
+    # The write returns only after apflint has begun to read, because the buffer of the pipe is too small for all data.
+    stdin.write(MORE_THAN_A_PIPE_HOLDS)
     stdin.flush()
     time.sleep(0.1)  # apflint now waits for more input
 
@@ -319,7 +320,8 @@ def test_interrupted_at_any_moment(line: str, directory: Path) -> None:
         text = err.decode()
         assert "internal error" not in text
         assert "ignored" not in text
-        # Other tracebacks are from before the start of apflint. Python's own `site` module also has a function `main`.
+        # A traceback without apflint's `main` is from an interrupt before the start of apflint, so it is allowed. The
+        # pattern needs the file name, because Python's `site` module also has a function `main`.
         if re.search(r'main\.py", line \d+, in main', text) or "Traceback" not in text:
             assert process.returncode in (0, 1, 130, -signal.SIGINT), text
             assert "Traceback" not in text

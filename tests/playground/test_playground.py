@@ -548,7 +548,7 @@ def test_long_simulation_is_stopped_with_a_sentence(stopping_page: Page, root: P
     page.clock.fast_forward(20_000)
     sentence = "Stopped: the simulation took more than 20 seconds."
     wait_for(lambda: sentence in page.inner_text("#simulate .output"), wanted=True)
-    page.wait_for_selector("body[data-busy='']")  # with a new worker
+    page.wait_for_selector("body[data-busy='']")  # a new worker has replaced the stopped one
     assert sentence in page.inner_text("#simulate .output")
     assert page.get_attribute("#simulate .output", "aria-busy") == "false"
     page.fill("#load", read_load(root))
@@ -561,7 +561,7 @@ def test_error_of_python_gets_a_sentence_and_a_second_try(stopping_page: Page, r
     page = stopping_page
     show(page, "check", read_story(root, "small-cluster"))
     (worker,) = page.workers
-    worker.evaluate("onmessage({data: {command: 'check'}})")  # a job without manifests
+    worker.evaluate("onmessage({data: {command: 'check'}})")  # raises KeyError, because the job has no manifests
     wait_for(lambda: page.inner_text("#status"), "apflint stopped: KeyError: 'manifests'")
     page.click("#stop")
     wait_for_results(page)
@@ -575,7 +575,7 @@ def test_stopped_job_does_not_start_again_until_the_manifests_change(stopping_pa
     # Filling in the text is faster than typing.
     enter = "text => { manifests.value = text; manifests.dispatchEvent(new Event('input')); }"
     page.evaluate(enter, start + rule * 20_000)
-    page.click("#stop")  # appears when a job takes long
+    page.click("#stop")  # the button appears only if a job takes long
     stopped = "Stopped. Change the manifests to check them."
     wait_for(lambda: page.inner_text("#status"), stopped)
     page.wait_for_selector("body[data-busy='']")
@@ -631,7 +631,7 @@ def test_unsafe_fixes_have_no_button(open_page: Page) -> None:
 
 
 def test_advice_can_be_followed_in_the_page(open_page: Page) -> None:
-    """Advice on the page names only what it has: no files, and the commands of its tabs."""
+    """Help on the page does not suggest files or commands that the page does not have."""
     unknown = """\
 apiVersion: flowcontrol.apiserver.k8s.io/v1beta3
 kind: FlowSchema

@@ -82,7 +82,9 @@ def test_search_finds_rules_guides_and_commands(site: Path, root: Path) -> None:
 def test_site_asks_no_other_host_for_stars_or_statistics(site: Path) -> None:
     for path in site.rglob("*.html"):
         html = path.read_text(encoding="utf-8")
-        assert 'data-md-component="source"' not in html  # makes the script send requests to GitHub
+        assert (
+            'data-md-component="source"' not in html
+        )  # this attribute makes a script of the theme send requests to GitHub
         assert "googletagmanager" not in html
 
 

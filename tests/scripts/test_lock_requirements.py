@@ -1,4 +1,4 @@
-"""The committed files in requirements/. .ci/run checks whether they fit pyproject.toml, which needs the package index."""
+"""The form of the files in requirements/. `.ci/run` uses the package index to check that they fit pyproject.toml."""
 
 from __future__ import annotations
 

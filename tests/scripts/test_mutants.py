@@ -35,7 +35,7 @@ def describe(number: int) -> str:
 
 
 class Defect(NamedTuple):
-    """A change of the script because of which all mutants would survive, or no mutant would."""
+    """A change that breaks the script, so that all mutants survive or all mutants are killed."""
 
     file: str
     old: str

@@ -21,7 +21,8 @@ from apflint.releases import API_VERSIONS, parse_release  # noqa: E402
 
 UNDECODABLE, INVALID, REQUIRED = "BadRequest", "FieldValueInvalid", "FieldValueRequired"
 NOT_SUPPORTED, FORBIDDEN, TOO_LONG = "FieldValueNotSupported", "FieldValueForbidden", "FieldValueTooLong"
-# By family: the reasons for which 1.36 rejects its cases, and a pattern for the last part of the rejected fields.
+# Maps each family of cases to the reasons for which Kubernetes 1.36 rejects these cases, and to a pattern for the last
+# part of the rejected fields.
 CLAIMS: dict[str, tuple[set[str], str]] = {
     "valid": (set(), ""),
     "missing_fields": ({REQUIRED, NOT_SUPPORTED}, r"\w+"),
@@ -62,7 +63,7 @@ ALWAYS_REJECTED = {"wrong_types", "unknown_fields", "rules"}
 
 @cache
 def verdicts() -> dict[str, list[tuple[str, str]]]:
-    """Return (reason, field) of each rejection by case. apflint decides instead of a server of 1.36, because both agree."""
+    """Map each case to the (reason, field) of its rejections by Kubernetes 1.36, as apflint predicts them."""
     cases = generate("v1")
     report = check([(case.id, case.manifest.encode()) for case in cases], Options(kubernetes=parse_release("1.36")))
     found: dict[str, list[tuple[str, str]]] = {case.id: [] for case in cases}

@@ -52,7 +52,7 @@ def test_repository_has_one_version_everywhere(root: Path) -> None:
 def test_no_place_repeats_the_version_without_being_checked(root: Path) -> None:
     """Files contain the version only in contexts that `set_version` recognizes."""
     unrelated = re.compile(
-        r"such as ==[\d.]+|`[\d.]+`, or a range"  # examples of what an option accepts
+        r"such as ==[\d.]+|`[\d.]+`, or a range"  # examples of values in the help of an option
         r"|since: [\d.]+|\| [\d.]+ \|"  # the version that added a rule never changes
     )
     release = set_version.find_release(__version__)
@@ -83,7 +83,7 @@ def test_pages_of_a_development_version_pin_the_release_that_they_document(check
     assert (set_version.read_version(checkout), set_version.check_version(checkout, None)) == ("0.3.0.dev0", [])
     assert (checkout / "CHANGELOG.md").read_text("utf-8") == CHANGELOG
     assert set_version.read_notes(checkout, "0.3.0.dev0") == "### Added\n\n- A rule.\n"
-    # A release is tagged at a commit that has set its version.
+    # The tag 0.3.0 must be at a commit whose files have the version 0.3.0, not 0.3.0.dev0.
     assert "apflint/__init__.py: 0.3.0.dev0 instead of 0.3.0" in set_version.check_version(checkout, "0.3.0")
     (checkout / "docs/guides/page.md").write_text(page.replace("v0.3.0", "v0.2.0", 1), "utf-8")
     assert set_version.check_version(checkout, None) == ["docs/guides/page.md:3: 0.2.0 instead of 0.3.0"]

@@ -72,7 +72,7 @@ def serve(answers: Mapping[str, tuple[int, Any]], directory: Path) -> Iterator[s
 
 
 def write_kubeconfig(directory: Path, cluster: str) -> str:
-    """Write a kubeconfig with the fields of its only cluster, and return its path."""
+    """Write a kubeconfig and return its path. `cluster` are the fields of the only cluster, as YAML."""
     kubeconfig = directory / "kubeconfig.yaml"
     kubeconfig.write_text(
         f"""\

@@ -42,7 +42,9 @@ class Handler(SimpleHTTPRequestHandler):
         super().__init__(*args, directory=directory)
 
     def end_headers(self) -> None:
-        self.send_header("Access-Control-Allow-Origin", "*")  # only the page's policy may block requests
+        self.send_header(
+            "Access-Control-Allow-Origin", "*"
+        )  # allow all origins, so that only the content security policy of a page can block requests
         super().end_headers()
 
     def log_message(self, *_: Any) -> None:

@@ -49,7 +49,7 @@ def success(result: list[Any], kind: str = "vector", **more: object) -> Reply:
 
 @contextmanager
 def serve_replies(reply: Reply, certificate: Path | None = None, authority: Path | None = None) -> Iterator[Fake]:
-    """Run a server that gives one answer to all requests. With `authority`, clients need a certificate that it has signed."""
+    """Run a server that gives one answer to all requests. If `authority` is given, clients need a certificate signed by it."""
     requests: list[tuple[str, dict[str, str]]] = []
 
     stopped = Event()

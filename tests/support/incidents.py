@@ -137,9 +137,10 @@ def rename(text: str) -> str:
 
 
 def scale(text: str, factor: float) -> str | None:
-    """Return metrics or a dump of requests as of a server with `factor` times the seats, requests and clients.
+    """Return metrics or a dump of requests, changed to a server with `factor` times the seats, requests and clients.
 
-    Durations are unchanged. Return None for other dumps, whose counters would contradict the metrics."""
+    Durations are unchanged. Return None for a dump of levels or queues: its counters would contradict the metrics.
+    """
     if text.startswith("PriorityLevelName"):
         return _scale_requests(text, factor) if text.startswith("PriorityLevelName, FlowSchemaName") else None
     return "\n".join(_scale_sample(line, factor) for line in text.split("\n"))

@@ -393,11 +393,14 @@ class Writer:
         share = 0.4 if self.shapes[shape(item)] > 1 or (isinstance(item, dict) and "managed" in item) else 0.04
         if not self.anchors or not self.chance(share):
             return ""
-        self.named += 1  # some YAML parsers reject repeated anchor names
+        self.named += 1  # a number for each anchor, because some YAML parsers reject repeated anchor names
         return f"a{self.named}x{self.random.randint(0, 999)}"
 
     def merge(self, value: dict[str, Any]) -> tuple[str, set[str]] | None:
-        """Return anchor and keys of a mapping for a merge key, or None. `value` must have all entries of the mapping."""
+        """Return (anchor, keys) of an anchored mapping that `value` can include with a merge key (`<<`).
+
+        Return None if there is no anchored mapping whose entries are all in `value`.
+        """
         for name, known in self.anchored:
             kind, _, text = known.partition(":")
             if kind == "dict":

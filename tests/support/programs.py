@@ -155,7 +155,7 @@ def install_packages(*_: str) -> None:
 
 
 def run_npm_script(name: str) -> None:
-    """Check that package.json defines the script. `package` writes an empty extension."""
+    """Fail if package.json does not define the script. For the script `package`, write an empty extension."""
     if name not in json.loads(Path("package.json").read_text(encoding="utf-8"))["scripts"]:
         fail(f"package.json has no script {name}")
     if name == "package":

@@ -124,6 +124,6 @@ def _wait_until_ready(address: str, process: subprocess.Popen[bytes], log: Path)
         try:
             with urllib.request.urlopen(address, timeout=5):
                 return
-        except OSError:  # includes a response 503
+        except OSError:  # not yet ready: the connection is refused, or the response is 503
             time.sleep(0.1)
     raise AssertionError(f"Prometheus did not start: {log.read_text(encoding='utf-8', errors='replace')[-2000:]}")

@@ -22,6 +22,6 @@ def read_effective(
     isolated: bool = True,
     **more: Any,
 ) -> Effective:
-    """Return the configuration with the manifests of the source arguments `words`. Without arguments: built-in objects."""
+    """Return the configuration for the source arguments `words`. If there are none, only the built-in objects are read."""
     request = create_request(tuple(words), kubernetes, server_concurrency, isolated=isolated)
     return read_configuration(request._replace(uses_project=False, **more)).effective

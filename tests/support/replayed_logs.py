@@ -1,4 +1,4 @@
-"""Collect everything that a replay of a log shows, so that tests can compare engines, and formats that wrap the same events."""
+"""Collects all results of a replay of a log, so that tests can compare engines and formats for the same events."""
 
 from __future__ import annotations
 

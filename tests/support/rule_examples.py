@@ -33,7 +33,7 @@ class Example(NamedTuple):
     """`namePrefix` of a kustomization that lists the file."""
 
     def adapt(self, options: Options) -> Options:
-        """Return options with the release and the renaming of the example."""
+        """Return the options with the release of the example, and with its name prefix as the renaming of a kustomization."""
         if self.kubernetes:
             options = options._replace(kubernetes=parse_release(self.kubernetes))
         renamings = (Renaming(self.file, "overlay/kustomization.yaml", self.prefix),) if self.prefix else ()

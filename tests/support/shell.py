@@ -180,7 +180,7 @@ def environment() -> dict[str, str]:
 def bash(script: str, directory: Path, variables: dict[str, str]) -> subprocess.CompletedProcess[str]:
     """Run a script in the prepared directory. A pipe fails if any of its commands fails.
 
-    The time is limited only so that a script that waits forever fails: some scripts run tests, on busy machines.
+    The timeout only ends scripts that wait forever. It is long, because some scripts run tests on busy machines.
     """
     return subprocess.run(
         ["bash", "--norc", "-o", "pipefail", "-c", script],

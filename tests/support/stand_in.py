@@ -252,7 +252,7 @@ def serve(recorded: Recorded) -> Iterator[str]:
 
         def answer(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            # Not `self.path`, because Python reduces several leading slashes to one.
+            # The path is read from the request line: in `self.path`, Python reduces several leading slashes to one.
             url = self.requestline.split(" ")[1]
             headers = {name.lower(): value for name, value in self.headers.items()}
             reply = recorded.reply(self.command, url, headers, body)

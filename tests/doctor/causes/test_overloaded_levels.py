@@ -65,15 +65,18 @@ def overloaded(*texts: str) -> list[str]:
     ("values", "is_overloaded"),
     [
         ({"waiting": 40, "average": 50}, True),
-        ({"waiting": 40, "average": 9}, False),  # a burst since the last adjustment: 40 x 50 ms on 40 seats
-        ({"waiting": 4000, "average": 9}, True),  # no adjustment gives enough seats to serve the queue in time
-        ({"waiting": 4, "average": 50}, False),  # 4 x 50 ms on 10 seats are 20 ms
+        # The average demand is below the limit, so a burst arrived after the last adjustment. The server's 40 seats can
+        # execute 40 requests of 50 ms in 50 ms.
+        ({"waiting": 40, "average": 9}, False),
+        ({"waiting": 4000, "average": 9}, True),  # even all 40 seats need 5 s for this queue
+        ({"waiting": 4, "average": 50}, False),  # a wait of 20 ms is not a delay: 4 requests of 50 ms on 10 seats
         ({"waiting": 40, "average": 9, "deviation": 8}, False),
+        # 120 requests of 50 ms on 10 seats take 0.6 s, and the demand sometimes exceeded the limit.
+        ({"waiting": 120, "average": 9, "deviation": 8}, True),
         (
-            {"waiting": 120, "average": 9, "deviation": 8},
-            True,
-        ),  # the queue takes 0.6 s, and the level got fewer seats than it demanded
-        ({"waiting": 0, "rejected": 900, "average": 50, "used": 3}, False),  # the rejections are old
+            {"waiting": 0, "rejected": 900, "average": 50, "used": 3},
+            False,
+        ),  # only 3 of 10 seats are in use, so the rejections are old
         ({"waiting": 0, "rejected": 900, "average": 50}, True),  # the queue is empty only at this moment
     ],
 )
@@ -103,7 +106,7 @@ def test_blocking_probability() -> None:
     assert blocking_probability(0, 5) == blocking_probability(3, 0) == 0
     assert blocking_probability(1e6, 10**7) < 0.05
     assert 0 < blocking_probability(2**31 - 10_000, 2**31 - 1) < 0.05
-    assert blocking_probability(1e18, 10**19) == 0  # metrics of other programs may have such values
+    assert blocking_probability(1e18, 10**19) == 0  # a file may have values that no kube-apiserver reports
 
 
 @pytest.mark.parametrize("seats", [1, 2, 12, 500])
