@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# `derandomize` makes runs on all machines use the same examples, if they load the same modules, because Hypothesis also
-# tries constants of modules. Without a deadline, tests do not fail on slow machines.
+# With `derandomize`, Hypothesis tries the same examples on all machines. But it also tries constants from the loaded
+# modules, so runs that load other modules may differ. Without a deadline, tests do not fail on slow machines.
 settings.register_profile(
     "ci",
     derandomize=True,

@@ -197,7 +197,7 @@ spec:
     resourceRules: [{verbs: [list], apiGroups: [''], resources: [pods], namespaces: [ci]}]
 """
 HEAVY = ("jsonschema", "pysat", "rich", "ruamel", "typer")
-"""Packages that cost tens of milliseconds each."""
+"""Packages whose import takes tens of milliseconds each."""
 
 
 @pytest.mark.parametrize(("manifest", "unneeded"), [(LEVEL, (*HEAVY, "apflint.proofs")), (FLOW_SCHEMA, HEAVY)])

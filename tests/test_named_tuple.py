@@ -16,7 +16,7 @@ class Ours(NamedTuple):
 
     first: int
     second: str = "b"
-    third: tuple[Nobody, ...] = ()  # type: ignore[name-defined]  # noqa: F821  # nobody compiles it
+    third: tuple[Nobody, ...] = ()  # type: ignore[name-defined]  # noqa: F821  # the annotation is never evaluated
 
     @property
     def both(self) -> str:

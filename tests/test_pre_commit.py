@@ -58,7 +58,7 @@ def hooks(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the directory of the environments of hooks. All tests share it, because creating them takes long."""
+    """Return the directory of the environments of hooks. All tests share the directory, because creating environments takes long."""
     return tmp_path_factory.mktemp("pre-commit")
 
 

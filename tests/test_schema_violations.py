@@ -81,7 +81,7 @@ def replaced(value: dict[str, Any], path: tuple[str | int, ...], new: Any) -> di
 
 
 # jsonschema accepts 5.0 as an integer, but a server does not.
-VALIDATOR = extend(  # type: ignore[no-untyped-call]  # jsonschema gives it no types
+VALIDATOR = extend(  # type: ignore[no-untyped-call]  # jsonschema does not annotate this function
     Draft202012Validator,
     type_checker=Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: type(value) is int),
 )
@@ -394,7 +394,7 @@ def test_other_violations_beside_thousands_of_unknown_fields() -> None:
 
 
 def format_path(path: tuple[str | int, ...], *, indices: bool) -> str:
-    """Format a path as servers do: with indices for unknown fields, without for wrong types."""
+    """Format a path as servers do: with indices for unknown fields, and without indices for wrong types."""
     text = ""
     for step in path:
         if isinstance(step, str):

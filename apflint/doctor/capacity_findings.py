@@ -31,11 +31,11 @@ LEASE_WAIT_SECONDS = 1.0
 """Minimum wait in seconds that counts as long at the levels for leases. The value is also a bucket bound of the wait
 histogram.
 
-A component renews its lease every 2 s. Without success, it gives up the lease after 10 s (default of
-`--leader-elect-renew-deadline`).
+A component of the control plane renews its lease every 2 s. If no renewal succeeds for 10 s, the component gives up the
+lease (default of `--leader-elect-renew-deadline`).
 """
 MAX_LONG_WAITS = 0.01
-"""Maximum proportion of requests with a long wait that APF802 does not report."""
+"""Maximum proportion of requests with a long wait. APF802 reports levels above this proportion."""
 MIN_SHORT_SECONDS = 20.0
 """Minimum time in seconds for which the demand of a reported level exceeds its seats.
 

@@ -32,10 +32,10 @@ LEASE_LEVELS = frozenset({LEADER_ELECTION, "node-high"})
 
 
 def find_home(evidence: Evidence, request: RequestRow) -> tuple[str, str] | None:
-    """Return (level, FlowSchema) of the FlowSchema that should have matched a request in a dump.
+    """Return (level, FlowSchema) of the first FlowSchema that matches a request in a dump.
 
-    Return None if the request has this FlowSchema already, or if only the FlowSchemas for all remaining requests match.
-    The FlowSchemas are those of the manifests or, if there are no manifests, the built-in ones.
+    Return None if the server has assigned the request to this FlowSchema, or if this FlowSchema is `global-default` or
+    `catch-all`. The FlowSchemas are those of the manifests or, if there are no manifests, the built-in ones.
     """
     digest = _parse(request)
     if digest is None:

@@ -144,7 +144,7 @@ class ServerState(NamedTuple):
     """Seconds in which the totals were counted: between two snapshots, or since the start. None if unknown."""
     since_start: bool
     total: int | None
-    """Server concurrency limit, or None if the metrics do not show it."""
+    """Server concurrency limit, or None if the metrics do not show this limit."""
     release: Release | None
     """Release of the server, or None if it is unknown."""
 

@@ -72,7 +72,7 @@ class Metrics(NamedTuple):
     def has(self, quantity: Quantity) -> bool:
         """Return whether the metrics show a quantity.
 
-        A counter appears with its first event, so an absent counter usually has the value 0. But if the file contains
+        A counter appears with the first event, so an absent counter usually has the value 0. But if the file contains
         only a part of the metrics, the value is unknown. There are two signs of an incomplete file. The file has no
         dispatched requests, which every server exports. Or the file ends before the name of the counter, because
         servers sort metrics by name.

@@ -99,7 +99,10 @@ class Run:
         return True
 
     def measure(self, measured: Path) -> None:
-        """Measure the time of each test, and the lines that it executes. Leave out tests that fail. End the process."""
+        """Write the time of each test, and the lines that it executes, to the file `measured`. Then end the process.
+
+        Tests that fail without a mutant are left out.
+        """
         recorder = coverage.Coverage(data_file=None, include=[f"{ROOT}/apflint/*"], config_file=False)
         recorder.start()
         number = {item.nodeid: at for at, item in enumerate(self.items)}

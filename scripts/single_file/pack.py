@@ -41,7 +41,7 @@ DATA = (
 )
 """Files that are ordinary members of the archive."""
 FAST = ("apflint/", "yaml/", "pysat/")
-"""Packages whose code is not compressed, because most runs import it."""
+"""Packages whose code is not compressed, because most runs import this code."""
 COMPILE = """
 import marshal, sys
 from importlib.machinery import SourceFileLoader

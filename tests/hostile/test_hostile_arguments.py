@@ -84,7 +84,7 @@ ALONE = {
     "hand_size": "shards --queues 64",
     "queues": "shards --hand-size 8",
 }
-"""Command lines that are valid with the option."""
+"""Maps an option to a command line that is valid if a valid value of this option is added."""
 
 PROGRAM: Any = typer.main.get_command(app)
 LOADED = {name: PROGRAM.get_command(typer.Context(PROGRAM), name) for name in COMMANDS}

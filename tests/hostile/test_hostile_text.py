@@ -223,7 +223,7 @@ def test_many_of_a_kind(text: str, reported_count: int, left_out: int, tmp_path:
         (
             JSON.replace(b'"name": "x"', b'"name": "\\ud800"'),
             ["APF103", "APF002"],
-        ),  # Go reads it as U+FFFD, which is not valid in a name
+        ),  # Go reads the lone surrogate as U+FFFD, which is not valid in a name
         (b'{"kind": "FlowSchema", "a": [*x, !!python/name:os.system]}', ["APF001"]),
         (bytes(range(256)) * 1000 + b"FlowSchema", ["APF004"]),
         (b"\0" * 100_000 + b"FlowSchema", ["APF001"]),

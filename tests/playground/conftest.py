@@ -25,7 +25,7 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def built(browser: Browser, root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:  # noqa: ARG001  # without a browser, skips before the build
+def built(browser: Browser, root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:  # noqa: ARG001  # skips the tests before the build if there is no browser
     """The directory that the build script writes."""
     if shutil.which("npm") is None:
         pytest.skip("npm is not installed")

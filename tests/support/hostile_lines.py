@@ -55,7 +55,7 @@ BAD_LINES = [
     ('{"kind":"Event","stage":"\\ud800"}', "this is not UTF-8"),
     ('{"a":' * 100_000, "this JSON is nested too deeply"),
 ]
-"""Lines without a valid event, and the start of the reason. The reason is None for lines without any value."""
+"""Lines without a valid event, each with the start of the reported reason, or None for a line without a value."""
 ODD_LINES = [
     "",
     "  \t",

@@ -72,7 +72,7 @@ def download_manifest(url: str) -> None:
 
 def read_objects(file: str) -> list[dict[str, Any]]:
     """Return the objects of a YAML file."""
-    import yaml  # only a few stand-ins need it
+    import yaml  # imported here, because only a few stand-ins need yaml
 
     return [value for value in yaml.safe_load_all(Path(file).read_text(encoding="utf-8")) if value]
 

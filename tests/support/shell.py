@@ -103,7 +103,7 @@ code=$?
 [ $code -le 1 ] || echo "${{0##*/}} $*: exit code $code" >> "$APFLINT_EXAMPLE/../failures"
 exit $code
 """
-"""A stand-in in the PATH of a page. It also writes its failures to a file, because shells ignore some of them."""
+"""A stand-in in the PATH of a page. Failures are also written to a file, because shells ignore some failures."""
 
 
 def prepare(directory: Path) -> dict[str, str]:

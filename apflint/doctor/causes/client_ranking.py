@@ -103,8 +103,8 @@ def find_client(server: ServerLoad, level: LevelLoad, rows: Sequence[RequestRow]
 def describe_rejected(server: ServerLoad, level: LevelLoad) -> Client:
     """Return the FlowSchema of a level, and the verb and resource of its rejected requests, as far as the metrics show them.
 
-    Metrics with verb and resource do not contain the level. So their rejections are used only if no other level
-    rejected requests.
+    Metrics with verb and resource do not contain the level. So these metrics are used only if no other level rejected
+    requests.
     """
     schema = level.state.rejections[0].schema if level.state.rejections else next(iter(level.schemas), None)
     if server.rejecting - {level.name}:

@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from apflint.doctor.causes.overloaded_levels import Overload
 
 MIN_USER_SHARE = 0.5
-"""Minimum proportion of the seats of a shared flow for calling a user the cause of the waits of the other users."""
+"""Minimum proportion of one user in the seats of a shared flow. Such a user is the cause of the waits of the others."""
 MIN_FLOW_SHARE = 0.7
-"""Minimum proportion of the waiting seats of a level for concluding that a flow alone fills the level."""
+"""Minimum proportion of one client in the seats that requests of a level wait for. Such a client fills the level."""
 SHORT_WAIT = 0.2
 """Maximum ratio of a short wait to the mean wait. If other flows have short waits, fair queuing protects them."""
 MIN_SHORT_WAITS = 0.02
-"""Minimum proportion of requests with a short wait for concluding, without a dump, that some flows hardly wait."""
+"""Minimum proportion of requests with a short wait. Without a dump, it shows that some flows hardly wait."""
 MIN_SHORT_OF_FLOOD = 0.05
 """Like `MIN_SHORT_WAITS`, but for a queue that was empty at the start of the counted time."""
 MIN_WIDE = 1.5

@@ -35,9 +35,9 @@ MIN_INTERVAL_SECONDS = 4.0
 MIN_BASELINE_AGE_SECONDS = 60.0
 """Minimum age in seconds of a server that is compared with its baseline. A younger server has hardly any earlier load."""
 MIN_BASELINE = 20
-"""Minimum number of earlier observations. With fewer, a mean is not compared with the earlier mean."""
+"""Minimum number of earlier observations. With fewer observations, a mean is not compared with the earlier mean."""
 MIN_EXECUTIONS = 10
-"""Minimum number of executions of a level. With fewer, its mean execution time is not compared with other levels."""
+"""Minimum number of executions of a level for comparing its mean execution time with that of other levels."""
 LEASES = "leases"
 """Resource that leader election and the heartbeats of nodes update."""
 
@@ -166,7 +166,7 @@ class ServerLoad(NamedTuple):
     """The load of an API server."""
 
     state: ServerState
-    """State of the server. Its counters apply to the same time as the rates."""
+    """State of the server. The counters in the state count in the time `seconds`, as the rates do."""
     seconds: float | None
     """Time in seconds in which requests were counted, or None if unknown."""
     age: float | None
@@ -194,7 +194,7 @@ class ServerLoad(NamedTuple):
     limited: tuple[LevelLoad, ...]
     """The levels with a limit."""
     rejecting: frozenset[str]
-    """Names of the levels that rejected requests in the time of the rates."""
+    """Names of the levels that rejected requests in the time `seconds`."""
     total: int | None
     """Seats of the server: its concurrency limit, or the sum of the nominal limits, or None if unknown."""
     used_seats: int | None

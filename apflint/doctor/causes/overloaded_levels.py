@@ -18,7 +18,7 @@ MIN_DELAY_SECONDS = 0.1
 Even at a healthy level, requests wait for some tens of milliseconds.
 """
 LONG_DELAY_SECONDS = 0.5
-"""Minimum wait in seconds of an overload that has lasted longer than one adjustment."""
+"""Minimum wait in seconds for an overload at a level whose demand exceeds its limit only at times."""
 MIN_REJECTED_SHARE, MIN_REJECTED = 0.01, 5
 """Minimum proportion and number of rejected requests. Fewer rejections do not count as overload."""
 MAX_DRAIN_SECONDS = 2.5
@@ -31,7 +31,7 @@ ADJUSTMENT_SECONDS = 10.0
 RECENT_SECONDS = 60.0
 """Maximum length in seconds of the counted time for concluding that counts describe the present."""
 MIN_USE_RATIO = 0.3
-"""Minimum ratio of two averages of the seats in use: in the last adjustment period, and in the counted time."""
+"""Minimum ratio of the demand in the last adjustment period to the average seats in use in the counted time."""
 MIN_WIDTH = 2.0
 """Minimum mean number of seats of requests that count as wide."""
 MAX_SAME_WIDTH = 0.7
@@ -160,7 +160,7 @@ def _rejects_now(server: ServerLoad, level: LevelLoad) -> bool:
     if state.current is None or state.demand_average is None:
         return not server.is_since_start
     if state.current == 0:
-        return False  # no rejections now: with a limit of 0, requests can only wait or time out
+        return False  # with a limit of 0, requests can only wait or time out, so there are no rejections now
     is_full = (state.seats_in_use or 0) >= state.current and state.demand_average >= state.current
     if not level.reasons()["concurrency-limit"]:
         return is_full  # if no request waits in the queues, only a level without free seats is overloaded
@@ -181,7 +181,7 @@ def _is_still_used(server: ServerLoad, level: LevelLoad, average: float) -> bool
 
 
 def describe_duration(server: ServerLoad, level: LevelLoad) -> str | None:
-    """Return a clause about how long a level has been overloaded, or None if the files do not show it."""
+    """Return a clause about how long a level has been overloaded, or None if the files do not show the duration."""
     short, observed = level.state.seconds_short, level.state.seconds
     if not server.is_since_start and server.seconds is not None:
         if level.was_waiting:

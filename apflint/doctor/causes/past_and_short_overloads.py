@@ -22,11 +22,8 @@ LONG_WAIT_SECONDS = 10.0
 MIN_PEAK_WAIT_SECONDS = 0.02
 """Minimum wait in seconds of requests in a short peak."""
 MIN_PEAK_REQUESTS = 5
-_CALM_USE = 0.9
-"""Minimum ratio of the offered load to the nominal limit.
-
-At this ratio or more, a note reports that the level depends on borrowed seats.
-"""
+_MIN_BORROWING_USE = 0.45
+"""Minimum ratio of the offered load to the nominal limit for a note that a level depends on borrowed seats."""
 
 
 def find_past(
@@ -159,7 +156,7 @@ def _borrows(server: ServerLoad, level: LevelLoad) -> bool:
         and nominal
         and current
         and current > nominal
-        and offered >= _CALM_USE * nominal / 2
+        and offered >= _MIN_BORROWING_USE * nominal
         and (level.state.demand_high or 0) > nominal
     )
 

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from apflint.releases import Release
 
 _MIN_LEASE_SHARE = 0.5
-"""Minimum proportion of leases among the rejected requests.
+"""Minimum proportion of lease requests among the rejected requests, if there is no dump of requests.
 
-At this proportion or more, leases count as rejected even without a dump.
+With this proportion or more, the cause is that a FlowSchema captures the lease requests.
 """
 _HEADROOM = 1.5
 """Recommended ratio of seats to the offered load. With a smaller ratio, requests still wait at times."""

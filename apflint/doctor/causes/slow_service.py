@@ -290,7 +290,7 @@ def _main_webhook(server: ServerLoad, level: LevelLoad) -> Webhook | None:
         is_new = before is None or webhook.earlier.number < MIN_ETCD_OPERATIONS or mean >= 2 * before
         if not is_new and mean < LONG_EXECUTION_SECONDS:
             continue  # the calls were as slow before the overload
-        # An execution is counted when it ends, shortly after the call of the webhook ends. So both times are comparable.
+        # An execution is counted at its end, shortly after the end of the call of the webhook. So both times are comparable.
         if webhook.calls.total >= MIN_WEBHOOK_SHARE * level.executions.total:
             return webhook
     return None

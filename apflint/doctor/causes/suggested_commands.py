@@ -28,7 +28,7 @@ _GROUPS = {
     "selfsubjectaccessreviews": "authorization.k8s.io",
     "tokenreviews": "authentication.k8s.io",
 }
-"""Maps resources to their API groups. Dumps and metrics name these resources without their group."""
+"""Maps resources to their API groups. Dumps and metrics name resources without the group."""
 
 
 def verify_doctor(effect: str) -> Action:

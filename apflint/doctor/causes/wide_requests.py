@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 MIN_SEAT_SHARE = 0.5
 """Minimum proportion of seats that requests of one kind have or wait for, for the cause to be these requests."""
 MIN_WIDE_WATCH_SHARE = 0.1
-"""Minimum proportion of watches in the execution time of a level, for the cause to be watches, if wide requests wait."""
+"""Minimum proportion of watches in the execution time, for the cause to be watches, at a level where wide requests wait."""
 MIN_WATCH_SEATS = 0.5
 """Minimum proportion of the seats of a level that initializing watches of one seat hold on average, for the cause to be watches."""
 MIN_EXEMPT_SHARE = 0.2
