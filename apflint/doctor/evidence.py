@@ -40,7 +40,7 @@ class Evidence(NamedTuple):
     def line(self, number: int, part: str = "metrics") -> TextRange:
         """Return the location of a line of the last snapshot.
 
-        The line is in the metrics or, if there are none, in the first file.
+        The line is in the file of `part`. If the snapshot does not have this part, the line is in the first file.
         """
         last = self.state.server.last
         source = last.source_of(part) if getattr(last, part) is not None else last.sources[0]

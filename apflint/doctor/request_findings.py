@@ -82,7 +82,7 @@ def system_traffic_misplaced(evidence: Evidence) -> Iterator[Diagnosis]:
                     f'{request.verb} {request.resource or request.path} of "{request.user}" is at the priority level "{request.level}"',
                     notes=(
                         f'The built-in configuration assigns this request to "{home}".',
-                        "There, it does not compete with the requests of workloads.",
+                        "At this level, the request does not compete with the requests of workloads.",
                     ),
                     help=f"increase matchingPrecedence of the FlowSchema {request.schema} above the built-in one, or narrow its rules",
                 ),

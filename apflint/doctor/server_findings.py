@@ -32,7 +32,7 @@ def quiescing_level(evidence: Evidence) -> Iterator[Diagnosis]:
                             f"Waiting requests: {level.waiting or 0}. Executing requests: {level.executing or 0}. The level keeps its"
                             " seats until these requests end."
                         ),
-                        "New requests of its FlowSchemas go to the next FlowSchema that matches.",
+                        "New requests of the level's FlowSchemas go to the next FlowSchema that matches.",
                     ),
                     help="delete the FlowSchemas of the level, or create the level again if that was a mistake",
                 ),

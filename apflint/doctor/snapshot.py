@@ -361,8 +361,8 @@ def _assemble(parts: Sequence[Part]) -> Snapshot:
         known = by_kind.get(part.kind)
         if known is not None and part.kind != "requests":
             raise UserError(
-                f"{known.source.name} and {part.source.name} are dumps of several servers or moments: read one of them at a time,"
-                " or pass the metrics of each under the same name"
+                f"{known.source.name} and {part.source.name} are dumps of several servers or moments: pass only one of these files,"
+                " or add the metrics of each server and moment, with the same file name up to the first dot"
             )
         if known is None or _has_details(part):
             by_kind[part.kind] = part

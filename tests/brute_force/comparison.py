@@ -87,8 +87,10 @@ def differences(configuration: Configuration, true: Claims, findings: Sequence[F
 
 
 def _unreachable(configuration: Configuration, true: Claims, findings: Sequence[Finding]) -> Iterator[Difference]:
-    """Compare APF501 and APF502: they report all unreachable parts, except parts for which APF504 or APF506 reports why
-    they match nothing."""
+    """Yield differences of APF501 and APF502.
+
+    The rules must report all unreachable parts, except parts for which APF504 or APF506 reports why they match nothing.
+    """
     reported = {
         (name_of(finding), finding.field): finding for finding in findings if finding.rule in ("APF501", "APF502")
     }
@@ -107,7 +109,7 @@ def _unreachable(configuration: Configuration, true: Claims, findings: Sequence[
 
 
 def _severity(configuration: Configuration, name: str, finding: Finding) -> Iterator[Difference]:
-    """Compare the severity of a finding with the expected severity.
+    """Yield a difference if a finding does not have the expected severity.
 
     The expected severity is `error` if the finding is also true without the levels that no file defines, else
     `warning`.
@@ -129,8 +131,11 @@ def _skipped(configuration: Configuration) -> set[str]:
 
 
 def _blockers(configuration: Configuration, finding: Finding) -> Iterator[Difference]:
-    """Check that the FlowSchemas and rules that a finding names together cover the unreachable part, and that none is
-    superfluous."""
+    """Yield differences between the shadowing parts that a finding names and the enumeration.
+
+    The named FlowSchemas and rules together must match all requests of the unreachable part, and none may be
+    superfluous.
+    """
     name, field = name_of(finding), str(finding.field)
     schemas = flow_schemas(configuration)
     own = schemas[name]
@@ -170,7 +175,7 @@ def _is_explained(configuration: Configuration, part: tuple[str, str], findings:
 
 
 def _ties(configuration: Configuration, true: Claims, findings: Sequence[Finding]) -> Iterator[Difference]:
-    """Compare APF503: it reports one finding for each precedence, which names exactly the tied FlowSchemas.
+    """Yield differences of APF503, which must report one finding for each precedence, with exactly the tied FlowSchemas.
 
     Harmless ties have the severity info if there are no other ties of this precedence. APF501 reports unreachable
     FlowSchemas instead, and APF516 copies of FlowSchemas.
@@ -212,7 +217,7 @@ def _without_order(value: object) -> object:
 
 
 def _captures(configuration: Configuration, true: Claims, findings: Sequence[Finding]) -> Iterator[Difference]:
-    """Compare APF507: it reports the same pairs of a FlowSchema of the user and a protected FlowSchema as the enumeration."""
+    """Yield differences of APF507, which must report all pairs (FlowSchema of the user, protected FlowSchema) and no others."""
     protected = names_of_built_in(configuration.kubernetes).difference(UNPROTECTED)
     reported = {
         (name_of(finding), name): finding
@@ -262,7 +267,7 @@ def _losses(configuration: Configuration, true: Claims, findings: Sequence[Findi
 
 
 def _captured_methods(configuration: Configuration, true: Claims, findings: Sequence[Finding]) -> Iterator[Difference]:
-    """Compare APF514: it reports the same entries, except entries in unreachable parts (APF501, APF502)."""
+    """Yield differences of APF514, which must report all entries except those in unreachable parts (APF501, APF502)."""
     captured = {
         (name, field): captor
         for (name, field), captor in captured_methods(configuration).items()
@@ -286,7 +291,7 @@ def _captured_methods(configuration: Configuration, true: Claims, findings: Sequ
 
 
 def _missed_paths(configuration: Configuration, true: Claims, findings: Sequence[Finding]) -> Iterator[Difference]:
-    """Compare APF508: it reports the same FlowSchemas at the same rule, except unreachable FlowSchemas (APF501)."""
+    """Yield differences of APF508, which must report all FlowSchemas with their rule, except unreachable FlowSchemas."""
     unreachable = {name for name, field in true.unreachable if field == "metadata.name"}
     missed = {item for item in missed_paths(configuration).items() if item[0] not in unreachable}
     reported = {(name_of(finding), finding.field): finding for finding in findings if finding.rule == "APF508"}

@@ -178,7 +178,7 @@ def _full_server(server: ServerLoad, overload: Overload) -> OverloadCause:
             *describe_clients(level.rows),
         ),
         actions=(
-            Action("compare the other API servers: pass the metrics of all of them", "apflint doctor metrics-*.txt"),
+            Action("compare the other API servers: pass the metrics of all servers", "apflint doctor metrics-*.txt"),
             Action(
                 "if the other servers are idle, spread the connections: use --goaway-chance of kube-apiserver, another algorithm of"
                 " the load balancer, or a restart of the clients"

@@ -121,7 +121,9 @@ def _single_flow_cause(
                     f'set distinguisherMethod to ByUser in the FlowSchema "{flow.schema}", so that each user has a separate flow',
                     simulate_manifests(),
                 ),
-                Action("compare the manifests with those of the server before you apply them", compare_manifests()),
+                Action(
+                    "before you apply the manifests, compare them with the objects of the server", compare_manifests()
+                ),
             ),
             would_not_help=(
                 "More or longer queues do not separate the users, because one flow always uses the same few queues.",

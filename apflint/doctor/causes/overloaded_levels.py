@@ -197,7 +197,7 @@ def describe_duration(server: ServerLoad, level: LevelLoad) -> str | None:
 def blocking_probability(used: float, seats: int) -> float:
     """Return the probability that all seats of a level without queues are in use, given the mean number of seats in use.
 
-    Erlang's loss formula computes the mean from an offered load. The function finds the offered load by bisection.
+    The function finds the offered load for which Erlang's loss formula gives this mean, by bisection.
     """
     if not 1 <= seats <= _MAX_SEATS or used <= 0:
         return 0.0
@@ -211,7 +211,7 @@ def blocking_probability(used: float, seats: int) -> float:
 def _erlang_b(offered: float, seats: int) -> float:
     """Return the probability that all `seats` are in use at an offered load in seats (Erlang's loss formula).
 
-    The inverse of the result is a sum of terms. Only the first terms are significant, about the square root of `seats`.
+    The inverse of the result is a sum. Only about the first `sqrt(seats)` terms are significant and added up.
     """
     if offered <= 0:
         return 0.0

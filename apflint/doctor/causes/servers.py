@@ -61,7 +61,8 @@ def find_restart(
     ]
     if predecessor is not None:
         evidence.insert(
-            1, f"If {predecessor.name} is from the same server, it has restarted since then: counters start again at 0."
+            1,
+            f"If {predecessor.name} is from the same server, the server has restarted since then: counters start again at 0.",
         )
     if unplaced is not None and unplaced.all_watches.number:
         evidence.append(
