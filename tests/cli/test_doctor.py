@@ -170,7 +170,9 @@ def test_other_total(capsys: pytest.CaptureFixture[str]) -> None:
     assert answer(capsys, *words, "20+10")["findings"] == []
     (finding,) = answer(capsys, *words, "600")["findings"]
     assert finding["message"] == "the server has a concurrency limit of 30 seats instead of 600"
-    assert finding["notes"] == ["The limits of all levels are those that the manifests give for this concurrency limit."]
+    assert finding["notes"] == [
+        "The limits of all levels are those that the manifests give for this concurrency limit."
+    ]
     (finding,) = answer(capsys, "--metrics", IDLE, "--server-concurrency", "600")["findings"]
     assert finding["message"] == "the server has a concurrency limit of 30 seats instead of 600"
     assert finding["notes"] == []
