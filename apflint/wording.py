@@ -14,9 +14,9 @@ _MAX_QUOTE_LENGTH = 80
 def quote(value: object) -> str:
     """Return a value as JSON on one line, for a message.
 
-    Text over `_MAX_QUOTE_LENGTH` characters is cut and ends with `…`.
+    If the JSON is longer than `_MAX_QUOTE_LENGTH` characters, it is cut and ends with `…`.
     """
-    import json  # imported on demand
+    import json
 
     text = json.dumps(value, ensure_ascii=False, default=str)
     if len(text) <= _MAX_QUOTE_LENGTH:
