@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SUFFIXES = (".yaml", ".yml", ".json")
 """Suffixes of files to read in directories. A file that the user names may have any name."""
 
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # only the mark of UTF-8, because the marks of UTF-16 are not valid UTF-8
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # the mark of UTF-8. A file with a mark of UTF-16 is not valid UTF-8 anyway
 INSTALLED_DIRECTORY = "node_modules"
 """Name of directories that are not searched."""
 HIDDEN, INSTALLED = "hidden directory", "directory of installed packages"

@@ -109,7 +109,7 @@ def test_no_request_of_the_period_is_left_out(
     is_kept = dict(zip(objects, find_names_in_period(list(objects), ReadPeriod(*limits)), strict=True))
     begin, stop = (limit.resolve(last).microseconds for limit in limits)
     assert all(is_kept[key] for key, times in objects.items() if any(begin <= time < stop for time in times))
-    if since[1] or until[1]:  # limits before the end of the log need the last request
+    if since[1] or until[1]:  # a limit that counts back from the last request is unknown without this request
         assert any(is_kept[key] for key, times in objects.items() if last in times)
 
 
