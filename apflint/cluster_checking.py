@@ -144,10 +144,10 @@ def merge_problems(found: Iterable[tuple[tuple[str, ...], list[tuple[str, Proble
 
 
 def _merge(problems: Sequence[Problem]) -> Problem:
-    """Merge problems of several clusters that have the same message.
+    """Return the first of several problems with the same message, with the names of the clusters of all problems.
 
-    Notes and help that differ between clusters get the name of their cluster. A fix edits a file that the clusters share, so
-    the fix is kept only if all clusters have the same fix.
+    If a note or the help differs in another cluster, the text in the result names the first cluster. A fix edits a file
+    that the clusters share, so the fix is kept only if all clusters have the same fix.
     """
     first = problems[0]
     if not first.clusters:

@@ -193,10 +193,10 @@ def _pair_directories(layout: RepositoryLayout) -> set[tuple[str, str]]:
 
 
 def _find_part(directory: str, layout: RepositoryLayout) -> _ClusterDirectory:
-    """Return the cluster directory `directory`.
+    """Return `directory` with the files of the cluster.
 
-    The files of the result are the files below the directory, and all files that kustomizations below the directory
-    reference directly or through other kustomizations.
+    These are the files below the directory, and all files that kustomizations below the directory reference, directly
+    or through other kustomizations.
     """
     inside = {path for path in layout.kustomizations if _is_below(path, directory)}
     seen, files = _follow(inside, layout)

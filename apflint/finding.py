@@ -125,7 +125,7 @@ class Related(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """A problem with its rule, severity and position, as reports contain it."""
+    """A problem in a report, with rule, severity and position."""
 
     rule: str
     name: str

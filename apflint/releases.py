@@ -1,11 +1,13 @@
 """The Kubernetes releases that apflint knows, 1.18 to 1.37, and the differences between them with their sources.
 
-"Recorded" means observed on running kube-apiservers (1.21.1, 1.25.10, 1.26.5, 1.28.3, 1.29.1, 1.31.14, 1.36.2). 1.37 was not
-recorded. Its properties come from kubernetes/api, apimachinery, apiserver and component-base, read at v0.37.0-beta.0 and at the
-master branch of 2026-07-24, and from merged pull requests. In these sources, 1.37 differs from 1.36 only in
-`reports_missing_types_as_required` and `checks_fields_of_invalid_types`, and in metrics (`apflint.doctor.metric_names`).
-`apflint.builtin` has the objects that each release creates. Paths of sources are relative to staging/src/k8s.io/apiserver/pkg
-unless they start with another directory.
+Recordings are responses of running kube-apiservers (1.21.1, 1.25.10, 1.26.5, 1.28.3, 1.29.1, 1.31.14, 1.36.2). There
+are no recordings of 1.37. The properties of 1.37 come from kubernetes/api, apimachinery, apiserver and component-base,
+read at v0.37.0-beta.0 and at the master branch of 2026-07-24, and from merged pull requests. In these sources, 1.37
+differs from 1.36 only in `reports_missing_types_as_required` and `checks_fields_of_invalid_types`, and in metrics
+(`apflint.doctor.metric_names`).
+
+`apflint.builtin` has the objects that each release creates. Paths of sources are relative to
+staging/src/k8s.io/apiserver/pkg, unless they start with another directory.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ SERVER_CONCURRENCY = 400 + 200
 
 _DEPRECATION_GUIDE = "https://kubernetes.io/docs/reference/using-api/deprecation-guide/"
 _FIRST_IN_GUIDE = 26
-"""The first release whose section of the guide names API versions of this group. 1.21 removed v1alpha1 without a section."""
+"""The first release with a section about this API group in the guide. 1.21, which removed v1alpha1, has no section."""
 
 
 class ApiVersion(NamedTuple):
@@ -163,7 +165,9 @@ class Release(NamedTuple):
 
     @property
     def refuses_invalid_timeouts(self) -> bool:
-        """Whether servers answer 400 to a request whose query parameter `timeout` is not a duration, without classifying it.
+        """Whether servers answer 400 if the query parameter `timeout` of a request is not a duration.
+
+        Servers do not classify such a request.
 
         Source: `WithRequestDeadline` in endpoints/filters/request_deadline.go, since 1.21. A recording from a
         kube-apiserver 1.36.2 confirms this.
@@ -299,8 +303,8 @@ class Release(NamedTuple):
         if life is None or life.deprecated is None or life.removed is None or self.minor < life.deprecated:
             return None
         # Recorded warnings about v1beta1 suggest the newest version of the release: v1beta2 on 1.25, and v1beta3 on
-        # 1.26. If a 1.29 server is forced to serve v1beta2, its warning about v1beta2 suggests v1beta3, although 1.29
-        # deprecates it. This function returns v1 instead.
+        # 1.26. If a 1.29 server is forced to serve v1beta2, the warning about v1beta2 suggests v1beta3, although 1.29
+        # deprecates v1beta3. This function returns v1 instead.
         return Deprecation(f"1.{life.deprecated}", f"1.{life.removed}", replacement=self.served[0])
 
 

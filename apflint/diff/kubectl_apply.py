@@ -263,7 +263,7 @@ def _list_kept(
 
 
 def _keep(document: Document, path: Path, value: object) -> Document:
-    """Return a copy of a document in which the field at `path` keeps `value`, its value in the cluster."""
+    """Return a copy of a manifest with `value`, the value in the cluster, in the field at `path`."""
     kept = _set(document, path, value)
     if value == 0 and path[-1] == shares_field(document.version) and document.version == "v1beta3":
         # Without this annotation, servers replace 0 shares in v1beta3 by the default (conversion.go in
@@ -273,7 +273,7 @@ def _keep(document: Document, path: Path, value: object) -> Document:
 
 
 def _set(document: Document, path: Path, value: object) -> Document:
-    """Return a copy of a document with a value at `path`."""
+    """Return a copy of a document with `value` at `path`. Missing parent mappings are added."""
     root = dict(document.value)
     owner: dict[Any, Any] = root
     for step in path[:-1]:

@@ -190,7 +190,7 @@ def _parse_kustomize(value: object, place: str, directory: str) -> str:
 def _parse_render(value: object, place: str, _directory: str) -> tuple[str, ...]:
     """Return a command as a list of arguments, because no shell runs the command."""
     if isinstance(value, str):
-        import json  # imported for errors only
+        import json
 
         raise UserError(
             f"{place}: expected a list of strings, because apflint runs the program without a shell. Write {json.dumps(value.split())}."

@@ -95,7 +95,8 @@ def _parse_table(value: object, place: str) -> dict[str, object]:
 def parse_severities(value: object, place: str, directory: str) -> dict[str, str]:
     """Return the severity of each rule, by rule ID. `value` is a table from selectors of rules to severities."""
     severities: dict[str, str] = {}
-    # A longer selector is more specific. So set its severity later, to replace the severity from a shorter selector.
+    # A longer selector is more specific. So process the selectors in the order of their lengths: the severity of a
+    # longer selector replaces the severity of a shorter one.
     for selector, severity in sorted(_parse_table(value, place).items(), key=lambda entry: len(entry[0])):
         chosen: str = _parse_severity(severity, f"{place}.{selector}", directory)
         severities |= dict.fromkeys(_call(parse_selector, selector, f"{place}.{selector}").rules, chosen)

@@ -93,7 +93,10 @@ class AuditLogFile(NamedTuple):
 
 
 def find_content_size(files: Iterable[AuditLogFile]) -> int:
-    """Return the size of the content of files in bytes, or 0 if it is unknown because a file is compressed or a stream."""
+    """Return the total size of the content of files in bytes.
+
+    Return 0 if the size is unknown, because a file is compressed or a stream.
+    """
     sizes = [0 if file.path.endswith((".gz", ".zst")) else file.size for file in files]
     return sum(sizes) if all(sizes) else 0
 
@@ -347,7 +350,11 @@ def _chain(first: bytes, pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _decompress_stream(pieces: Iterator[bytes], new: Any, failure: type[Exception], name: str) -> Iterator[bytes]:
-    """Decompress concatenated streams. `new` creates an object with the interface of `zlib.decompressobj`."""
+    """Yield the decompressed bytes of compressed data, which may consist of several concatenated streams.
+
+    `new` creates a decompressor with the interface of `zlib.decompressobj`, which raises `failure` for damaged data.
+    `name` is the name of the compression in error messages.
+    """
     decompressor = new()
     used = total_in = total_out = 0
     for piece in pieces:

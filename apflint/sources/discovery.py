@@ -100,7 +100,7 @@ def discover_files(
     exclude: Patterns = Patterns(),  # noqa: B008  # a frozen value
     force_exclude: bool = False,
 ) -> Iterator[FoundFile]:
-    """Yield the input files of `discover_entries`, without its `SkippedDocuments`."""
+    """Yield the input files that `discover_entries` yields, but not the skipped files and directories."""
     return (entry for entry in discover_entries(paths, exclude, force_exclude) if isinstance(entry, FoundFile))
 
 

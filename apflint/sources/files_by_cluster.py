@@ -132,8 +132,8 @@ def _add_streams(selected: list[_Found], files: Mapping[str, InputFile]) -> list
 def _render(cluster: _Found, request: InputRequest, files: dict[str, InputFile]) -> _Found:
     """Render a cluster if the run concerns the cluster, and add its objects to `files`.
 
-    The run concerns a cluster if the user named the cluster or a directory that contains its kustomization, or if one
-    of the selected `files` is rendered.
+    The run concerns a cluster if the user named the cluster, if the user named a directory that contains the
+    kustomization of the cluster, or if the objects of the cluster are rendered from one of the selected `files`.
     """
     settings, names = cluster.settings, request.parsed.clusters
     if not settings.is_rendered:
@@ -186,7 +186,7 @@ class _Finder:
         self._request = request
         self._real_directory = cache(os.path.realpath)
         self._found: dict[str, dict[str, FoundFile]] = {}
-        """For each path of a cluster: the files below the path. The keys of the files are their real paths."""
+        """Maps each path of a cluster to the files below the path. The keys of the inner mapping are real paths."""
 
     def key(self, path: str) -> str:
         """Return the real path of a file. For standard input, return the real path of --stdin-filename."""

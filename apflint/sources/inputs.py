@@ -100,7 +100,7 @@ def _read_paths(request: InputRequest, context: tuple[str, ...], track: Track) -
 
 
 def _read_manifests(request: InputRequest, track: Track) -> Inputs:
-    """Read the manifests to check or edit, if the settings define no clusters, or if the arguments name the sources themselves."""
+    """Read the manifests to check or edit for a request that reads no clusters of the settings."""
     words = request.parsed
     found = discover_files(request.context, request.settings.exclude)
     context = read_files(track([file for file in found if not _is_baseline(request, file)]))

@@ -165,7 +165,7 @@ def _list_items(options: KubectlOptions, path: str, kind: str) -> Iterator[Any]:
 
 
 def _list_managers(entries: object) -> Iterator[FieldManager]:
-    """Yield the managers in `managedFields`, except managers of the status and invalid entries."""
+    """Yield the managers in `managedFields`. Managers of the status and invalid entries are omitted."""
     for entry in entries if isinstance(entries, list) else ():
         if isinstance(entry, dict) and isinstance(entry.get("manager"), str) and not entry.get("subresource"):
             yield FieldManager(entry["manager"], str(entry.get("operation")), entry.get("fieldsV1"))

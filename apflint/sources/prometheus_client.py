@@ -92,7 +92,7 @@ class InstantSample(NamedTuple):
 
 
 class RangeSeries(NamedTuple):
-    """A series of an answer, with its values. The keys are times in seconds since 1970.
+    """A series of an answer. `values` maps times in seconds since 1970 to the values of the series.
 
     Values that are NaN or infinite are left out.
     """
