@@ -132,10 +132,11 @@ def render_cluster(
 
 
 def _write_string(text: str) -> str:
-    """Return a TOML string in printable ASCII, in which CI commands are escaped.
+    """Return a TOML string in printable ASCII.
 
-    JSON strings are TOML strings, except for characters above U+FFFF: JSON escapes them as surrogates, which TOML does not allow
-    (TOML 1.0.0, "String").
+    `##` is escaped, because CI systems execute commands such as `##vso[...]` in their logs. JSON strings are TOML
+    strings, except for characters above U+FFFF: JSON escapes them as surrogates, which TOML does not allow (TOML 1.0.0,
+    "String").
     """
     chars = (json.dumps(char)[1:-1] if char <= "\uffff" else f"\\U{ord(char):08x}" for char in text)
     return f'"{"".join(chars)}"'.replace("##", "#\\u0023")

@@ -241,9 +241,9 @@ class Effective:
 
     @cached_property
     def dead_parts(self) -> DeadParts:
-        """The unreachable FlowSchemas and parts of `own_flow_schemas`.
+        """The FlowSchemas in `own_flow_schemas`, and the parts of FlowSchemas, that no request reaches.
 
-        FlowSchemas that the server does not use, because they are not in `assumed`, are not analyzed.
+        FlowSchemas that are not in `assumed` are not analyzed, because the server does not use these FlowSchemas.
         """
         effective = {schema.document for schema in self.assumed.order}
         own = [schema for schema in self.own_flow_schemas if schema.document in effective]

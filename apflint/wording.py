@@ -56,7 +56,10 @@ def pluralize(count: int, noun: str) -> str:
 
 
 def count_noun(number: int, singular: str, plural: str = "") -> str:
-    """Return a number with commas between thousands, and its noun, whose plural ends in `s` by default."""
+    """Return a number and a noun, such as `1 seat` or `1,200 seats`.
+
+    The default of `plural` is `singular` with an `s`.
+    """
     return f"{number:,} {singular if number == 1 else plural or f'{singular}s'}"
 
 

@@ -188,7 +188,10 @@ def _parse_kustomize(value: object, place: str, directory: str) -> str:
 
 
 def _parse_render(value: object, place: str, _directory: str) -> tuple[str, ...]:
-    """Return a command as a list of arguments, because no shell runs the command."""
+    """Return a program and its arguments.
+
+    Raises UserError for a single string, because no shell would split the string into words.
+    """
     if isinstance(value, str):
         import json
 

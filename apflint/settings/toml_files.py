@@ -50,8 +50,8 @@ def parse_toml(data: bytes) -> dict[str, object]:
 def read_at_most(path: str, maximum: int, *, is_stream: bool = False) -> bytes | None:
     """Return the bytes of a settings file, or None if the file has more than `maximum` bytes.
 
-    Raises UserError if the file is not a regular file, or, if `is_stream` is true, neither a regular file nor a pipe.
-    Raises OSError if the file cannot be opened.
+    Raises UserError if the file is not a regular file. If `is_stream` is true, the file may also be a pipe. Raises
+    OSError if the file cannot be opened.
     """
     descriptor = os.open(path, _FLAGS if is_stream else _FLAGS | _NON_BLOCKING)
     mode = os.fstat(descriptor).st_mode

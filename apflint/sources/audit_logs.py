@@ -199,7 +199,7 @@ def _raise(error: OSError) -> None:
 
 
 def read_beginning(file: AuditLogFile) -> AuditLogFile:
-    """Read the beginning of a stream, to recognize its format. Return the stream with `beginning` and `rest`.
+    """Read the beginning of a stream, to recognize its format. Return a copy of `file` with `beginning` and `rest`.
 
     Other files are returned unchanged.
     """

@@ -222,9 +222,10 @@ def _suggest_kustomization(paths: Iterable[str]) -> str:
 
 
 def _remove_replaced(context: Sequence[Loaded], members: Sequence[Loaded], release: Release) -> list[Loaded]:
-    """Return the context without the objects that `members` also define. The latter take precedence, as in `check`.
+    """Return the context without the objects that `members` also define.
 
-    An object that the API server cannot decode does not replace another object.
+    As in `check`, the definitions in `members` take precedence. An object that the API server cannot decode does not
+    replace another object.
     """
     if not context:
         return []

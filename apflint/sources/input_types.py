@@ -94,7 +94,7 @@ class InputRequest(NamedTuple):
     def clusters(self) -> tuple[str, ...]:
         """Names of the clusters to read.
 
-        () if the settings define no clusters, or if the source arguments name another configuration.
+        Empty if the settings define no clusters, or if the source arguments name another configuration.
 
         Raises UserError for an unknown cluster.
         """

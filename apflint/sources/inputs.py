@@ -62,7 +62,7 @@ def _read_sources(request: InputRequest, words: Words, *files: SourceFiles) -> S
 
 
 def _read_built(request: InputRequest, word: str) -> SourceFiles:
-    """Return the objects that a program such as kustomize builds."""
+    """Return the objects of a source argument that names something to build, such as a kustomization."""
     module = next(module for prefix, module in BUILDERS.items() if word.startswith(prefix))
     try:
         return import_module(module).read_source(request, word)  # type: ignore[no-any-return]  # see `BUILDERS`

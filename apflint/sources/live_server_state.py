@@ -30,7 +30,7 @@ _START = re.compile(rb"^process_start_time_seconds[ \t]+(\S+)", re.MULTILINE)
 
 
 class Reading:
-    """Reads the metrics and dumps of an API server in parallel, with one kubectl process for each."""
+    """Reads the metrics and the dumps of an API server in parallel, each with its own kubectl process."""
 
     def __init__(self, executor: ThreadPoolExecutor, kubectl: KubectlOptions, *, has_dumps: bool) -> None:
         """Start to read the metrics and, if `has_dumps` is true, the dumps."""

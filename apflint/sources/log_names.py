@@ -226,14 +226,14 @@ def _find_last(found: Iterable[NamedTimes | None]) -> int | None:
 
 
 def _resolve_since(last: int | None, since: TimeLimit | None) -> int | None:
-    """Return a time that is not later than `since`, or None if there is no such limit."""
+    """Return a time that is not later than `since`, or None if `since` is None or the end of the log is unknown."""
     if since is None or not since.is_before_end:
         return None if since is None else since.microseconds
     return None if last is None else last - since.microseconds
 
 
 def _resolve_until(found: Sequence[NamedTimes | None], until: TimeLimit | None) -> int | None:
-    """Return a time that is not earlier than `until`, or None if there is no such limit."""
+    """Return a time that is not earlier than `until`, or None if `until` is None or the end of the log is unknown."""
     if until is None or not until.is_before_end:
         return None if until is None else until.microseconds
     if not found or any(times is None for times in found):  # the end of the log is unknown
