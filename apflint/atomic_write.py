@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 def write_atomically(path: str, data: bytes, verify: Callable[[], None] = lambda: None) -> None:
     """Replace the content of a file, or create the file. If writing fails, the file is unchanged.
 
-    If `path` is a symbolic link, the target of the link is replaced. The permissions of the file are kept. Its owner is kept if
-    the system permits this. If `path` is a device or a pipe, `data` is written to it directly.
+    If `path` is a symbolic link, the target of the link is replaced. The permissions of the file are kept. The owner of
+    the file is kept if the system permits this. If `path` is a device or a pipe, `data` is written to it directly.
 
     `verify` is called just before the replacement, and may raise an exception to prevent the replacement. Raises
     OSError if the file cannot be written, and ValueError if the path contains a NUL character.
@@ -70,7 +70,7 @@ def _delay_termination() -> Iterator[None]:
         replaced = [number for number in numbers if signal.getsignal(number) == signal.SIG_DFL]
         for number in replaced:
             signal.signal(number, lambda number, _: received.append(number))
-    except ValueError:  # not in the main thread
+    except ValueError:  # `signal.signal` raises ValueError outside of the main thread
         yield
         return
     try:

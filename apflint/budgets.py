@@ -46,8 +46,8 @@ MAX_KEPT_TREES = Bound(500_000, "nothing: the document is parsed again when a po
 """Maximum size of the documents of a file whose parsed trees stay in memory. The size counts line ends, commas and colons."""
 MAX_HELM_TEMPLATES = Bound(10_000, "findings show positions in the whole output instead of the templates")
 """Maximum number of template files in the output of `helm template`."""
-MAX_PROJECT_FILES = Bound(20_000, "nothing: findings that other files could refute are left out")
-"""Maximum number of project files that apflint reads in addition to the files that a command names. These project files can refute a finding."""
+MAX_PROJECT_FILES = Bound(20_000, "nothing: findings that other files could disprove are left out")
+"""Maximum number of project files that apflint reads in addition to the files that a command names. These project files may disprove a finding."""
 MAX_KUSTOMIZATION_DEPTH = Bound(16, "nothing: the file is checked as a manifest")
 """Maximum number of parent directories of a file in which apflint searches for a kustomization that lists the file as a patch."""
 MAX_KUSTOMIZATIONS = Bound(1_000, "an error, unless --render builds it anyway")
@@ -81,7 +81,7 @@ MAX_PROMETHEUS_BYTES = Bound(32 * 1024 * 1024, "an error")
 MAX_PROMETHEUS_SERIES = Bound(150_000, "an error")
 """Maximum number of series in an answer of Prometheus. A server has about 5,000 series that the diagnosis reads."""
 MAX_PROMETHEUS_POINTS = Bound(
-    2_000, "nothing: the steps are longer, and the worst of them is searched again with shorter steps"
+    2_000, "nothing: the query has longer steps, and its worst step is queried again with shorter steps"
 )
 """Maximum number of steps of a query of Prometheus. Prometheus itself rejects more than 11,000."""
 MAX_PROMETHEUS_SERVERS = Bound(100, "an error")
@@ -92,7 +92,9 @@ MAX_CREDENTIAL_BYTES = Bound(64 * 1024, "an error")
 """Maximum number of bytes in the file with the bearer token for Prometheus."""
 MAX_SERVER_LEVELS = Bound(10_000, "an error")
 """Maximum number of priority levels of a running server. Clusters have about ten."""
-MAX_SHOWN_CAUSES = Bound(20, "the report states how many more causes there are, and JSON has all")
+MAX_SHOWN_CAUSES = Bound(
+    20, "the report states how many more causes there are, and the JSON output contains all causes"
+)
 """Maximum number of causes in a report for people. Causes are sorted, the worst first."""
 MAX_LABEL_CHARACTERS = Bound(1_024, "an error with the line")
 """Maximum number of characters in a label of metrics, and in a name in a dump. Names of objects have at most 253 characters."""
@@ -136,11 +138,11 @@ MAX_SUPPRESSIONS = Bound(50_000, "APF902, and further suppressions have no effec
 
 # Findings and analyses
 
-MAX_FINDINGS_PER_RULE = Bound(1_000, "the last of them states how many more findings of the rule there are")
+MAX_FINDINGS_PER_RULE = Bound(1_000, "the last finding states how many more findings of the rule there are")
 """Maximum number of findings with the same rule, file and severity in a report. More findings usually repeat one mistake."""
 MAX_EXAMPLE_CHARACTERS = Bound(4_000, "nothing: the finding has no example")
 """Maximum number of characters in the example command of a finding. Names and paths of requests may be megabytes long."""
-MAX_DIRECTORY_PAIRS = Bound(10, "the last of them states how many more pairs of directories there are")
+MAX_DIRECTORY_PAIRS = Bound(10, "the last finding states how many more pairs of directories there are")
 """Maximum number of findings of APF402 about two directories that define the same objects. 200 clusters have 199 pairs with the first cluster."""
 MAX_VIOLATIONS = Bound(2_000, "the last finding of the rule states that further ones are left out")
 """Maximum number of unknown fields in an object. The same maximum applies to all other schema violations of the object together. Reports show fewer findings anyway (MAX_FINDINGS_PER_RULE)."""
@@ -167,11 +169,11 @@ MAX_ORDINARY_WITNESSES = Bound(100, "further findings show the first request tha
 """Maximum number of findings of APF518 and APF601 whose example is replaced by a more ordinary request. Finding an ordinary request takes about 100 classifications."""
 MAX_MISSED_RULES = Bound(64, "nothing: further resource rules are not analyzed")
 """Maximum number of resource rules of a FlowSchema that APF505, APF508 and APF513 analyze."""
-MAX_MISSED_TRIALS = Bound(32, "nothing: a missed request may not be found")
+MAX_MISSED_TRIALS = Bound(32, "nothing: apflint may not find a request that the rule misses")
 """Maximum number of example requests that APF505, APF508 and APF513 try for a resource rule."""
-MAX_MISSED_SUBJECTS = Bound(8, "nothing: a missed request may not be found")
+MAX_MISSED_SUBJECTS = Bound(8, "nothing: apflint may not find a request that the rule misses")
 """Maximum number of subjects of a rule for which APF505, APF508 and APF513 try example requests."""
-MAX_MISSED_VALUES = Bound(16, "nothing: a missed request may not be found")
+MAX_MISSED_VALUES = Bound(16, "nothing: apflint may not find a request that the rule misses")
 """Maximum number of items of a list from which APF505, APF508 and APF513 make example requests."""
 MAX_REDUNDANCY_TRIALS = Bound(64, "nothing: the solver decides")
 """Maximum number of example requests that APF516 tries for a rule before it calls the solver."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Cluster(NamedTuple):
-    """A cluster to check. `members` and `context` are names of inputs, in the order in which they are applied."""
+    """A cluster to check. `members` and `context` name inputs, in the order in which their objects are applied."""
 
     name: str
     """The name in the settings, or "" for the manifests that belong to no cluster of the settings."""
@@ -48,8 +48,8 @@ def check_clusters(
 ) -> Report:
     """Check each cluster. Return one report about the inputs in `reported`.
 
-    The release and the assumptions of each cluster replace the values in `options`. If clusters differ only in their
-    names, they are analyzed only once. `elsewhere` names the inputs that also belong to clusters outside of `clusters`.
+    The release and the assumptions of each cluster replace the values in `options`. Clusters that differ only in their
+    names are analyzed only once. `elsewhere` names the inputs that also belong to clusters outside of `clusters`.
     Suppressions in these inputs are not reported as unused, because the other clusters may need the suppressions.
     """
     loaded = [part for name, parts in inputs.items() if name in reported for part in parts]
@@ -74,8 +74,8 @@ def check_clusters(
         (rule, problem._replace(clusters=tuple(sorted(problem.clusters, key=position.__getitem__))))
         for rule, problem in merge_problems(found)
     ]
-    # The report names only releases that a check has used. If all objects belong to clusters, the project's own release
-    # is not used.
+    # The report names the release of each cluster of the settings. The report names the release of the project only if
+    # some objects belong to no cluster.
     used = {
         cluster.kubernetes
         for cluster in clusters
@@ -129,9 +129,9 @@ class _Validation:
 
 
 def merge_problems(found: Iterable[tuple[tuple[str, ...], list[tuple[str, Problem]]]]) -> list[tuple[str, Problem]]:
-    """Merge the problems of several clusters: equal messages of a rule at the same place are one problem.
+    """Merge the problems of several clusters. Problems with the same rule, place and message become one problem.
 
-    `found` contains (names of clusters, problems of these clusters). A problem is (rule ID, `Problem`).
+    Each item of `found` is (names of clusters, problems of these clusters). A problem is (rule ID, `Problem`).
     """
     merged: dict[Hashable, list[tuple[str, Problem]]] = {}
     for names, problems in found:
@@ -144,10 +144,10 @@ def merge_problems(found: Iterable[tuple[tuple[str, ...], list[tuple[str, Proble
 
 
 def _merge(problems: Sequence[Problem]) -> Problem:
-    """Merge problems of several clusters that have the same message.
+    """Return the first of several problems with the same message, with the names of the clusters of all problems.
 
-    Notes and help that differ between clusters get the name of their cluster. A fix edits a file that the clusters share, so
-    the fix is kept only if all clusters have the same fix.
+    If a note or the help differs in another cluster, the text in the result names the first cluster. A fix edits a file
+    that the clusters share, so the fix is kept only if all clusters have the same fix.
     """
     first = problems[0]
     if not first.clusters:

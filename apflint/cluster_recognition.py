@@ -132,10 +132,11 @@ def render_cluster(
 
 
 def _write_string(text: str) -> str:
-    """Return a TOML string in printable ASCII, in which CI commands are escaped.
+    """Return a TOML string in printable ASCII.
 
-    JSON strings are TOML strings, except for characters above U+FFFF: JSON escapes them as surrogates, which TOML does not allow
-    (TOML 1.0.0, "String").
+    `##` is escaped, because CI systems execute commands such as `##vso[...]` in their logs. JSON strings are TOML
+    strings, except for characters above U+FFFF: JSON escapes them as surrogates, which TOML does not allow (TOML 1.0.0,
+    "String").
     """
     chars = (json.dumps(char)[1:-1] if char <= "\uffff" else f"\\U{ord(char):08x}" for char in text)
     return f'"{"".join(chars)}"'.replace("##", "#\\u0023")
@@ -147,7 +148,11 @@ def is_unicode(path: str) -> bool:
 
 
 def name_directory(directory: str, others: Iterable[str] = ()) -> str:
-    """Return the name of a cluster: the shortest end of `directory` that does not match the end of a path in `others`."""
+    """Return the name of a cluster: the last components of `directory` that distinguish it from `others`.
+
+    The name has as few components as possible. For example, the name of `a/eu/prod` is `prod`, or `eu/prod` if `others`
+    contains `a/us/prod`.
+    """
     parts, used = directory.split("/"), [other.split("/") for other in others if other != directory]
     ends = (parts[-size:] for size in range(1, len(parts)) if all(parts[-size:] != other[-size:] for other in used))
     return _NOT_IN_NAMES.sub("-", "/".join(next(ends, parts)))[-_MAX_NAME_LENGTH:]
@@ -189,7 +194,11 @@ def _pair_directories(layout: RepositoryLayout) -> set[tuple[str, str]]:
 
 
 def _find_part(directory: str, layout: RepositoryLayout) -> _ClusterDirectory:
-    """Return a directory with the files below it and all files that its kustomizations reference directly or indirectly."""
+    """Return `directory` with the files of the cluster.
+
+    These are the files below the directory, and all files that kustomizations below the directory reference, directly
+    or through other kustomizations.
+    """
     inside = {path for path in layout.kustomizations if _is_below(path, directory)}
     seen, files = _follow(inside, layout)
     files |= {file for file in layout.objects if _is_below(file, directory)}
@@ -214,9 +223,10 @@ def _follow(directories: Collection[str], layout: RepositoryLayout) -> tuple[set
 
 
 def _list_built(directories: Collection[str], layout: RepositoryLayout) -> Iterator[str]:
-    """Yield the directories to build: directories whose kustomization changes APF objects.
+    """Yield the directories to build with kustomize: directories whose kustomizations change APF objects.
 
-    If a directory to build references another such directory, the latter is omitted.
+    A directory that another one of `directories` references is omitted, because building the other directory includes
+    it.
     """
     referenced = {path for directory in directories for path in layout.kustomizations[directory].references}
     for directory in sorted({*directories} - referenced):
@@ -226,10 +236,10 @@ def _list_built(directories: Collection[str], layout: RepositoryLayout) -> Itera
 
 
 def _cover(files: Collection[str], layout: RepositoryLayout, below: Collection[str] | None = None) -> tuple[str, ...]:
-    """Return the fewest paths that contain these files and no other APF objects.
+    """Return the fewest paths that contain all of `files`, and no other files with APF objects.
 
-    A path is one of the files, or a directory in `below`. If `below` is None, all directories except the root are
-    allowed.
+    Each path is one of the files, or a directory that contains some of them. If `below` is not None, only the
+    directories in `below` are used. The root is never used.
     """
     paths: set[str] = set()
     others = layout.objects.keys() - files
@@ -245,8 +255,8 @@ def _cover(files: Collection[str], layout: RepositoryLayout, below: Collection[s
 def _is_divided(part: _ClusterDirectory, parts: Iterable[_ClusterDirectory], layout: RepositoryLayout) -> bool:
     """Return whether a directory consists of several clusters.
 
-    This is true if the directory contains or references several cluster directories, and two of these define the same
-    object.
+    This is true if the directory contains or references several cluster directories, and two files of the directory
+    define the same object.
     """
     inner = [other for other in parts if other is not part and _includes(part, other)]
     return len(inner) > 1 and _has_duplicates(part.files, layout)
@@ -264,12 +274,10 @@ def _has_duplicates(files: Iterable[str], layout: RepositoryLayout) -> bool:
 
 
 def _group(roots: list[_ClusterDirectory], layout: RepositoryLayout) -> Iterator[SuggestedCluster]:
-    """Yield a cluster for each directory.
+    """Yield the clusters that the directories `roots` form.
 
-    Directories with the same name become one cluster, unless they are different clusters.
-
-    Directories are different clusters if they define the same object, or if several of the directories are separate
-    (`_is_separate`).
+    Directories whose last component is the same form one cluster. But each of these directories is a separate cluster
+    if two of their files define the same object, or if `_is_separate` is true for several of them.
     """
     by_name: defaultdict[str, list[_ClusterDirectory]] = defaultdict(list)
     for root in roots:

@@ -1,6 +1,7 @@
-"""Fixes of findings. A fix of an object consists of operations. A fix of other text consists of text edits.
+"""Fixes of findings.
 
-Rules suggest fixes, and `apflint.edit` applies them.
+A fix in an object consists of operations on fields. A fix outside of objects, such as in a comment, consists of text
+edits. Rules suggest fixes, and `apflint.edit` applies the fixes.
 """
 
 from __future__ import annotations

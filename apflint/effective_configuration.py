@@ -101,7 +101,7 @@ class Effective:
 
     @cached_property
     def own(self) -> Workspace:
-        """The workspace without copies of built-in objects."""
+        """The workspace without the manifests that are copies of built-in objects."""
         return self.workspace.without(self._copies)
 
     @cached_property
@@ -155,10 +155,11 @@ class Effective:
         return self.assumed_without(frozenset(schema.document for schema in self.own_flow_schemas))
 
     def assumed_without(self, documents: Collection[Document]) -> Configuration:
-        """Return `assumed` without the manifests of these documents, and with the same priority levels.
+        """Return `assumed` without the manifests of these documents.
 
-        Built-in FlowSchemas that these manifests redefine are restored, even if `Assumptions.defaults` is false,
-        because the server would create these FlowSchemas.
+        The result has the same placeholder levels as `assumed`. If a removed manifest redefines a built-in FlowSchema,
+        the result contains the built-in FlowSchema, even if `Assumptions.defaults` is false, because the server creates
+        missing built-in FlowSchemas.
         """
         from apflint import builtin
 
@@ -190,9 +191,10 @@ class Effective:
 
     @cached_property
     def _assumed_levels(self) -> tuple[PriorityLevelConfiguration, ...]:
-        """A placeholder level for each name that FlowSchemas reference but no file defines. Empty if `Assumptions.complete` is true.
+        """A placeholder level for each name that FlowSchemas reference but no file defines.
 
-        FlowSchemas of the context count even if manifests replace them, because `assumed_without` can restore them.
+        Empty if `Assumptions.complete` is true. References of context FlowSchemas count even if manifests replace these
+        FlowSchemas, because `assumed_without` can restore the FlowSchemas.
         """
         if self.assumptions.complete:
             return ()
@@ -209,7 +211,7 @@ class Effective:
 
     @cached_property
     def limits(self) -> Limits:
-        """The seats of every priority level of `configuration`."""
+        """The seats and queues of every priority level of `configuration`."""
         from apflint.evaluate.limits import compute_limits
 
         levels = tuple(self.configuration.levels.values())
@@ -217,7 +219,10 @@ class Effective:
 
     @cached_property
     def proofs(self) -> Analysis:
-        """The analysis that proves facts about all requests in `assumed`. The solver is imported only if a proof needs the solver."""
+        """The analysis that proves facts about all requests in the configuration `assumed`.
+
+        The solver is imported only if a proof needs the solver.
+        """
         from apflint.evaluate import system_request_rules
         from apflint.proofs.one_configuration import Analysis
 
@@ -236,9 +241,9 @@ class Effective:
 
     @cached_property
     def dead_parts(self) -> DeadParts:
-        """The unreachable FlowSchemas and parts of `own_flow_schemas`.
+        """The FlowSchemas in `own_flow_schemas`, and the parts of FlowSchemas, that no request reaches.
 
-        FlowSchemas that the server does not use, because they are not in `assumed`, are not analyzed.
+        FlowSchemas that are not in `assumed` are not analyzed, because the server does not use these FlowSchemas.
         """
         effective = {schema.document for schema in self.assumed.order}
         own = [schema for schema in self.own_flow_schemas if schema.document in effective]
@@ -263,7 +268,7 @@ def once(compute: Callable[[Effective], T]) -> Callable[[Effective], T]:
 
 
 def _unknown_level(name: str, document: Document) -> PriorityLevelConfiguration:
-    """Return a priority level with placeholder settings, for a name that no file defines."""
+    """Return a placeholder for the priority level `name`, which no file defines."""
     return PriorityLevelConfiguration(
         metadata=ObjectMeta(name, "", {}, {}, (), ()),
         spec=PriorityLevelConfigurationSpec(

@@ -70,7 +70,9 @@ def check(
 def check_loaded(loaded: Sequence[Loaded], context: Iterable[Loaded], options: Options) -> Report:
     """Check loaded files as one configuration, and return the report. Report no findings in the files of `context`."""
 
-    def find() -> Found:  # a function, so that Python frees the configuration before positions need memory
+    # This is a function, so that Python frees the configuration when the function returns. `build_report` then needs
+    # memory to parse documents again for the positions of findings.
+    def find() -> Found:
         workspace = build_workspace(loaded, options.kubernetes, context)
         return find_problems(Effective(workspace, options.assumptions), options)
 
@@ -94,7 +96,8 @@ def load_inputs(inputs: Iterable[tuple[str, str | bytes]], *, helm: bool = True)
 def report(loaded: Sequence[Loaded], effective: Effective, options: Options) -> Report:
     """Return the report about the loaded files, with findings sorted by place.
 
-    `effective` must be derived from the same files. Its release and its assumptions apply.
+    `effective` must be derived from the same files. The release and the assumptions of `effective` replace those in
+    `options`.
     """
     found = find_problems(effective, options)
     return build_report(loaded, found, options, effective.release.name)
@@ -112,9 +115,10 @@ class Found(NamedTuple):
 def find_problems(
     effective: Effective, options: Options, validate: Callable[[str], list[Problem]] | None = None
 ) -> Found:
-    """Return the problems of the configuration, without the problems that concern suppressions.
+    """Return the problems of the configuration. Suppressions are not applied, and not checked.
 
-    If the caller has already computed the problems of validation rules, `validate` returns the problems of a rule ID.
+    `validate` takes the ID of a validation rule, and returns the problems of this rule. A caller that has already
+    computed these problems passes `validate`. If `validate` is None, the validation rules run.
     """
     with limit_comparisons():
         run = _CheckRun(effective, validate or (lambda rule: list(CHECKS[rule].find(effective))))
@@ -128,8 +132,8 @@ def build_report(loaded: Sequence[Loaded], found: Found, options: Options, kuber
     if options.suppressions and any("apflint" in part.source.text for part in loaded):
         from apflint.suppressions.matching import apply_suppressions
 
-        # If the analysis rules did not see all objects (rejected objects are missing), they may have missed problems. So do not
-        # report suppressions of these rules as unused.
+        # Analysis rules do not see rejected objects, so they may have missed problems. If there are rejected objects,
+        # do not report suppressions of analysis rules as unused.
         complete = options.rules if found.is_complete else set(options.rules) - rules_of("analysis")
         with limit_comparisons():
             kept, suppressed, about = apply_suppressions(
@@ -180,7 +184,11 @@ class _CheckRun:
         """Maps documents to the paths of mappings with a schema violation, such as an unknown field."""
 
     def find(self, rules: Collection[str], *, covered: bool) -> Iterator[tuple[str, Problem]]:
-        """Yield the problems of `rules` to report, with their rule IDs. Omit covered problems unless `covered` is true."""
+        """Yield (rule ID, problem) for the problems of `rules` to report.
+
+        Problems that another problem of the rule already reports (`Problem.covered`) are omitted unless `covered` is
+        true.
+        """
         for rule in rules:
             for problem in self._find(rule):
                 if (
@@ -215,10 +223,11 @@ class _CheckRun:
         )
 
     def _is_caused_by_misspelling(self, problem: Problem) -> bool:
-        """Return whether a problem is about a missing field that is only misspelled. Another finding reports the misspelling.
+        """Return whether to omit a problem because its cause is a misspelled field, which another finding reports.
 
-        Servers without strict decoding ignore the misspelled field, and reject the object because of the missing field.
-        For the releases of such servers, the problem is also reported.
+        For example, a required field is missing only because its name is misspelled. If the server has no strict
+        decoding, it ignores the misspelled field, and rejects the object because of the missing field. In this case,
+        the result is False.
         """
         place = problem.place
         if place.document is None or place.document not in self._misspelled:
@@ -241,7 +250,7 @@ class _CheckRun:
         )
 
     def _is_about_unused(self, rule: str, problem: Problem) -> bool:
-        """Return whether a problem is about seats of unused priority levels only, so that APF403 reports these levels."""
+        """Return whether a problem is only about seats of unused priority levels, which APF403 reports."""
         return ABOUT_TAKEN_SEATS in CHECKS[rule].tags and all(
             place.document in self._unused_documents for place in problem.places
         )
@@ -252,9 +261,10 @@ class _CheckRun:
 
 
 def _limit(items: Iterable[T], kind: Callable[[T], Hashable], maximum: int) -> Iterator[tuple[T, int]]:
-    """Yield (item, number), for at most `maximum` items of each kind.
+    """Yield (item, number) for the first `maximum` items of each kind.
 
-    The number is 0, except for the last item of a kind: its number counts the omitted items of this kind.
+    For the last item of a kind, `number` is the number of omitted items of this kind. For all other items, `number` is
+    0.
     """
     groups: dict[Hashable, list[T]] = {}
     counts: Counter[Hashable] = Counter()
@@ -275,7 +285,8 @@ def _order(finding: Finding) -> tuple[str, Span, str, str]:
 def limit_findings(report: Report) -> Report:
     """Return the report that `check` prints by default.
 
-    Covered findings are omitted, and so are findings beyond MAX_FINDINGS_PER_RULE per rule, file and severity.
+    Findings that another finding already reports (`Finding.covered`) are omitted. Of the other findings with the same
+    rule, file and severity, at most MAX_FINDINGS_PER_RULE remain.
     """
     findings = (finding for finding in report.findings if not finding.covered)
     limited = _limit(
@@ -286,7 +297,10 @@ def limit_findings(report: Report) -> Report:
 
 
 def _skipped(loaded: Iterable[Loaded]) -> Iterator[SkippedDocuments]:
-    """Yield the documents of each file that were not checked: other objects, counted by reason, and then templates."""
+    """Yield the documents that were not checked, counted by file and reason.
+
+    Documents with other objects than FlowSchemas and priority levels come first, templates last.
+    """
     for part in loaded:
         for reason, count in part.skipped.items():
             yield SkippedDocuments(part.source.name, reason, count)

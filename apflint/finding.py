@@ -125,7 +125,7 @@ class Related(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """A problem with its rule, severity and position, as reports contain it."""
+    """A problem in a report, with rule, severity and position."""
 
     rule: str
     name: str
@@ -202,5 +202,5 @@ class Report(NamedTuple):
 
     @property
     def left_out(self) -> int:
-        """Minimum number of findings that are omitted because of `MAX_FINDINGS_PER_RULE`."""
+        """Lower bound of the number of findings that the report omits because of `MAX_FINDINGS_PER_RULE`."""
         return sum(finding.more for finding in self.findings)

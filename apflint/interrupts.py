@@ -1,4 +1,4 @@
-"""Delays interrupts by the user (Ctrl-C) in code that must not be interrupted, and speeds them up in slow C code."""
+"""Controls when Ctrl-C takes effect: later in code that must not be interrupted, and immediately in slow C code."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ def defer_interrupt() -> Iterator[None]:
 def call_on_interrupt(stop: Callable[[], object]) -> Iterator[None]:
     """Call `stop` in another thread if the user presses Ctrl-C inside the block.
 
-    Python runs a signal handler only when the main thread executes Python code again. `stop` ends C code that runs for long.
+    Python runs the handler of a signal only after C code in the main thread has returned. `stop` makes the C code
+    return.
     """
     if not _can_handle():
         yield
@@ -71,9 +72,10 @@ def call_on_interrupt(stop: Callable[[], object]) -> Iterator[None]:
 
 @contextmanager
 def note_interrupt() -> Iterator[Callable[[], bool]]:
-    """Yield a function that returns whether the user pressed Ctrl-C in the block. The block can then end early with a partial result.
+    """Yield a function that returns whether the user has pressed Ctrl-C inside the block.
 
-    A second Ctrl-C raises KeyboardInterrupt.
+    The code in the block calls the function from time to time, and ends early with a partial result if the function
+    returns True. A second Ctrl-C raises KeyboardInterrupt.
     """
     is_interrupted = False
     if not _can_handle():

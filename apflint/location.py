@@ -76,7 +76,7 @@ class Place(NamedTuple):
 
     @property
     def source(self) -> Source:
-        """The text that contains the object. Unlike `offsets`, this never parses the text."""
+        """The text that contains the object. Unlike `offsets`, this property never parses the text."""
         return self.document.source
 
     @property

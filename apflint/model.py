@@ -1,8 +1,9 @@
 """FlowSchema and PriorityLevelConfiguration as typed, immutable values with their defaults.
 
-Names follow `k8s.io/api/flowcontrol/v1/types.go`. API versions have either assured or nominal concurrency shares. Here, both are
-the same field. Defaults are the defaults of the server (`pkg/apis/flowcontrol/*/defaults.go`). Two specs are equal (`==`) if the
-server treats them as equal. For example, an absent list equals an empty list.
+Names follow `k8s.io/api/flowcontrol/v1/types.go`. Early API versions call the shares of a level
+`assuredConcurrencyShares`, and later ones `nominalConcurrencyShares`. The field `shares` holds both. Defaults are the
+defaults of the server (`pkg/apis/flowcontrol/*/defaults.go`). Two specs are equal (`==`) if the server treats them as
+equal. For example, an absent list equals an empty list.
 """
 
 from __future__ import annotations
@@ -237,7 +238,10 @@ _NO_TEXTS: Mapping[str, str] = MappingProxyType({})
 
 
 def _texts(value: Mapping[str, Any] | None) -> Mapping[str, str]:
-    """Return labels or annotations, with "" for null, as in Go. If nothing is null, return the same mapping, to save memory."""
+    """Return labels or annotations. As in Go, a value null becomes "".
+
+    If no value is null, return the same mapping object, to save memory.
+    """
     if not value:
         return _NO_TEXTS
     return value if all(value.values()) else {key: text or "" for key, text in value.items()}
@@ -306,7 +310,7 @@ def _build_limited(
     value: dict[str, Any], release: Release, version: str, *, keeps_zero: bool
 ) -> LimitedPriorityLevelConfiguration:
     shares = value.get(shares_field(version))
-    # In v1, 0 shares stay 0 shares, but absent shares mean the default of 30 shares.
+    # In v1, an explicit value of 0 shares is kept, and absent shares are replaced by the default of 30.
     if shares is None:
         shares = 0 if keeps_zero and version != "v1" else 30
     response = value.get("limitResponse") or {}

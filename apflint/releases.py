@@ -1,11 +1,13 @@
 """The Kubernetes releases that apflint knows, 1.18 to 1.37, and the differences between them with their sources.
 
-"Recorded" means observed on running kube-apiservers (1.21.1, 1.25.10, 1.26.5, 1.28.3, 1.29.1, 1.31.14, 1.36.2). 1.37 was not
-recorded. Its properties come from kubernetes/api, apimachinery, apiserver and component-base, read at v0.37.0-beta.0 and at the
-master branch of 2026-07-24, and from merged pull requests. In these sources, 1.37 differs from 1.36 only in
-`reports_missing_types_as_required` and `checks_fields_of_invalid_types`, and in metrics (`apflint.doctor.metric_names`).
-`apflint.builtin` has the objects that each release creates. Paths of sources are relative to staging/src/k8s.io/apiserver/pkg
-unless they start with another directory.
+Recordings are responses of running kube-apiservers (1.21.1, 1.25.10, 1.26.5, 1.28.3, 1.29.1, 1.31.14, 1.36.2). There
+are no recordings of 1.37. The properties of 1.37 come from kubernetes/api, apimachinery, apiserver and component-base,
+read at v0.37.0-beta.0 and at the master branch of 2026-07-24, and from merged pull requests. In these sources, 1.37
+differs from 1.36 only in `reports_missing_types_as_required` and `checks_fields_of_invalid_types`, and in metrics
+(`apflint.doctor.metric_names`).
+
+`apflint.builtin` has the objects that each release creates. Paths of sources are relative to
+staging/src/k8s.io/apiserver/pkg, unless they start with another directory.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ SERVER_CONCURRENCY = 400 + 200
 
 _DEPRECATION_GUIDE = "https://kubernetes.io/docs/reference/using-api/deprecation-guide/"
 _FIRST_IN_GUIDE = 26
-"""The first release whose section of the guide names API versions of this group. 1.21 removed v1alpha1 without a section."""
+"""The first release with a section about this API group in the guide. 1.21, which removed v1alpha1, has no section."""
 
 
 class ApiVersion(NamedTuple):
@@ -57,14 +59,18 @@ class ApiVersion(NamedTuple):
 
     @property
     def source(self) -> str | None:
-        """A section of Kubernetes' guide that states these releases, or None if the guide does not cover the version."""
+        """URL of the section of Kubernetes' deprecation guide about the removal or introduction of the version.
+
+        None if the guide does not cover the version.
+        """
         stated_in = self.removed or self.introduced
         return None if stated_in < _FIRST_IN_GUIDE else f"{_DEPRECATION_GUIDE}#flowcontrol-resources-v1{stated_in}"
 
 
-# Source: the prerelease-lifecycle tags in staging/src/k8s.io/api/flowcontrol/*/types.go, from which servers create deprecation
-# warnings. Recorded: the warnings and the lists of served versions. v1alpha1 is disabled by DefaultAPIResourceConfigSource in
-# pkg/controlplane/instance.go (1.18 and 1.19: pkg/master/master.go).
+# Source: the prerelease-lifecycle tags in staging/src/k8s.io/api/flowcontrol/*/types.go, from which servers create
+# deprecation warnings. The warnings and the lists of served versions that were recorded on kube-apiservers agree with
+# the table. DefaultAPIResourceConfigSource in pkg/controlplane/instance.go (1.18 and 1.19: pkg/master/master.go)
+# disables v1alpha1.
 API_VERSIONS = (
     ApiVersion("v1", 29, None, None, by_default=True),
     ApiVersion("v1beta3", 26, 29, 32, by_default=True),
@@ -86,7 +92,7 @@ class Deprecation(NamedTuple):
 
 
 class Release(NamedTuple):
-    """A minor release of Kubernetes, in its latest patch."""
+    """A minor release of Kubernetes. The properties describe the latest patch release."""
 
     minor: int
     """The minor version number: 36 for Kubernetes 1.36."""
@@ -109,7 +115,8 @@ class Release(NamedTuple):
     def maintains_objects(self) -> bool:
         """Whether servers update built-in objects whose annotation `apf.kubernetes.io/autoupdate-spec` is "true".
 
-        Source: kubernetes/kubernetes pull request 98028. Recorded: built-in objects have the annotation in 1.25, not in 1.21.
+        Source: kubernetes/kubernetes pull request 98028. Built-in objects that were recorded on a kube-apiserver 1.25
+        have the annotation. Those recorded on 1.21 do not have it.
         """
         return self.minor >= 22
 
@@ -117,7 +124,8 @@ class Release(NamedTuple):
     def strict_decoding(self) -> bool:
         """Whether servers reject objects with unknown or duplicate fields. Earlier servers silently drop such fields.
 
-        Source: KEP-2885, on by default (beta) in 1.25. Recorded: 1.21 drops unknown fields, 1.25 answers 400.
+        Source: KEP-2885, on by default (beta) in 1.25. In recordings, a kube-apiserver 1.21 drops unknown fields, and
+        1.25 answers 400.
         """
         return self.minor >= 25
 
@@ -125,7 +133,7 @@ class Release(NamedTuple):
     def has_borrowing(self) -> bool:
         """Whether every served API version has `lendablePercent` and `borrowingLimitPercent` in limited levels.
 
-        Source: KEP-1040, borrowing. Recorded: the fields are unknown in 1.25, and known in 1.26.
+        Source: KEP-1040, borrowing. In recordings, the fields are unknown to a kube-apiserver 1.25, and known to 1.26.
         """
         return self.minor >= BORROWING_MINOR
 
@@ -133,8 +141,8 @@ class Release(NamedTuple):
     def has_exempt_field(self) -> bool:
         """Whether every served API version has the field `spec.exempt` in levels.
 
-        The shares in `spec.exempt` are called `nominalConcurrencyShares`, even in v1beta2. Source: KEP-1040, 1.28.
-        Recorded: the field is unknown in 1.26, and known in 1.28.
+        The shares in `spec.exempt` are called `nominalConcurrencyShares`, even in v1beta2. Source: KEP-1040, 1.28. In
+        recordings, the field is unknown to a kube-apiserver 1.26, and known to 1.28.
         """
         return self.minor >= EXEMPT_FIELD_MINOR
 
@@ -143,7 +151,7 @@ class Release(NamedTuple):
         """Whether the level `exempt` takes part in the allocation of seats to levels, like a limited level.
 
         From 1.31 on, servers allocate all seats to limited levels. Source: `updateBorrowingLocked` in
-        util/flowcontrol/apf_controller.go. Recorded on 1.36.2.
+        util/flowcontrol/apf_controller.go. A recording from a kube-apiserver 1.36.2 confirms this.
         """
         return EXEMPT_FIELD_MINOR <= self.minor <= 30
 
@@ -151,15 +159,18 @@ class Release(NamedTuple):
     def classifies_watches(self) -> bool:
         """Whether API Priority and Fairness classifies watches. Earlier releases classify no long-running requests at all.
 
-        Source: `WithPriorityAndFairness` in server/filters/priority-and-fairness.go, compared between release tags.
+        Source: `WithPriorityAndFairness` in server/filters/priority-and-fairness.go at the tag of each release.
         """
         return self.minor >= 22
 
     @property
     def refuses_invalid_timeouts(self) -> bool:
-        """Whether servers answer 400 to a request whose query parameter `timeout` is not a duration, without classifying it.
+        """Whether servers answer 400 if the query parameter `timeout` of a request is not a duration.
 
-        Source: `WithRequestDeadline` in endpoints/filters/request_deadline.go, since 1.21. Recorded on 1.36.2.
+        Servers do not classify such a request.
+
+        Source: `WithRequestDeadline` in endpoints/filters/request_deadline.go, since 1.21. A recording from a
+        kube-apiserver 1.36.2 confirms this.
         """
         return self.minor >= 21
 
@@ -167,9 +178,10 @@ class Release(NamedTuple):
     def estimates_seats(self) -> bool:
         """Whether servers estimate the number of seats that a request takes.
 
-        If true, a list request may take several seats, and requests wait in the queue with the least estimated work. If false, every
-        request takes one seat, and requests wait in the queue with the fewest requests. Source:
-        util/flowcontrol/request/list_work_estimator.go and `shuffleShardLocked` in fairqueuing/queueset/queueset.go, compared between release tags.
+        If true, a list request may take several seats, and a request is added to the queue of its hand with the least
+        estimated work. If false, every request takes one seat, and is added to the queue of its hand with the fewest
+        requests. Source: util/flowcontrol/request/list_work_estimator.go and `shuffleShardLocked` in
+        util/flowcontrol/fairqueuing/queueset/queueset.go at the tag of each release.
         """
         return self.minor >= 23
 
@@ -184,7 +196,7 @@ class Release(NamedTuple):
 
     @property
     def estimates_unversioned_watches(self) -> bool:
-        """Whether a watch without resource version, or with resource version 0, takes as many seats as a list request.
+        """Whether a watch whose resource version is empty or 0 takes as many seats as a list request.
 
         Such a watch begins with the existing objects. Source: kubernetes/kubernetes pull request 134601.
         """
@@ -192,15 +204,18 @@ class Release(NamedTuple):
 
     @property
     def estimates_seats_by_size(self) -> bool:
-        """Whether servers compute the seats of a list from the size of the objects. Earlier releases compute them from the number.
+        """Whether servers compute the seats of a list request from the size of the objects.
 
-        Source: feature gate SizeBasedListCostEstimate, on by default since 1.34, which added it.
+        Earlier releases compute the seats from the number of objects. Source: feature gate SizeBasedListCostEstimate,
+        which 1.34 added, and which is on by default.
         """
         return self.minor >= 34
 
     @property
     def max_list_seats(self) -> int:
-        """Maximum number of seats of a list request, or of a watch that begins with a list. A priority level may lower the maximum.
+        """Maximum number of seats of a list request, or of a watch that begins with a list.
+
+        A priority level may lower the maximum.
 
         Source: feature gate SizeBasedListCostEstimate and `DefaultWorkEstimatorConfig` in util/flowcontrol/request/config.go.
         """
@@ -227,18 +242,19 @@ class Release(NamedTuple):
     def limits_wait_by_deadline(self) -> bool:
         """Whether a request waits in its queue for at most a quarter of its own timeout.
 
-        If false, a request waits for at most a quarter of `--request-timeout`. The server then checks the time only when another
-        request arrives at the queue. Source:
-        `getRequestWaitContext` in server/filters/priority-and-fairness.go, from 1.28.5 on.
+        If false, a request waits for at most a quarter of `--request-timeout`, and the server rejects the request only
+        when another request arrives at the queue after this time. Source: `getRequestWaitContext` in
+        server/filters/priority-and-fairness.go, from 1.28.5 on.
         """
         return self.minor >= 28
 
     def keeps_zero_shares(self, version: str, *, annotated: bool) -> bool:
         """Return whether the server keeps 0 shares of a limited level, instead of replacing them by the default of 30.
 
-        `annotated` is true if the object has the preserve-zero annotation, with any value. Servers may still reject 0 shares
-        (`allows_zero_shares`). Source: kubernetes/kubernetes pull request 121089. Recorded: 1.28 ignores the annotation. 1.29
-        respects it in v1beta3 and rejects it in every other version.
+        `annotated` is true if the object has the preserve-zero annotation, with any value. Servers may still reject 0
+        shares (`allows_zero_shares`). Source: kubernetes/kubernetes pull request 121089. In recordings, a
+        kube-apiserver 1.28 ignores the annotation. 1.29 respects the annotation in v1beta3, and rejects the annotation
+        in every other version.
         """
         return version == "v1" or (version == "v1beta3" and annotated and self.minor >= PRESERVE_ZERO_MINOR)
 
@@ -246,27 +262,30 @@ class Release(NamedTuple):
     def allows_zero_shares(self) -> bool:
         """Whether servers accept a limited level with 0 shares after defaulting, in every API version.
 
-        Source: feature gate ZeroLimitedNominalConcurrencyShares, off in 1.29, locked on since 1.30 (kubernetes/kubernetes
-        issue 121510, pull request 123001). Recorded: rejected in 1.29, accepted in 1.31.
+        Source: feature gate ZeroLimitedNominalConcurrencyShares, off in 1.29, locked on since 1.30
+        (kubernetes/kubernetes issue 121510, pull request 123001). In recordings, a kube-apiserver 1.29 rejects 0
+        shares, and 1.31 accepts 0 shares.
         """
         return self.minor >= 30
 
     @property
     def reports_missing_types_as_required(self) -> bool:
-        """Whether a missing type of a level, or of its `limitResponse`, is rejected as FieldValueRequired.
+        """Whether servers reject a missing type of a level or of `limitResponse` with the reason FieldValueRequired.
 
-        Earlier releases reject it as FieldValueNotSupported, like an unknown type. Source: kubernetes/kubernetes pull request
-        138740. Pull request 139366 ports the change to 1.36, but not to 1.36.2: recorded as FieldValueNotSupported.
+        Earlier releases give the reason FieldValueNotSupported, as for an unknown type. Source: kubernetes/kubernetes
+        pull request 138740. Pull request 139366 ports the change to 1.36, but 1.36.2 does not contain the change: a
+        recorded response of a kube-apiserver 1.36.2 has the reason FieldValueNotSupported.
         """
         return self.minor >= 37
 
     @property
     def checks_fields_of_invalid_types(self) -> bool:
-        """Whether servers check `limited`, `exempt` and `limitResponse` of a level whose type is missing, unknown or not allowed.
+        """Whether servers check `limited`, `exempt` and `limitResponse` of a level even if a type is invalid.
 
-        Earlier releases check the fields only after the types. Source: the rules `modeDiscriminator` and `ifMode` in
-        staging/src/k8s.io/api/flowcontrol/v1/types.go, alpha in 1.36 and beta in 1.37 (kubernetes/kubernetes pull request 140166);
-        feature gate DeclarativeValidationBeta, on by default since 1.36; and `Discriminated` in
+        A type is invalid if it is missing, unknown or not allowed. Earlier releases check these fields only if the
+        types are valid. Source: the rules `modeDiscriminator` and `ifMode` in
+        staging/src/k8s.io/api/flowcontrol/v1/types.go, alpha in 1.36 and beta in 1.37 (kubernetes/kubernetes pull
+        request 140166); feature gate DeclarativeValidationBeta, on by default since 1.36; and `Discriminated` in
         staging/src/k8s.io/apimachinery/pkg/api/validate/discriminator.go.
         """
         return self.minor >= 37
@@ -284,8 +303,8 @@ class Release(NamedTuple):
         if life is None or life.deprecated is None or life.removed is None or self.minor < life.deprecated:
             return None
         # Recorded warnings about v1beta1 suggest the newest version of the release: v1beta2 on 1.25, and v1beta3 on
-        # 1.26. If a 1.29 server is forced to serve v1beta2, its warning about v1beta2 suggests v1beta3, although 1.29
-        # deprecates it. This function returns v1 instead.
+        # 1.26. If a 1.29 server is forced to serve v1beta2, the warning about v1beta2 suggests v1beta3, although 1.29
+        # deprecates v1beta3. This function returns v1 instead.
         return Deprecation(f"1.{life.deprecated}", f"1.{life.removed}", replacement=self.served[0])
 
 
@@ -332,4 +351,4 @@ def parse_release(text: str) -> Release:
         # YAML and TOML parse an unquoted 1.30 as the number 1.3.
         raise UserError(f'"{text}" is too old: {known}. Did you mean "1.{minor}0"?')
     age, nearest = ("old", RELEASES[0]) if minor < OLDEST_MINOR else ("new", NEWEST)
-    raise UserError(f'"{text}" is too {age}: {known}. The nearest is "{nearest.name}"')
+    raise UserError(f'"{text}" is too {age}: {known}. The nearest release is "{nearest.name}"')

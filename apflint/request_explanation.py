@@ -134,6 +134,6 @@ def find_name_by_uid(known: Effective, kind: str, uid: str) -> str:
     if any(manifest.document.source.is_live for manifest in known.workspace.manifests):
         raise UserError(f'no {kind} in the running cluster has the uid "{uid}"')
     raise UserError(
-        f'no {kind} in these manifests has the uid "{uid}". Read them from the cluster:'
+        f'no {kind} in these manifests has the uid "{uid}". Use the objects of the cluster:'
         f" apflint explain --live {_UID_OPTIONS[kind]} ..."
     )

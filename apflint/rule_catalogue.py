@@ -1,4 +1,7 @@
-"""The rules, read from their pages in `rules/` when needed. Only the page defines name, severity and summary of a rule."""
+"""The rules, read from their pages in `rules/` when needed.
+
+The page of a rule is the only source of its name, severity and summary.
+"""
 
 from __future__ import annotations
 
@@ -146,7 +149,11 @@ def _unquote(text: str) -> str:
 
 
 def explain_markers(body: str) -> str:
-    """Return the body of a page for readers: markers become comments, and code fences lose the options of examples."""
+    """Return the body of a rule page for readers.
+
+    Markers such as `# ~ APF203` in examples become readable comments such as `# <- APF203`. Options after the language
+    of a code fence are removed.
+    """
     body = re.sub(MARKER_ABOVE, r"# \1: the next line", body, flags=re.MULTILINE)
     body = re.sub(MARKER, r"# <- \1", body, flags=re.MULTILINE)
     return re.sub(r"^(`{3,}\w+)[ \t].*$", r"\1", body, flags=re.MULTILINE)

@@ -20,7 +20,7 @@ def load_schema(kind: str, version: str) -> dict[str, object]:
     If only some releases have a field, `x-apflint-since` and `x-apflint-until` in its schema are the first and last of these
     releases, such as `1.26`. Raises LookupError if the kind has no schema in this version.
     """
-    import json  # imported on demand
+    import json
 
     # Kind and version may come from a manifest, so check them before they become part of a path.
     if re.fullmatch(r"\w+", kind) and re.fullmatch(r"\w+", version):

@@ -106,7 +106,7 @@ def measure_similarity(word: str, other: str) -> float:
     """
     if max(len(word), len(other)) > _MAX_WORD_LENGTH:
         return float(word == other)
-    from difflib import SequenceMatcher  # imported for mistakes only
+    from difflib import SequenceMatcher  # imported here, because only mistakes need it
 
     return SequenceMatcher(None, word, other).ratio()
 
@@ -138,7 +138,7 @@ def did_you_mean(word: str, known: Iterable[str], maximum: int = 1) -> str | Non
     If other tools use `word` for something that a known word means in apflint, this known word comes first. For example, `lint`
     suggests `check`, although `limits` is more similar.
     """
-    from apflint.terms_of_other_tools import translate  # imported for mistakes only
+    from apflint.terms_of_other_tools import translate  # imported here, because only mistakes need it
 
     known = tuple(known)
     if translated := translate(word, known):

@@ -105,7 +105,10 @@ def _require_changeable(name: str, levels: Mapping[str, PriorityLevelConfigurati
     if levels[name].spec.limited is None:
         raise UserError(f"--want: requests of the exempt priority level {quote(name)} need no seats")
     if name in builtin.MANDATORY:
-        raise UserError(f"--want: the API server restores the shares of the mandatory priority level {quote(name)}")
+        raise UserError(
+            f"--want: the shares of the mandatory priority level {quote(name)} cannot be changed: the API server restores"
+            " them"
+        )
 
 
 def _set_shares(level: PriorityLevelConfiguration, shares: int | None) -> PriorityLevelConfiguration:

@@ -14,9 +14,9 @@ _MAX_QUOTE_LENGTH = 80
 def quote(value: object) -> str:
     """Return a value as JSON on one line, for a message.
 
-    Text over `_MAX_QUOTE_LENGTH` characters is cut and ends with `…`.
+    If the JSON is longer than `_MAX_QUOTE_LENGTH` characters, it is cut and ends with `…`.
     """
-    import json  # imported on demand
+    import json
 
     text = json.dumps(value, ensure_ascii=False, default=str)
     if len(text) <= _MAX_QUOTE_LENGTH:
@@ -56,7 +56,10 @@ def pluralize(count: int, noun: str) -> str:
 
 
 def count_noun(number: int, singular: str, plural: str = "") -> str:
-    """Return a number with commas between thousands, and its noun, whose plural ends in `s` by default."""
+    """Return a number and a noun, such as `1 seat` or `1,200 seats`.
+
+    The default of `plural` is `singular` with an `s`.
+    """
     return f"{number:,} {singular if number == 1 else plural or f'{singular}s'}"
 
 

@@ -185,8 +185,9 @@ def is_dangling_on_server(schema: FlowSchema) -> bool:
     """Return whether a server reported, in the status of a FlowSchema, that its priority level does not exist.
 
     The server keeps the condition `Dangling` up to date (presyncFlowSchemaStatus in
-    staging/src/k8s.io/apiserver/pkg/util/flowcontrol/apf_controller.go). The status counts only if the FlowSchema was read from a
-    running cluster, or is in a list, as `kubectl get` prints it. The status in a file with a single object may be outdated.
+    staging/src/k8s.io/apiserver/pkg/util/flowcontrol/apf_controller.go). The status counts only if the FlowSchema was
+    read from a running cluster, or is in a list, as in the output of `kubectl get`. The status in a file with a single
+    object may be outdated.
     """
     document = schema.document
     if not ((document.prefix or document.source.is_live) and document.at("metadata", "uid")):

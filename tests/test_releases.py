@@ -139,8 +139,8 @@ def test_release_is_parsed(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("1.17", f'is too old: apflint knows {KNOWN}. The nearest is "1.18"'),
-        (f"1.{NEWEST.minor + 1}", f'is too new: apflint knows {KNOWN}. The nearest is "{NEWEST.name}"'),
+        ("1.17", f'is too old: apflint knows {KNOWN}. The nearest release is "1.18"'),
+        (f"1.{NEWEST.minor + 1}", f'is too new: apflint knows {KNOWN}. The nearest release is "{NEWEST.name}"'),
         ("1.3", 'Did you mean "1.30"?'),
         ("latest", f'is not a Kubernetes release. Write it like "{NEWEST.name}"'),
         ("", "is not a Kubernetes release"),

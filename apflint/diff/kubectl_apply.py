@@ -162,7 +162,7 @@ def apply_manifests(
 
 
 def find_drift(applied: Workspace, managers: Managers) -> Drift:
-    """Return the drift of a cluster. `applied` contains its objects after the manifests were applied."""
+    """Return the drift of a cluster. `applied` contains the objects of the cluster after the manifests were applied."""
     only_live: list[tuple[Kind, str]] = []
     owners: list[tuple[Kind, str, tuple[str, ...]]] = []
     for document in applied.documents():
@@ -189,7 +189,11 @@ def _merge(document: Document, old: Document | None, managers: Managers) -> Docu
 def _describe_kept(
     part: Loaded, document: Document, old: Document | None, managers: Managers, release: Release
 ) -> tuple[KeptField, ...]:
-    """Return the kept fields of `old` that change the effect of the merged object."""
+    """Return the kept fields of the live object `old` that make a difference.
+
+    A kept field makes a difference if the manifest with this field has another spec than the manifest without the
+    field, after defaults are set.
+    """
     entries = managers.get((document.kind, document.name), ())
     return tuple(
         KeptField(
@@ -202,7 +206,10 @@ def _describe_kept(
 
 
 def _find_reasons(part: Loaded, release: Release, served: Collection[str]) -> dict[Document, tuple[Place, str]]:
-    """Return {document: (place, first reason)} for the documents that the API server rejects."""
+    """Return {document: (place, reason)} for the documents that the API server rejects.
+
+    If the API server reports several errors for a document, the first error is returned.
+    """
     found = {
         document: (Place(document, ("apiVersion",)), f"it does not serve {quote(document.api_version)}")
         for document in part.documents
@@ -218,7 +225,10 @@ def _find_reasons(part: Loaded, release: Release, served: Collection[str]) -> di
 
 
 def _list_kept_fields(document: Document, old: Document | None, managers: Managers) -> Iterator[tuple[Path, object]]:
-    """Yield (path, value) of each field of `old` that is kept, converted to the API version of the manifest."""
+    """Yield (path, value) of each field of the live object `old` that `kubectl apply` of the manifest `document` keeps.
+
+    Paths and values are converted to the API version of the manifest.
+    """
     if old is not None and (isinstance(document.at("spec"), dict) or not document.has("spec")):
         spec = _convert_spec(old, document.version)
         yield from _list_kept(spec, document.at("spec"), ("spec",), managers.get((old.kind, old.name), ()))
@@ -238,7 +248,8 @@ def _list_kept(
 ) -> Iterator[tuple[Path, object]]:
     """Yield (path, value) of each field of the live object that `kubectl apply` keeps.
 
-    The manifest does not set such a field, and no manager that applies manifests owns it.
+    `kubectl apply` keeps a field if the manifest does not set the field, and no manager that applies manifests owns the
+    field.
     """
     if not isinstance(live, dict):
         if not any(manager.applies and manager.owns(path) for manager in managers):
@@ -252,17 +263,17 @@ def _list_kept(
 
 
 def _keep(document: Document, path: Path, value: object) -> Document:
-    """Return a copy of a document in which the field at `path` keeps `value`, its value in the cluster."""
+    """Return a copy of a manifest with `value`, the value in the cluster, in the field at `path`."""
     kept = _set(document, path, value)
     if value == 0 and path[-1] == shares_field(document.version) and document.version == "v1beta3":
-        # Without this annotation, v1beta3 treats 0 shares as absent shares, which have the default (conversion.go in
+        # Without this annotation, servers replace 0 shares in v1beta3 by the default (conversion.go in
         # pkg/apis/flowcontrol/v1beta3).
         kept = _set(kept, ("metadata", "annotations", PRESERVE_ZERO), "")
     return kept
 
 
 def _set(document: Document, path: Path, value: object) -> Document:
-    """Return a copy of a document with a value at `path`."""
+    """Return a copy of a document with `value` at `path`. Missing parent mappings are added."""
     root = dict(document.value)
     owner: dict[Any, Any] = root
     for step in path[:-1]:

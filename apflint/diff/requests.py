@@ -42,7 +42,7 @@ _MAX_PARTS = 200
 
 
 class Side(NamedTuple):
-    """A configuration and its limits."""
+    """One of the two configurations to compare, and the limits of its priority levels."""
 
     configuration: Configuration
     limits: Limits
@@ -139,8 +139,8 @@ def compare_configurations(old: Side, new: Side, world: World = "authenticated")
         max_proofs = MAX_MOVE_PROOFS // (len(old.configuration.order) + len(new.configuration.order))
         for move in search.find_moves(max_proofs=max_proofs):
             example = make_example(move.witness)
-            # Both FlowSchemas may be parts of one FlowSchema, which was split for the search. Then the request does not
-            # move.
+            # `_split_flow_schemas` splits a FlowSchema into parts. A request does not move if the old and the new part
+            # belong to the same FlowSchema.
             if _identity(example.old.flow_schema) != _identity(example.new.flow_schema):
                 yield example
 
@@ -172,7 +172,7 @@ def compare_configurations(old: Side, new: Side, world: World = "authenticated")
 
 
 def has_flows(level: LevelLimits) -> bool:
-    """Return whether flows have an effect: if a level has fewer than two queues, all of its requests wait together."""
+    """Return whether a level treats its flows separately, which requires at least two queues."""
     return (level.queues or 0) > 1
 
 
@@ -221,7 +221,10 @@ def _split_flow_schema(schema: FlowSchema) -> tuple[FlowSchema, ...]:
 def _find_kept_requests(
     old: Configuration, new: Configuration, levels: Mapping[str, LevelChange], world: World
 ) -> Iterator[Witness]:
-    """For each FlowSchema whose flows or limits change, yield a request that keeps this FlowSchema."""
+    """Yield a request for each FlowSchema whose flows or limits change.
+
+    Both configurations assign the request to this FlowSchema.
+    """
     new_schemas = {_identity(schema): schema for schema in new.order}
     analysis, comparison = Analysis(old, world), ConfigurationComparison(new, old, world)
     for schema in old.order:
@@ -237,8 +240,8 @@ def _find_kept_requests(
 
 
 def _affects_requests(level: LevelChange) -> bool:
-    # Requests at an exempt level never wait, so changed limits of this level do not affect them. Its seats only matter
-    # to other levels, which may borrow seats from it.
+    # Requests at an exempt level never wait, so changed limits of an exempt level do not affect its requests. The seats
+    # of an exempt level matter only to limited levels, which may borrow these seats.
     is_exempt = all(side is not None and side.type == "Exempt" for side in (level.old, level.new))
     return level.is_changed and not is_exempt
 
@@ -250,7 +253,10 @@ def _has_other_flows(old: FlowSchema, new: FlowSchema, level: LevelChange) -> bo
 
 
 def _identity(schema: FlowSchema) -> object:
-    """Return a key to recognize a FlowSchema in both configurations: (name, level) or, without a name, (rules, level)."""
+    """Return a key that is equal for the same FlowSchema in both configurations.
+
+    The key is (name, level). If the FlowSchema has no name, the key contains `generateName` and the rules instead.
+    """
     name = schema.name or (schema.metadata.generate_name, schema.spec.rules)
     return name, schema.spec.priority_level_configuration
 

@@ -58,13 +58,13 @@ class ClusterSettings(NamedTuple):
 
     @property
     def is_rendered(self) -> bool:
-        """Return whether a program prints the objects of the cluster. If not, the objects are in `paths`."""
+        """Return whether a program prints the objects of the cluster. If not, `paths` contains the objects."""
         return self.kustomize is not None or bool(self.render)
 
     def included_paths(self, exclude: Patterns) -> tuple[str, ...]:
-        """Return the paths that `exclude` does not match. Raises UserError, with the name of the cluster, if there are none.
+        """Return the paths of the cluster that `exclude` does not match. A rendered cluster has no paths.
 
-        A rendered cluster has no paths.
+        Raises UserError, with the name of the cluster, if `exclude` matches all paths.
         """
         if self.is_rendered:
             return ()
@@ -109,7 +109,10 @@ def apply_cluster(settings: Settings, cluster: ClusterSettings) -> Settings:
 
 
 def parse_clusters(value: object, place: str, directory: str) -> tuple[ClusterSettings, ...]:
-    """Return the clusters. Raises UserError for invalid tables, for two clusters of one name, and for too many clusters."""
+    """Return the clusters.
+
+    Raises UserError for invalid tables, for two clusters with the same name, and for too many clusters.
+    """
     if not isinstance(value, list) or not all(isinstance(table, dict) for table in value):
         raise UserError(f"{place}: expected tables: write [[cluster]] and its entries below, once for each cluster.")
     if len(value) > MAX_CLUSTERS:
@@ -144,9 +147,10 @@ def _parse_cluster(table: dict[str, Any], place: str, directory: str) -> Cluster
 
 
 def _parse_paths(value: object, place: str, directory: str) -> tuple[str, ...]:
-    """Return the paths of a cluster, relative to the current directory. Reading a missing path later reports an error.
+    """Return the paths of a cluster, relative to the current directory.
 
-    Only paths in the project are allowed, because the settings may come from an untrusted repository.
+    A missing path is not an error here. Reading the path later reports the error. Only paths in the project are
+    allowed, because the settings may come from an untrusted repository.
     """
     written_paths = parse_strings(value, place, directory)
     if len(written_paths) > MAX_PATTERNS:
@@ -171,9 +175,9 @@ def _parse_members(value: object, place: str, directory: str) -> tuple[str, ...]
 
 
 def _parse_kustomize(value: object, place: str, directory: str) -> str:
-    """Return the directory of a kustomization. The directory must be in the project, as those of the key `paths`.
+    """Return the directory of a kustomization. Raises UserError if the directory is outside the project.
 
-    A missing directory is an error only when the kustomization is built.
+    A missing directory is not an error here. Building the kustomization later reports the error.
     """
     if not isinstance(value, str) or not value:
         raise UserError(f'{place}: expected a directory with a kustomization, such as "overlays/prod".')
@@ -184,9 +188,12 @@ def _parse_kustomize(value: object, place: str, directory: str) -> str:
 
 
 def _parse_render(value: object, place: str, _directory: str) -> tuple[str, ...]:
-    """Return a command as a list of arguments, because no shell runs the command."""
+    """Return a program and its arguments.
+
+    Raises UserError for a single string, because no shell would split the string into words.
+    """
     if isinstance(value, str):
-        import json  # imported for errors only
+        import json
 
         raise UserError(
             f"{place}: expected a list of strings, because apflint runs the program without a shell. Write {json.dumps(value.split())}."

@@ -53,9 +53,10 @@ class Settings(NamedTuple):
     """Source of each field that is set: the path of the settings file, or `command line`. Other fields have defaults."""
 
     def prepare_options(self, *, suppressions: bool = True) -> Callable[[], Options]:
-        """Return a function that returns the options. A run without APF objects does not call the function.
+        """Return a function that returns the options of `to_options`.
 
-        So such a run imports no checks. Raises UserError if no rule is left to run.
+        The options are usually computed at the first call. A run without APF objects does not call the function, and so
+        does not import the checks. Raises UserError if no rule is left to run.
         """
         if self.select == () or self.ignore or "off" in self.severity.values():
             options = self.to_options(suppressions=suppressions)
@@ -100,7 +101,7 @@ class Settings(NamedTuple):
         any_file = PathMatcher(Patterns(tuple(self.per_file_ignores), directory))
         matchers = [(PathMatcher(Patterns((glob,), directory)), rules) for glob, rules in self.per_file_ignores.items()]
 
-        @cache  # a file may have thousands of findings, which have equal results
+        @cache  # a file may have thousands of findings, and the result depends only on the file
         def ignored_rules(file: str) -> frozenset[str]:
             if not any_file.matches_or_parent(file):
                 return frozenset()

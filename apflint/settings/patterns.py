@@ -63,8 +63,8 @@ class PathMatcher:
     def matches(self, path: str) -> bool:
         """Return whether a pattern matches the path itself.
 
-        Directories above the path are not tested. Use this in a walk of a directory tree, which tests each directory before it
-        reads the directory.
+        Parent directories of the path are not tested. This method is for walking a directory tree, in which each
+        directory is tested before its entries are.
         """
         return self._matches(self._relative(path) if self._is_elsewhere else path)
 

@@ -33,7 +33,7 @@ def read_toml(path: str) -> dict[str, object]:
 
 def parse_toml(data: bytes) -> dict[str, object]:
     """Parse TOML. Raises UserError if the text is invalid or nested too deeply, or if a key has too many parts."""
-    import tomllib  # imported for settings files only
+    import tomllib  # imported here, because a run without a settings file does not need it
 
     try:
         text = data.decode("utf-8-sig")
@@ -50,9 +50,8 @@ def parse_toml(data: bytes) -> dict[str, object]:
 def read_at_most(path: str, maximum: int, *, is_stream: bool = False) -> bytes | None:
     """Return the bytes of a settings file, or None if the file has more than `maximum` bytes.
 
-    Raises UserError if the file is not a regular file. If `is_stream` is true, the file may also be a pipe. Raises OSError if
-    the file
-    cannot be opened.
+    Raises UserError if the file is not a regular file. If `is_stream` is true, the file may also be a pipe. Raises
+    OSError if the file cannot be opened.
     """
     descriptor = os.open(path, _FLAGS if is_stream else _FLAGS | _NON_BLOCKING)
     mode = os.fstat(descriptor).st_mode

@@ -86,7 +86,7 @@ def parse_selectors(value: object, place: str, directory: str) -> tuple[RuleSele
 
 
 def _parse_table(value: object, place: str) -> dict[str, object]:
-    """Return a table of the settings file unchanged."""
+    """Return `value` if it is a table of the settings file. If not, raise UserError."""
     if not isinstance(value, dict):
         raise UserError(f"{place}: expected a table: write [{place.rpartition(' ')[2]}] and its entries below.")
     return value
@@ -95,7 +95,8 @@ def _parse_table(value: object, place: str) -> dict[str, object]:
 def parse_severities(value: object, place: str, directory: str) -> dict[str, str]:
     """Return the severity of each rule, by rule ID. `value` is a table from selectors of rules to severities."""
     severities: dict[str, str] = {}
-    # A longer selector is more specific. So set its severity later, to replace the severity from a shorter selector.
+    # A longer selector is more specific. So process the selectors in the order of their lengths: the severity of a
+    # longer selector replaces the severity of a shorter one.
     for selector, severity in sorted(_parse_table(value, place).items(), key=lambda entry: len(entry[0])):
         chosen: str = _parse_severity(severity, f"{place}.{selector}", directory)
         severities |= dict.fromkeys(_call(parse_selector, selector, f"{place}.{selector}").rules, chosen)
@@ -134,7 +135,9 @@ def _check_patterns(globs: Collection[str], place: str) -> None:
 
 
 def parse_context(value: object, place: str, directory: str) -> tuple[str, ...]:
-    """Return the paths of `context`, relative to the current directory. Reading a missing file later reports an error.
+    """Return the paths of `context`, relative to the current directory.
+
+    A missing path is not an error here. Reading the path later reports the error.
 
     The settings may come from an untrusted repository, so only regular files and directories of the project are allowed. Reading
     a stream could wait forever. In the language server, standard input is the connection to the editor. With a path such as `/`,
@@ -163,9 +166,10 @@ def resolve_path(written: str, directory: str) -> str:
 
 
 def find_projects(directory: str) -> set[str]:
-    """Return the roots of the git repositories that contain `directory` (of the settings file) and the current directory.
+    """Return the roots of two projects: of `directory`, which contains the settings file, and of the current directory.
 
-    If a directory is in no git repository, the directory itself is the root.
+    The root of a project is the root of its git repository. If a directory is in no git repository, the directory
+    itself is the root.
     """
     return {find_git_root(start) or start for start in (os.path.realpath(directory), os.getcwd())}
 

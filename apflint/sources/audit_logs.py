@@ -83,7 +83,7 @@ class AuditLogFile(NamedTuple):
 
     @property
     def is_remote(self) -> bool:
-        """Return whether the path is a URL of object storage, which Spark reads without help of apflint."""
+        """Return whether the path is a URL of object storage, which Spark can read itself."""
         return self.inode is None and is_url(self.path) and not is_web_url(self.path)
 
     @property
@@ -93,7 +93,10 @@ class AuditLogFile(NamedTuple):
 
 
 def find_content_size(files: Iterable[AuditLogFile]) -> int:
-    """Return the size of the content of files in bytes, or 0 if it is unknown because a file is compressed or a stream."""
+    """Return the total size of the content of files in bytes.
+
+    Return 0 if the size is unknown, because a file is compressed or a stream.
+    """
     sizes = [0 if file.path.endswith((".gz", ".zst")) else file.size for file in files]
     return sum(sizes) if all(sizes) else 0
 
@@ -118,9 +121,9 @@ def find_audit_logs(
 ) -> list[AuditLogFile]:
     """Return the files of an audit log, each once. `paths` are files, directories, glob patterns, `-`, or URLs.
 
-    Objects below a prefix are left out if their names have times outside of `period`, or are not names of logs.
-    `report_omitted` is called with the omitted objects. If `keeps_urls` is true, URLs of object storage are returned
-    unchanged, because Spark lists the objects itself.
+    If a URL is a prefix, the objects below the prefix are left out whose names contain times outside of `period`, or
+    are not the names of logs. `report_omitted` is called with these objects. If `keeps_urls` is true, URLs of object
+    storage are returned unchanged, because Spark lists the objects itself.
 
     Raises UserError for a path that does not exist or cannot be read, and for a directory without files of logs.
     """
@@ -157,7 +160,7 @@ def is_url(path: str) -> bool:
 
 
 def _find_objects(url: str, period: ReadPeriod, report: Callable[[OmittedObjects], object]) -> list[AuditLogFile]:
-    """Return the objects that a URL names. Below a prefix, return only the objects that `select_logs` selects by name."""
+    """Return the objects that a URL names. If the URL is a prefix, `select_logs` selects the objects by name."""
     found = list_objects(url)
     if not found:
         raise UserError(f"{url}: no such object, and no objects below this prefix")
@@ -196,7 +199,7 @@ def _raise(error: OSError) -> None:
 
 
 def read_beginning(file: AuditLogFile) -> AuditLogFile:
-    """Read the beginning of a stream, to recognize its format. Return the stream with `beginning` and `rest`.
+    """Read the beginning of a stream, to recognize its format. Return a copy of `file` with `beginning` and `rest`.
 
     Other files are returned unchanged.
     """
@@ -213,7 +216,10 @@ def read_beginning(file: AuditLogFile) -> AuditLogFile:
 
 
 def read_log_pieces(path: str) -> Iterator[bytes]:
-    """Yield the decompressed bytes of a file or of standard input. Raises UserError, with the name of the file."""
+    """Yield the decompressed bytes of a file or of standard input.
+
+    If reading fails, raise UserError with the name of the file.
+    """
     try:
         yield from _decompress(read_pieces(path))
     except OSError as error:
@@ -239,7 +245,7 @@ def locate(file: AuditLogFile) -> str:
     if _find_inode(file.path) == file.inode:
         return file.path
     directory = os.path.dirname(file.path) or "."
-    try:  # only for rotated files, because listing the directory for each file would take quadratic time
+    try:  # apflint lists the directory only for a rotated file, because a list for each file would take quadratic time
         candidates = sorted(entry.path for entry in os.scandir(directory))
     except OSError as error:
         raise UserError(describe_failure(directory, error)) from None
@@ -259,9 +265,10 @@ def _find_inode(path: str) -> tuple[int, int] | None:
 
 
 def read_blocks(file: AuditLogFile) -> Iterator[Block]:
-    """Yield the decompressed lines of a file in blocks. A problem is a block, too, so that the caller can count it.
+    """Yield the decompressed lines of a file in blocks.
 
-    A line of more than `MAX_FILE_BYTES` is skipped.
+    A line of more than `MAX_FILE_BYTES` is skipped. A skipped line and an unreadable rest of the file are also reported
+    as a block, so that the caller can count them.
     """
     is_start, parts, size = True, list[bytes](), 0
     try:
@@ -343,7 +350,11 @@ def _chain(first: bytes, pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _decompress_stream(pieces: Iterator[bytes], new: Any, failure: type[Exception], name: str) -> Iterator[bytes]:
-    """Decompress concatenated streams. `new` creates an object with the interface of `zlib.decompressobj`."""
+    """Yield the decompressed bytes of compressed data, which may consist of several concatenated streams.
+
+    `new` creates a decompressor with the interface of `zlib.decompressobj`, which raises `failure` for damaged data.
+    `name` is the name of the compression in error messages.
+    """
     decompressor = new()
     used = total_in = total_out = 0
     for piece in pieces:
@@ -374,7 +385,7 @@ def _decompress_stream(pieces: Iterator[bytes], new: Any, failure: type[Exceptio
 def find_compression(stream: BinaryIO) -> str:
     """Return the compression of an open file as DuckDB names it: `gzip`, `zstd` or `none`.
 
-    Raises OSError if reading would wait.
+    Raises OSError if the file, such as an empty pipe, has no bytes yet.
     """
     start: bytes | None = stream.read(4)
     if start is None:
@@ -392,7 +403,7 @@ def is_complete_zstandard(stream: BinaryIO) -> bool:
     while at < size:
         stream.seek(at)
         head = stream.read(18)
-        if head[1:4] == b"\x2a\x4d\x18" and head[0] & 0xF0 == 0x50:  # skippable frame
+        if head[1:4] == b"\x2a\x4d\x18" and head[0] & 0xF0 == 0x50:  # a skippable frame (RFC 8878, section 3.1.2)
             at += 8 + int.from_bytes(head[4:8], "little")
             continue
         if not head.startswith(_ZSTANDARD) or len(head) < 6:

@@ -51,7 +51,10 @@ def read_previous_baseline(path: str) -> Counter[BaselineEntry]:
 
 
 def _read(path: str) -> str:
-    """Return the text of a baseline file. Raises OSError, and UserError if the file is too large or not regular."""
+    """Return the text of a baseline file.
+
+    Raises OSError if the file cannot be read, and UserError if the file is too large or not a regular file.
+    """
     if os.path.exists(path) and not os.path.isfile(path):
         raise UserError(f"{path}: a baseline must be a regular file.")
     with open(path, "rb", opener=open_without_waiting) as file:
@@ -92,7 +95,7 @@ def write_baseline(
     )
     try:
         write_atomically(path, baseline.render_baseline(report, kept).encode("ascii"))
-    except OSError as error:  # the OSError names the temporary file
+    except OSError as error:  # the file name in the OSError would be that of the temporary file
         raise UserError(f'Cannot write the baseline "{path}": {error.strerror or error}.') from None
     return len(kept)
 
@@ -100,14 +103,14 @@ def write_baseline(
 def _read_objects(report: Report, path: str, paths: tuple[str, ...]) -> set[str] | None:
     """Return the files and objects that a run on `paths` has read, in the notation of `BaselineEntry.object`.
 
-    Return None, which means all files and objects, if a directory in `paths` contains the baseline. Otherwise, as in a
-    pre-commit hook, the run reads only some files of the project.
+    Return None, which means all files and objects, if a directory in `paths` contains the baseline file: such a run
+    reads the whole project. Other runs, such as a pre-commit hook, read only some files of the project.
     """
     home = os.path.realpath(os.path.dirname(path) or ".")
     for directory in filter(os.path.isdir, paths):
         if f"{home}/".startswith(f"{os.path.realpath(directory).rstrip('/')}/"):
             return None
-    from apflint.load import load_text  # imported only if entries are stale
+    from apflint.load import load_text  # imported here, because most runs have no stale entries
 
     documents = (document for source in report.sources.values() for document in load_text(source).documents)
     return {*report.sources, *(f"{document.kind}/{clipped(document.name)}" for document in documents)}

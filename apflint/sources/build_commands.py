@@ -57,7 +57,10 @@ class Origin(NamedTuple):
 
 
 def name_rendered(directory: str) -> str:
-    """Return the name of a kustomization that findings about its built objects show in place of a file name."""
+    """Return the name that findings about built objects show in place of a file name.
+
+    `directory` is the directory of the kustomization, or the name of the cluster.
+    """
     return f"{directory}{RENDERED_SUFFIX}"
 
 
@@ -69,11 +72,11 @@ def read_source(request: InputRequest, word: str) -> SourceFiles:
 
 
 def build_kustomization(directory: str, *, may_render: bool = False, is_trusted: bool = True) -> tuple[str, bytes]:
-    """Return the objects that a kustomization builds: their name in findings, and YAML.
+    """Return (name in findings, YAML) of the objects that a kustomization builds.
 
-    `is_trusted` is true if the user named the directory on the command line. A settings file may come from an untrusted
-    repository. If such a file names the directory, the kustomization is built only if it refers to files of its project
-    only, or if the user allows more (`may_render`).
+    `is_trusted` is true if the user named the directory on the command line, and false if a settings file names the
+    directory. A settings file may come from an untrusted repository. If `is_trusted` is false, the kustomization is
+    built only if all of its references are to files of its project, or if `may_render` is true.
 
     Raises UserError if the kustomization may not be built, if neither kustomize nor kubectl is installed, and if the program
     fails, takes longer than `MAX_KUSTOMIZE_SECONDS` or prints something other than objects.
@@ -83,8 +86,8 @@ def build_kustomization(directory: str, *, may_render: bool = False, is_trusted:
     if not (is_trusted or may_render) and (outside := find_outside_reference(directory)):
         where = f"{outside.file}: {quote(outside.value)}" if outside.value else outside.file
         raise UserError(
-            f"{where} {outside.reason}. Building {directory} may use the network or start programs, and the settings name it,"
-            f" not the command line: {_HOW_TO_ALLOW}."
+            f"{where} {outside.reason}. Building {directory} may use the network or start programs, and this directory"
+            f" is named in the settings, not on the command line: {_HOW_TO_ALLOW}."
         )
     command = next((command for command in _COMMANDS if shutil.which(command[0])), None)
     if command is None:
@@ -99,37 +102,39 @@ def build_kustomization(directory: str, *, may_render: bool = False, is_trusted:
 def render_command(
     cluster_name: str, words: tuple[str, ...], *, may_render: bool, directory: str = "."
 ) -> tuple[str, bytes]:
-    """Return the objects that the command of a cluster prints: their name in findings, and YAML. No shell runs the command.
+    """Return (name in findings, YAML) of the objects that the command of a cluster prints.
 
-    `directory` is the directory of the settings file. The command runs there.
+    `words` are the program and its arguments. No shell runs the command. The command runs in `directory`, the directory
+    of the settings file.
 
     Raises UserError if the user has not allowed the command, and if the program is missing, fails, takes longer than
     `MAX_RENDER_SECONDS` or prints something other than objects.
     """
     shown = f"cluster {quote(cluster_name)}: {shlex.join(words)}"
     if not may_render:
-        raise UserError(f"{shown}: the settings name this program, not the command line: {_HOW_TO_ALLOW}.")
+        raise UserError(f"{shown}: this program is named in the settings, not on the command line: {_HOW_TO_ALLOW}.")
     return name_rendered(cluster_name), _run(words, shown, MAX_RENDER_SECONDS, directory)
 
 
 def _run(command: Sequence[str], shown: str, seconds: int, directory: str | None = None) -> bytes:
-    """Return the objects that a command prints. Errors start with `shown`."""
+    """Return the objects that a command prints, as YAML. Error messages start with `shown`."""
     done = run_program(command, seconds, directory)
     if done.status != 0:
         raise UserError(f"{shown}: {done.message}")
     for text in _SEPARATOR.split(done.stdout):
         if (found := _CONTENT.search(text)) and not _KIND.search(text):
             start = quote(found[0].decode("utf-8", "replace"))
-            raise UserError(f"{shown}: expected Kubernetes objects, but it printed {start}.")
+            raise UserError(f"{shown}: expected Kubernetes objects, but the program printed {start}.")
     return done.stdout
 
 
 def name_origins(report: Report, directories: tuple[str, ...]) -> Report:
     """Return the report with findings about built objects moved to the source files of these objects.
 
-    A finding moves only if the source file has the same value at the field of the finding. Otherwise, a patch or a
-    transformer has set the value. The finding then stays in the built text, has a note that names the source file, and
-    has no fix, because a fix would edit the built text.
+    `directories` are the directories of the kustomizations. A finding moves only if the source file has the same value
+    at the field of the finding. If the values differ, a patch or a transformer has set the value. Such a finding keeps
+    its place in the built text, and gets a note that names the source file. No finding about a built object has a fix,
+    because a fix would edit the built text.
     """
     by_name = {name_rendered(directory): directory for directory in directories}
     sources = dict(report.sources)
@@ -159,7 +164,7 @@ def name_origins(report: Report, directories: tuple[str, ...]) -> Report:
 
 
 def _merge_clusters(findings: Iterable[Finding]) -> list[Finding]:
-    """Merge equal findings of several clusters, which share the source file."""
+    """Merge equal findings of several clusters. Clusters that share a source file have equal findings in this file."""
     merged: dict[tuple[object, ...], Finding] = {}
     for finding in findings:
         key = (finding.rule, finding.file, finding.span, finding.message, finding.severity, finding.notes)
@@ -203,7 +208,10 @@ class _OriginFinder:
 
 
 def _find_origin(document: Document) -> Origin | None:
-    """Return the source file in the annotation of a built object, or None. Generated objects have no such annotation."""
+    """Return the source file that the origin annotation of a built object names.
+
+    Return None if there is no valid annotation. Generated objects have none.
+    """
     import yaml
 
     text = document.at("metadata", "annotations", _ORIGIN)
@@ -224,7 +232,7 @@ def _read_documents(path: str) -> tuple[Document, ...]:
 
 
 def _move(finding: Finding, source: Document) -> Finding | None:
-    """Return the finding at its place in the source file, or None if the source file has another value there."""
+    """Return the finding with its place in the source file, or None if the field has another value there."""
     document = finding.document
     assert document is not None, "the caller has checked it"
     path = _parse_field(document.value).get(finding.field)
@@ -235,7 +243,7 @@ def _move(finding: Finding, source: Document) -> Finding | None:
 
 
 def _parse_field(value: Mapping[str, object]) -> dict[str, Path]:
-    """Return {field as findings write it, such as `spec.rules[0]`: path} for all values in an object."""
+    """Return a mapping from the name of each field of an object, such as `spec.rules[0]`, to the path of the field."""
     return {field_path(path): path for path in _walk(value, ())}
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SUFFIXES = (".yaml", ".yml", ".json")
 """Suffixes of files to read in directories. A file that the user names may have any name."""
 
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # only the mark of UTF-8, because the marks of UTF-16 are not valid UTF-8
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # the mark of UTF-8. A file with a mark of UTF-16 is not valid UTF-8 anyway
 INSTALLED_DIRECTORY = "node_modules"
 """Name of directories that are not searched."""
 HIDDEN, INSTALLED = "hidden directory", "directory of installed packages"
@@ -100,7 +100,7 @@ def discover_files(
     exclude: Patterns = Patterns(),  # noqa: B008  # a frozen value
     force_exclude: bool = False,
 ) -> Iterator[FoundFile]:
-    """Yield the input files of `discover_entries`, without its `SkippedDocuments`."""
+    """Yield the input files that `discover_entries` yields, but not the skipped files and directories."""
     return (entry for entry in discover_entries(paths, exclude, force_exclude) if isinstance(entry, FoundFile))
 
 

@@ -55,11 +55,12 @@ class EffectiveConfiguration(NamedTuple):
 def read_configuration(request: InputRequest) -> EffectiveConfiguration:
     """Return the configuration that the source arguments of `request` name.
 
-    Manifests are added to each of the other sources. On a running cluster, they are applied as `kubectl apply` does. Without
-    source arguments, the configuration is the only cluster in the settings, or the current directory if there is no cluster.
+    If the arguments name manifests and another source, the configuration has the objects of both. If the other source
+    is a running cluster, the manifests are applied as `kubectl apply` does. If there are no source arguments, the
+    configuration is the only cluster in the settings, or the current directory if the settings define no clusters.
 
-    Raises UserError if the arguments name several clusters, for sources that cannot be read, and for named sources without
-    APF objects.
+    Raises UserError if the arguments name several clusters, if a source cannot be read, and if named manifests contain
+    no APF objects.
     """
     return build_configuration(read_inputs(request))
 
@@ -79,7 +80,7 @@ def build_configurations(inputs: Inputs) -> tuple[EffectiveConfiguration, ...]:
 class _ConfigurationBuilder:
     """Builds one configuration.
 
-    `cache` contains the files that other configurations have loaded. Its keys are file names.
+    `cache` maps file names to loaded files. All builders of a run share the cache.
     """
 
     def __init__(self, inputs: Inputs, configuration: InputConfiguration, cache: dict[str, list[Loaded]]) -> None:
@@ -130,18 +131,22 @@ class _ConfigurationBuilder:
 
     @property
     def _is_default(self) -> bool:
-        """Return whether the configuration is the current directory because there were no source arguments."""
+        """Return whether the configuration is the current directory because the user gave no source arguments."""
         return not (self._configuration.name or self._request.words) and self._request.uses_project
 
     def _require_objects(self, loaded: Sequence[Loaded]) -> None:
-        """Raise UserError if manifests were named and no manifest has an APF object. Note each named file without objects."""
+        """Raise UserError if the user named manifests, and none of them contains an APF object.
+
+        If some of them contain APF objects, add a note about each named file without APF objects.
+        """
         words = self._configuration.words
         nonempty = {part.source.name for part in loaded if part.documents or part.problems}
         nonempty |= {skipped.file for skipped in self._configuration.skipped}
         files = (self._inputs.files[name] for name in (*self._configuration.context, *self._configuration.members))
         empty = [file.name for file in files if file.path in words.paths and file.name not in nonempty]
         has_objects = any(part.documents for part in loaded)
-        # With --no-defaults, an empty list means that all objects of a cluster were deleted.
+        # With --no-defaults, manifests without objects are allowed: they describe a cluster whose objects were all
+        # deleted.
         if has_objects or words.is_live or not (words.has_manifests and self._request.defaults):
             self._notes += describe_files_without_objects(empty)
             return
@@ -191,7 +196,7 @@ class _ConfigurationBuilder:
         return names or ["."]
 
     def _describe(self, effective: Effective, objects: int) -> str:
-        """Return a description of the sources of the configuration, with their number of objects."""
+        """Return a description of the sources of the configuration, with the number of objects in them."""
         words, release = self._configuration.words, effective.release.name
         names = [name for name in self._list_names() if name != LIVE and not name.startswith(BUILT_IN_PREFIX)]
         shown = "the current directory" if names == ["."] else join_some(names, _MAX_SHOWN_NAMES)
@@ -207,7 +212,7 @@ class _ConfigurationBuilder:
 
 
 def _suggest_kustomization(paths: Iterable[str]) -> str:
-    """Return a hint if a directory has a kustomization with objects in other directories, or an empty string."""
+    """Return a hint to build the first kustomization in the directories `paths`, or "" if there is none."""
     from apflint.sources.kustomize_patches import KUSTOMIZATIONS
 
     for path in paths:
@@ -217,9 +222,10 @@ def _suggest_kustomization(paths: Iterable[str]) -> str:
 
 
 def _remove_replaced(context: Sequence[Loaded], members: Sequence[Loaded], release: Release) -> list[Loaded]:
-    """Return the context without the objects that `members` also define. As in `check`, `members` take precedence.
+    """Return the context without the objects that `members` also define.
 
-    An object that the API server cannot decode does not replace another object.
+    As in `check`, the definitions in `members` take precedence. An object that the API server cannot decode does not
+    replace another object.
     """
     if not context:
         return []
@@ -234,7 +240,10 @@ def _remove_replaced(context: Sequence[Loaded], members: Sequence[Loaded], relea
 
 
 def _describe_rejections(loaded: list[Loaded], known: Effective) -> Iterator[str]:
-    """Yield sentences about templates, rejected objects and duplicates. Each says whether apflint uses the objects."""
+    """Yield sentences about templates, rejected objects and duplicates.
+
+    Each sentence states whether the objects are part of the configuration.
+    """
     if not known.workspace.manifests and not known.workspace.problems:
         return
     findings = report(loaded, known, Options(rules=(*rules_of("validation"), _DUPLICATE), suppressions=False)).findings
@@ -270,15 +279,17 @@ def _describe_failures(rejected: Sequence[RejectedManifest]) -> Iterator[str]:
             reason += f". The object keeps fields that the manifest does not set: {fields}"  # noqa: PLW2901  # completes the sentence
         outcome = "the cluster keeps its object" if is_live else "the cluster does not get the object"
         more = "" if kept else "; see `apflint check`"
-        yield f"{where}: applying it fails, and {outcome}. The API server rejects it: {reason}{more}"
+        yield (
+            f"{where}: applying the manifest fails, and {outcome}. The API server rejects the manifest: {reason}{more}"
+        )
     if len(rejected) > _MAX_FAILURES:
-        yield f"Applying {pluralize(len(rejected) - _MAX_FAILURES, 'other object')} fails, too; see `apflint check`"
+        yield f"Applying {pluralize(len(rejected) - _MAX_FAILURES, 'other manifest')} fails, too; see `apflint check`"
 
 
 def _describe_findings(findings: list[Finding]) -> str:
     """Return a description of findings: object, file and line of the first finding, and the number of the others.
 
-    For duplicates, also name the places of the other definitions.
+    If the findings are about duplicate definitions, the description also names the places of the other definitions.
     """
     first, *others = findings
     what = f'{first.object.kind} "{first.object.name}"' if first.object else "a document"

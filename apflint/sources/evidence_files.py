@@ -45,7 +45,7 @@ class EvidenceFiles(NamedTuple):
 
 
 def sort_evidence(paths: Iterable[str]) -> EvidenceFiles:
-    """Return files by the kind of their content. In a directory, subdirectories are ignored.
+    """Sort files by the kind of their content. `paths` are files and directories. Subdirectories are ignored.
 
     A directory without metrics, dumps and logs counts as a directory of manifests. Raises UserError for an unreadable
     file, for a file of unknown content, and if standard input is named twice.
@@ -80,7 +80,7 @@ def sort_evidence(paths: Iterable[str]) -> EvidenceFiles:
 
 
 def _sort_directory(path: str, found: dict[str, list[AuditLogFile]]) -> Iterator[str]:
-    """Add the metrics, dumps and logs of a directory to `found`. Yield the paths of its manifests.
+    """Add the metrics, dumps and logs of a directory to `found`. Yield the paths of the manifests in the directory.
 
     If the directory has no metrics, dumps and logs, yield the directory itself.
     """
@@ -104,7 +104,7 @@ def _sort_directory(path: str, found: dict[str, list[AuditLogFile]]) -> Iterator
 
 
 def holds_objects(path: str) -> bool:
-    """Return whether a file next to metrics or logs contains APF objects."""
+    """Return whether a file, such as one in a directory with metrics or logs, contains APF objects."""
     with open(path, "rb") as stream:
         return b"flowcontrol" in stream.read()
 

@@ -64,8 +64,8 @@ def read_file(file: FoundFile) -> bytes | UnreadableInput:
     Pipes, sockets and devices are rejected, except streams that the shell has opened: standard input (`-`,
     `/dev/stdin`), and streams such as `/dev/fd/63` from `<(helm template .)`.
 
-    A file larger than `MAX_FILE_BYTES` is only searched for signs of APF objects (`may_hold_apf`). The result is empty
-    bytes if there are no signs, and `UnreadableInput` otherwise.
+    A file larger than `MAX_FILE_BYTES` is only searched for signs of APF objects (`may_hold_apf`). If such a file has
+    no signs, the result is empty bytes. If it has a sign, the result is `UnreadableInput`.
     """
     if file.problem:
         return UnreadableInput(file.problem)
@@ -84,10 +84,10 @@ def read_file(file: FoundFile) -> bytes | UnreadableInput:
 
 
 def open_without_waiting(path: str, flags: int) -> int:
-    """Return the descriptor of an opened file, without waiting. `open` accepts this function as its `opener`.
+    """Open a file, and return its descriptor. Neither opening nor reading the file waits for data.
 
-    Reading from the descriptor does not wait for data, either. Otherwise, even a regular file such as /proc/kmsg could
-    make the reader wait.
+    Pass this function to `open` as `opener`. Without the function, even a regular file such as /proc/kmsg could make
+    the reader wait.
     """
     return os.open(path, flags | _NON_BLOCKING)
 
@@ -115,7 +115,10 @@ def read_pieces(path: str) -> Iterator[bytes]:
 
 
 def _open_regular(path: str) -> int:
-    """Open a regular file without waiting, and return its descriptor. Raises OSError, and UserError for other files."""
+    """Open a regular file without waiting, and return its descriptor.
+
+    Raises OSError if the file cannot be opened, and UserError if the file is not a regular file.
+    """
     mode = os.stat(path).st_mode  # `stat` comes first, because opening some devices has effects
     if stat.S_ISREG(mode):
         descriptor = os.open(path, _OPEN_FLAGS | _NON_BLOCKING)
@@ -154,11 +157,11 @@ def is_stream(path: str) -> bool:
 
 
 def may_hold_apf(data: bytes, signs: tuple[bytes, ...] = ()) -> bool:
-    """Return whether the bytes of a file may contain an APF object. All other files need not be parsed.
+    """Return whether the bytes of a file may contain an APF object. If false, the file need not be parsed.
 
-    Searches for the API group and the kinds, in UTF-8, or in UTF-16 after a byte order mark. Kubernetes' YAML parser
-    supports the same encodings. An escaped letter also counts, because it may be part of such a string. By default,
-    `signs` are `_SIGNS` in the encoding of `data`.
+    The result is true if `data` contains one of `signs`: by default, the names of the API group and of the kinds in the
+    encoding of `data`. The encoding is UTF-8, or UTF-16 after a byte order mark, as in Kubernetes' YAML parser. The
+    result is also true if `data` contains an escaped letter, because the letter may belong to one of the names.
     """
     first, second, third = signs or _signs(data)
     return (
@@ -176,7 +179,7 @@ def describe_failure(path: str, error: OSError | ValueError) -> str:
         return "No file can have this name."
     if error.errno == errno.ENOENT and os.path.islink(path):
         return "Symbolic link to something that does not exist."
-    return _FAILURES.get(error.errno or 0, f"The system cannot read it: {error.strerror or error}.")
+    return _FAILURES.get(error.errno or 0, f"The operating system cannot read the file: {error.strerror or error}.")
 
 
 def _read_regular(descriptor: int) -> bytes | UnreadableInput:
@@ -197,7 +200,10 @@ def _read_regular(descriptor: int) -> bytes | UnreadableInput:
 
 
 def _search(descriptor: int, size: int) -> bytes | UnreadableInput:
-    """Search a large file in chunks. Return empty bytes if the file has no sign of an APF object, or else `UnreadableInput`."""
+    """Search a large file in chunks.
+
+    Return empty bytes if the file has no sign of an APF object. If it has a sign, return `UnreadableInput`.
+    """
     if size > MAX_SEARCHED_BYTES:
         return _refuse_size(size)
     data = os.read(descriptor, _CHUNK_BYTES)

@@ -48,7 +48,11 @@ def join_sources(sources: Iterable[SourceFiles]) -> SourceFiles:
 
 
 def read_files(found: Iterable[FoundFile]) -> SourceFiles:
-    """Read files. A Kustomize patch is in `files` without APF objects, and also in `skipped`."""
+    """Read files. Files that cannot be read are in `SourceFiles.errors`.
+
+    A file that a kustomization lists as a patch is in `SourceFiles.skipped`. It is also in `SourceFiles.files`, but
+    marked as a file without APF objects (`InputFile.may_hold_apf`).
+    """
     files: list[InputFile] = []
     skipped: list[SkippedDocuments] = []
     errors: list[ReadError] = []
@@ -60,9 +64,8 @@ def read_files(found: Iterable[FoundFile]) -> SourceFiles:
             continue
         is_manifest = may_hold_apf(data)
         if is_manifest and file.name != STDIN:
-            from apflint.sources.kustomize_patches import (
-                Patches,  # imported on demand: most files contain no APF objects
-            )
+            # imported here, because most files contain no APF objects
+            from apflint.sources.kustomize_patches import Patches
 
             patches = patches or Patches()
             if file.path in patches:
@@ -74,7 +77,10 @@ def read_files(found: Iterable[FoundFile]) -> SourceFiles:
 
 
 def _is_needed(file: FoundFile) -> bool:
-    """Return whether the bytes of a file are needed even without APF objects: to print a stream, or to find renamings."""
+    """Return whether to keep the bytes of a file even if the file contains no APF objects.
+
+    `fix` prints the bytes of a stream, and APF408 reads kustomizations.
+    """
     return file.path == "-" or is_stream(file.path) or "ustomization" in file.name
 
 

@@ -52,8 +52,8 @@ def read_clusters(request: InputRequest, read: SourceFiles) -> Inputs:
 
     Unless the user named a cluster, the files that belong to no cluster form another configuration. Editors and `fix`
     do not render, so they treat the files of a rendered cluster as files that belong to no cluster. Raises UserError,
-    with the name of the cluster, if a path of a cluster is missing or has no manifests. In an editor, the result
-    contains this error instead.
+    with the name of the cluster, if a path of a cluster is missing or has no manifests. In an editor, `Inputs.errors`
+    contains this error, and no exception is raised.
     """
     names, settings = request.parsed.clusters, request.settings
     finder = _Finder(request)
@@ -119,7 +119,10 @@ def read_clusters(request: InputRequest, read: SourceFiles) -> Inputs:
 
 
 def _add_streams(selected: list[_Found], files: Mapping[str, InputFile]) -> list[_Found]:
-    """Return the named clusters. Streams that belong to no cluster, such as standard input, are added to each of them."""
+    """Return the clusters that the user named. Streams among `files`, such as standard input, become manifests.
+
+    Raises UserError if there are streams, but the user named several clusters.
+    """
     streams = {key: file.to_found_file() for key, file in files.items() if file.path == "-" or is_stream(file.path)}
     if streams and len(selected) > 1:
         raise UserError("standard input belongs to one cluster: give --cluster once, or not at all")
@@ -129,8 +132,8 @@ def _add_streams(selected: list[_Found], files: Mapping[str, InputFile]) -> list
 def _render(cluster: _Found, request: InputRequest, files: dict[str, InputFile]) -> _Found:
     """Render a cluster if the run concerns the cluster, and add its objects to `files`.
 
-    The run concerns a cluster if the user named the cluster or a directory that contains its kustomization, or if one
-    of the selected `files` is rendered.
+    The run concerns a cluster if the user named the cluster, if the user named a directory that contains the
+    kustomization of the cluster, or if the objects of the cluster are rendered from one of the selected `files`.
     """
     settings, names = cluster.settings, request.parsed.clusters
     if not settings.is_rendered:
@@ -161,10 +164,10 @@ def _to_configuration(found: _Found, files: Mapping[str, InputFile], settings: S
 
 
 def _find_problems(clusters: Iterable[_Found], files: Container[str], paths: Iterable[str]) -> Iterator[str]:
-    """Yield a sentence for each cluster that has a problem, if the run concerns the cluster.
+    """Yield the problem of each cluster, as a sentence, if the cluster has a problem and the run concerns the cluster.
 
-    The run concerns a cluster that contains one of the selected `files`, or has a path below one of the selected
-    `paths`. Without `paths`, the run concerns all clusters.
+    The run concerns a cluster if the cluster contains one of the selected `files`, or has a path below one of the
+    directories in `paths`. If `paths` is empty, the run concerns all clusters.
     """
     directories = [os.path.realpath(path) for path in paths if os.path.isdir(path)]
     for cluster in clusters:
@@ -183,10 +186,10 @@ class _Finder:
         self._request = request
         self._real_directory = cache(os.path.realpath)
         self._found: dict[str, dict[str, FoundFile]] = {}
-        """For each path of a cluster: the files below the path. The keys of the files are their real paths."""
+        """Maps each path of a cluster to the files below the path. The keys of the inner mapping are real paths."""
 
     def key(self, path: str) -> str:
-        """Return the real path of a file. The path of standard input is the one that --stdin-filename names."""
+        """Return the real path of a file. For standard input, return the real path of --stdin-filename."""
         if path == "-":
             name = self._request.stdin_filename
             return os.path.realpath(name) if name else "-"
@@ -207,7 +210,7 @@ class _Finder:
         elif not members and not cluster.is_rendered:
             paths = join_some(cluster.paths, _MAX_PATHS)
             problem = f"cluster {quote(cluster.name)}: there is no file named *.yaml, *.yml or *.json in {paths}."
-        # If a cluster lists a file as a manifest and as context, the file is context, as in a project without clusters.
+        # A file that a cluster lists both as a manifest and as context is context, as in a project without clusters.
         rendered_files = frozenset[str]()
         if cluster.is_rendered:
             from apflint.sources.built_clusters import list_rendered_files

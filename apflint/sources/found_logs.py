@@ -1,4 +1,4 @@
-"""Finds the audit logs that a command names, and tells them from manifests in the same directory."""
+"""Finds the audit logs that a command names, and separates them from manifests in the same directory."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ class FoundLogs(NamedTuple):
 
     files: list[AuditLogFile]
     ignored: frozenset[str]
-    """Real paths of the logs. They are no manifests, although they may have the names of manifests."""
+    """Real paths of the logs. Commands do not read these files as manifests, even if their names end with `.json`."""
     manifests: tuple[str, ...] = ()
     """Files in the named directories that have APF objects, and no events. They are not in `files`."""
 
     def describe_unused(self, words: Collection[str]) -> Iterator[str]:
-        """Yield clauses about manifests that are neither read as logs nor part of the configuration.
+        """Yield a clause for each manifest that is neither read as a log nor part of the configuration.
 
-        `words` are the source arguments. Without them, the configuration is that of the current directory.
+        `words` are the source arguments. If there are none, the configuration consists of the manifests in the current
+        directory. If there are some, nothing is yielded, because the user has chosen the configuration.
         """
         here = os.path.join(os.path.realpath("."), "") if self.manifests else ""
         for path in () if words else self.manifests:
@@ -48,9 +49,9 @@ def find_logs(
 ) -> FoundLogs:
     """Return the files of audit logs as `find_audit_logs` does, without the manifests in directories.
 
-    A manifest that the user names counts as a log, so that the command reports that it has no events. Manifests are not in
-    `FoundLogs.ignored`: if they are in the current directory, they are part of the configuration. Raises UserError as
-    `find_audit_logs` does.
+    A file that the user names is always a log. If it is a manifest, the command later reports that the file has no
+    events. Manifests are not in `FoundLogs.ignored`, because manifests in the current directory are part of the
+    configuration. Raises UserError as `find_audit_logs` does.
     """
     named = list(paths)
     files = find_audit_logs(named, period=period, report_omitted=report_omitted, keeps_urls=keeps_urls)
@@ -62,10 +63,14 @@ def find_logs(
 
 
 def _holds_manifests(file: AuditLogFile) -> bool:
-    """Return whether a file has APF objects and no events. A file that cannot be read is a log, whose reader reports the problem."""
+    """Return whether a file has APF objects and no events.
+
+    Return False for a file that cannot be read. The file then counts as a log, and reading the log reports the problem.
+    """
     if file.inode is None or not file.path.endswith(SUFFIXES):
         return False
-    from apflint.sources.evidence_files import holds_objects, recognize  # most logs have other names
+    # imported here, because most logs have other suffixes
+    from apflint.sources.evidence_files import holds_objects, recognize
 
     try:
         return recognize(file) == "manifest" and holds_objects(file.path)

@@ -37,7 +37,7 @@ _SHORT_ID = 12
 """Number of characters of the ID of a commit in the names of sources. Twelve characters are enough to distinguish
 commits.
 """
-_REPLY_BYTES = 128  # more than a header in the output of `git cat-file --batch`
+_REPLY_BYTES = 128  # longer than any header line in the output of `git cat-file --batch`
 _LINK, _SUBMODULE = "120000", "160000"
 """File modes of symbolic links and submodules in git. The content of a symbolic link is its target."""
 _LINK_PROBLEMS = (b"dangling", b"loop", b"notdir", b"symlink")
@@ -260,7 +260,7 @@ def _select(
         if mode != _SUBMODULE and not (mode == _LINK and parts[-1].startswith(".#")):
             entries.append(_GitEntry(path, object_id, size, mode == _LINK))
     if submodules:
-        notes.append(f"{name}: {pluralize(submodules, 'submodule')} in the revision not read")
+        notes.append(f"{name}: apflint does not read {pluralize(submodules, 'submodule')} of the revision")
     return sorted(entries, key=lambda entry: entry.path.split("/"))
 
 
@@ -298,7 +298,7 @@ def _with_parents(path: str, start: str) -> Iterator[str]:
 
 
 class _Git:
-    """Runs git in the current directory. `name` is the start of error messages."""
+    """Runs git in the current directory. Error messages start with `name`."""
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -92,7 +92,9 @@ class InputRequest(NamedTuple):
 
     @property
     def clusters(self) -> tuple[str, ...]:
-        """Names of the clusters to read, or () if the settings define none or the source arguments name another cluster.
+        """Names of the clusters to read.
+
+        Empty if the settings define no clusters, or if the source arguments name another configuration.
 
         Raises UserError for an unknown cluster.
         """
@@ -196,18 +198,19 @@ class InputConfiguration(NamedTuple):
 
     @property
     def is_release_assumed(self) -> bool:
-        """Whether neither the user, nor the settings, nor a server states the release, so that it is the newest one."""
+        """Whether apflint assumes the newest release, because no option, setting or server states the release."""
         return self.live is None and self.words.release is None and "kubernetes" not in self.settings.origins
 
     @property
     def are_seats_assumed(self) -> bool:
-        """Whether neither an option nor a setting states the number of seats of an API server, so that it is the default."""
+        """Whether apflint assumes the default number of seats, because no option or setting states the number."""
         return "server_concurrency" not in self.settings.origins
 
     @property
     def assumptions(self) -> Assumptions:
         """Facts about the cluster that its files do not contain, such as the release and the seats."""
-        from apflint.effective_configuration import Assumptions  # imported only for runs with APF objects
+        # imported here, because a run without APF objects does not need it
+        from apflint.effective_configuration import Assumptions
 
         is_live = self.live is not None
         return Assumptions(

@@ -62,7 +62,7 @@ def _read_sources(request: InputRequest, words: Words, *files: SourceFiles) -> S
 
 
 def _read_built(request: InputRequest, word: str) -> SourceFiles:
-    """Return the objects that a program such as kustomize builds."""
+    """Return the objects of a source argument that names something to build, such as a kustomization."""
     module = next(module for prefix, module in BUILDERS.items() if word.startswith(prefix))
     try:
         return import_module(module).read_source(request, word)  # type: ignore[no-any-return]  # see `BUILDERS`
@@ -100,7 +100,7 @@ def _read_paths(request: InputRequest, context: tuple[str, ...], track: Track) -
 
 
 def _read_manifests(request: InputRequest, track: Track) -> Inputs:
-    """Read the manifests to check or edit, if the settings define no clusters, or if the arguments name the sources themselves."""
+    """Read the manifests to check or edit for a request that reads no clusters of the settings."""
     words = request.parsed
     found = discover_files(request.context, request.settings.exclude)
     context = read_files(track([file for file in found if not _is_baseline(request, file)]))
@@ -131,7 +131,10 @@ def _read_manifests(request: InputRequest, track: Track) -> Inputs:
 
 
 def _split_by_built(whole: InputConfiguration) -> Iterator[InputConfiguration]:
-    """Yield a configuration for each source that a program builds. All other files belong to each configuration."""
+    """Yield a configuration for each source that a program builds, such as a kustomization.
+
+    Each configuration also has all other files.
+    """
     from apflint.sources.build_commands import name_rendered
 
     names = {word: name_rendered(word.partition(":")[2]) for word in whole.words.built}
@@ -166,7 +169,7 @@ def _read_configurations(request: InputRequest) -> Inputs:
 
 
 def select_one_cluster(names: Iterable[str]) -> UserError:
-    """Return the error for several clusters in the settings, if a command needs one cluster."""
+    """Return the error for a command that needs one cluster, if the settings define several clusters."""
     from apflint.settings.clusters import MAX_NAMED_CLUSTERS
 
     listed = join_some([*names], MAX_NAMED_CLUSTERS)
@@ -215,15 +218,18 @@ def _read_configuration(request: InputRequest, words: Words) -> tuple[InputConfi
 
 
 def _require_all(request: InputRequest, words: Words, errors: Iterable[ReadError]) -> Iterator[str]:
-    """Raise UserError for the first error. For an unimportant error, such as a dangling link, yield a clause instead."""
+    """Yield a clause for each unimportant error. Raise UserError for the first important error.
+
+    An error is unimportant if it is about a file that the user did not name, and the file is a dangling link, or the
+    user analyzes a log.
+    """
     is_default = not request.words and not words.clusters
     for message, file in errors:
         if file is None:
             raise UserError(message)
         is_named = file.path in words.paths
-        is_unrelated = is_default and bool(
-            request.ignored
-        )  # the user analyzes a log in this directory, not its manifests
+        # If files are ignored, the user analyzes a log in this directory, not the manifests of the directory.
+        is_unrelated = is_default and bool(request.ignored)
         if not is_named and (is_unrelated or is_dangling(file.path)):
             yield f"{message} apflint ignores the file"
             continue

@@ -165,7 +165,7 @@ def _list_items(options: KubectlOptions, path: str, kind: str) -> Iterator[Any]:
 
 
 def _list_managers(entries: object) -> Iterator[FieldManager]:
-    """Yield the managers in `managedFields`, except managers of the status and invalid entries."""
+    """Yield the managers in `managedFields`. Managers of the status and invalid entries are omitted."""
     for entry in entries if isinstance(entries, list) else ():
         if isinstance(entry, dict) and isinstance(entry.get("manager"), str) and not entry.get("subresource"):
             yield FieldManager(entry["manager"], str(entry.get("operation")), entry.get("fieldsV1"))
@@ -200,13 +200,14 @@ def _represent(dumper: Any, text: str) -> Any:
     return dumper.represent_scalar(_STRING_TAGS[0], clean, style="|" if "\n" in text else None if is_plain else '"')
 
 
-# Tags that PyYAML finds for strings that it writes correctly. The second is the tag of `*`, which PyYAML quotes.
+# Tags that PyYAML resolves for strings that it writes correctly. The second tag is that of the string `*`, which PyYAML
+# quotes on its own.
 _STRING_TAGS = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:yaml")
 _LiveObjectDumper.add_representer(str, _represent)
 
 
 def read_json(options: KubectlOptions, path: str) -> dict[str, object]:
-    """Return the JSON object of the response to a GET request. Raises UserError for any other response."""
+    """Return the response to a GET request, which is a JSON object. Raises UserError for any other response."""
     text = read_raw(options, path)
     try:
         answer = json.loads(text)
@@ -224,7 +225,7 @@ def read_raw(
 
     Raises UserError if the request fails.
 
-    `seconds` limits the time of the request, but not the time of a login that kubectl performs before.
+    `seconds` limits the time of the request, but not the time of a login that kubectl performs before the request.
     """
     command = ("kubectl", "get", "--raw", path, f"--request-timeout={seconds}s", *options.arguments)
     done = run_program(command, MAX_KUBECTL_SECONDS, max_bytes=max_bytes)
@@ -232,7 +233,9 @@ def read_raw(
         return done.stdout
     message = done.message
     if "(Forbidden)" in message:
-        raise UserError(f"kubectl: {message}. To allow it, add this rule to a ClusterRole of the user: {_rule(path)}")
+        raise UserError(
+            f"kubectl: {message}. To allow the request, add this rule to a ClusterRole of the user: {_rule(path)}"
+        )
     if "(NotFound)" in message and path == _GROUP_PATH:
         # --enable-priority-and-fairness=false does not disable the API group (`FeatureOptions.ApplyTo` in server/options/feature.go).
         raise UserError(

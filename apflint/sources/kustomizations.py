@@ -196,7 +196,10 @@ def _search(kustomization: Kustomization, projects: Collection[str]) -> Iterator
 def _is_local(
     kustomization: Kustomization, entry: str, projects: Collection[str], *, may_be_directory: bool = False
 ) -> bool:
-    """Return whether an entry names a file or directory in the project, or something that does not exist."""
+    """Return whether an entry names a file in the project, a directory in the project, or nothing that exists.
+
+    If `may_be_directory` is true, kustomize also accepts a directory or a git repository as the entry.
+    """
     if _SCHEME.match(entry) or "\0" in entry:
         return False
     path = kustomization.resolve(entry)
@@ -263,9 +266,10 @@ def _list_paths(value: object) -> Iterator[str]:
 def list_objects_files(
     directory: str, read: Callable[[str], Kustomization | None] = read_kustomization
 ) -> Iterator[ListedFile]:
-    """Yield the local files with objects that a kustomization lists. `ListedFile` describes how it renames the objects.
+    """Yield the local files with objects that a kustomization lists, and the prefix and suffix that the objects get.
 
-    A file that is listed twice with different names is yielded twice. `read` returns the kustomization of a directory.
+    A file that is listed twice with different prefixes or suffixes is yielded twice. `read` returns the kustomization
+    of a directory.
     """
     read = cache(read)
     pending = [ListedFile(os.path.normpath(directory), "", "", "")]
@@ -297,7 +301,7 @@ def list_objects_files(
 
 
 def _rename(listed: ListedFile, kustomization: Kustomization) -> ListedFile:
-    """Return the file with the namePrefix and nameSuffix of another kustomization added around the earlier affixes."""
+    """Return the file with the `namePrefix` and `nameSuffix` of `kustomization` added to its prefix and suffix."""
     prefix, suffix = (kustomization.affix(name) for name in ("namePrefix", "nameSuffix"))
     return ListedFile(
         listed.path,
@@ -310,9 +314,9 @@ def _rename(listed: ListedFile, kustomization: Kustomization) -> ListedFile:
 def breaks_references(directory: str) -> bool:
     """Return whether kustomize renames priority levels without changing the references to them.
 
-    A `nameReference`, replacement, patch or transformer that changes the references contains the name of their field.
-    So all files that the kustomization references are searched for this name. Bases are searched, too, because
-    kustomize applies their `configurations` to all objects.
+    A `nameReference`, replacement, patch or transformer that changes the references contains the name of the field
+    `priorityLevelConfiguration`. So all files that the kustomization references are searched for this name. Bases are
+    searched, too, because kustomize applies the `configurations` of bases to all objects.
     """
     pending, seen = [directory], {os.path.normpath(directory)}
     while pending:

@@ -30,10 +30,10 @@ _START = re.compile(rb"^process_start_time_seconds[ \t]+(\S+)", re.MULTILINE)
 
 
 class Reading:
-    """Reads the metrics and dumps of an API server in parallel, with one kubectl process for each."""
+    """Reads the metrics and the dumps of an API server in parallel, each with its own kubectl process."""
 
     def __init__(self, executor: ThreadPoolExecutor, kubectl: KubectlOptions, *, has_dumps: bool) -> None:
-        """Start to read the metrics and, with `has_dumps`, the dumps."""
+        """Start to read the metrics and, if `has_dumps` is true, the dumps."""
         paths = {METRICS: f"/{METRICS}", **(_DUMPS if has_dumps else {})}
         self._answers: dict[str, Future[bytes]] = {
             name: executor.submit(read_raw, kubectl, path, MAX_METRICS_BYTES) for name, path in paths.items()
@@ -42,10 +42,11 @@ class Reading:
         self.has_dumps = has_dumps
 
     def parse(self, notes: list[str], name: str | None = None, *, has_dumps: bool = True) -> tuple[Part, ...]:
-        """Return the metrics and, with `has_dumps`, the dumps. Append sentences about missing parts to `notes`.
+        """Return the metrics and, if `has_dumps` is true, the dumps. Append sentences about missing parts to `notes`.
 
-        The names of the parts have the form `live:10.0.0.1:6443/metrics`, or `live:metrics` if the server has no name.
-        The default of `name` is the address of the server. Raises UserError if neither metrics nor dumps can be read.
+        The names of the parts have the form `live:10.0.0.1:6443/metrics`, with `name` after `live:`. If `name` is
+        empty, they have the form `live:metrics`. The default of `name` is the address of the server. Raises UserError
+        if neither metrics nor dumps can be read.
         """
         errors: list[str] = []
         directory = self._name if name is None else name

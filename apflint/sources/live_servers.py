@@ -36,8 +36,8 @@ system:public-info-viewer)."""
 _WINDOW_SECONDS = 4.0
 """Minimum time in seconds between two snapshots for computing rates, even if `--watch` reads more often."""
 _ONE_ADDRESS = (
-    "The cluster names one address of API servers. If that is a load balancer, as in managed clusters, further API servers"
-    " were not asked."
+    "The cluster names one address of API servers. If this address is a load balancer, as in managed clusters, apflint"
+    " has not asked all API servers."
 )
 
 
@@ -72,7 +72,7 @@ class ServerRoutes(NamedTuple):
     def is_complete(self) -> bool:
         """Whether all servers answer at their own address.
 
-        False for a single address, because it may be that of a load balancer.
+        False if there is only one address, because this may be the address of a load balancer.
         """
         return self.number is not None and self.number == len(self.direct) > 1
 
@@ -169,7 +169,9 @@ def find_routes(kubectl: KubectlOptions) -> ServerRoutes:
             else:
                 direct.append(kubectl._replace(address=address))
     if (more := len(addresses) - MAX_LIVE_SERVERS) > 0:
-        problems.append(f"Not asked: {count_noun(more, 'further API server')}. At most {MAX_LIVE_SERVERS} are.")
+        problems.append(
+            f"apflint did not ask {count_noun(more, 'further API server')}, because it asks at most {MAX_LIVE_SERVERS}."
+        )
     return ServerRoutes(tuple(direct), kubectl, len(addresses) or None, tuple(problems))
 
 
@@ -200,9 +202,9 @@ def _list_starts(readings: Iterable[Reading]) -> set[bytes]:
 
 
 def _choose_direct(readings: Sequence[Reading]) -> Iterator[_Parse]:
-    """Yield a function for each server, which parses the answers of the server.
+    """Yield a function for each server. The function parses the answers of the server.
 
-    If a server has several addresses, only one is used.
+    If several readings are of the same server, which has several addresses, only the first is used.
     """
     known: set[bytes] = set()
     for reading in readings:
@@ -214,7 +216,7 @@ def _choose_direct(readings: Sequence[Reading]) -> Iterator[_Parse]:
 
 
 def _choose_balanced(readings: Sequence[Reading], known: set[bytes], notes: list[str]) -> Iterator[_Parse]:
-    """Yield a function for each server behind a load balancer, which parses the answers of the server.
+    """Yield a function for each server behind a load balancer. The function parses the answers of the server.
 
     Servers whose start time is in `known` are omitted.
 
@@ -244,7 +246,7 @@ def _to_answer(parts: tuple[Part, ...]) -> _Answer:
 
 
 def _group(answers: Sequence[_Answer], earlier: Sequence[_Answer] | None, notes: list[str]) -> tuple[Server, ...]:
-    """Return the servers that answered. A server with metrics in `earlier` has these metrics, too."""
+    """Return the servers that answered, with their metrics in `earlier`, which are needed for rates."""
     return tuple(
         server
         for answer in answers
@@ -253,9 +255,9 @@ def _group(answers: Sequence[_Answer], earlier: Sequence[_Answer] | None, notes:
 
 
 def _add_earlier(answer: _Answer, earlier: Sequence[_Answer], notes: list[str]) -> tuple[Part, ...]:
-    """Return the parts of an answer, and the earlier metrics of the same server.
+    """Return the parts of an answer, and the metrics of the same server in `earlier`.
 
-    Without earlier metrics, append a note.
+    If `earlier` has no metrics of this server, append a note.
     """
     now = answer.metrics
     before = next((other.metrics for other in earlier if other.started == answer.started), None)
@@ -284,11 +286,11 @@ def _read_objects(kubectl: KubectlOptions, request: InputRequest, notes: list[st
 
 
 def _describe(routes: ServerRoutes, answered: int) -> tuple[str, ...]:
-    """Return sentences about the servers that were read, and why others were not. The result is empty if all were read."""
+    """Return sentences about the servers that were read and not read, or () if all servers were read."""
     if routes.is_complete and answered == routes.number:
         return ()
     if routes.number is not None and routes.number > 1:
         return (f"Asked {min(answered, routes.number)} of {routes.number} API servers.", *routes.problems)
     servers = "one API server: the one" if answered == 1 else f"{answered} API servers: those"
-    numbers = f"These are the numbers of {servers} that answered."
-    return (numbers, *routes.problems, *([_ONE_ADDRESS] if routes.number == 1 else ()))
+    covered = f"The report covers {servers} that answered."
+    return (covered, *routes.problems, *([_ONE_ADDRESS] if routes.number == 1 else ()))

@@ -132,9 +132,10 @@ class NamedTimes(NamedTuple):
 
 
 def find_times(name: str) -> NamedTimes | None:
-    """Return the times in a name, or None if it has no valid date.
+    """Return the times in a name, or None if the name has no valid date.
 
-    If a name has several times, the most exact time counts, or the last of several equally exact times.
+    If a name has several times, the one for the shortest period is used: `2026/11/22/05` is for an hour, and `20261122`
+    for a day. Of several times for equally long periods, the last is used.
     """
     best: NamedTimes | None = None
     for match in _TIME.finditer(name):
@@ -166,9 +167,10 @@ def _read_time(match: re.Match[str]) -> NamedTimes | None:
 def select_logs(
     url: str, found: Sequence[StoredObject], period: ReadPeriod, report_omitted: Callable[[OmittedObjects], object]
 ) -> list[StoredObject]:
-    """Return the objects below a prefix that may have requests of a period. Call `report_omitted` with all others.
+    """Return the objects below a prefix that are logs, and may contain requests of a period.
 
-    Times in the prefix itself are not compared: the user has chosen them. Raises UserError if no object is left.
+    `report_omitted` is called with all other objects. Times in the prefix itself are not compared with the period,
+    because the user has chosen the prefix. Raises UserError if there are no such objects.
     """
     logs = [stored for stored in found if _is_log(stored.url.rpartition("/")[2])]
     if not logs:
@@ -198,9 +200,10 @@ def _is_log(name: str) -> bool:
 
 
 def find_names_in_period(names: Sequence[str], period: ReadPeriod) -> list[bool]:
-    """Return for each name whether its object may have requests of a period. A name without a time always may.
+    """Return a list: for each name, whether the object with this name may contain requests of the period.
 
-    If a limit counts back from the last request of the log, the objects with the latest times are needed, too.
+    If a name has no time, the result is True. If a limit counts back from the last request of the log, the result is
+    also True for all objects that may contain the last request.
     """
     found = [find_times(name) for name in names]
     last = _find_last(found) if any(limit and limit.is_before_end for limit in period) else None
@@ -223,14 +226,14 @@ def _find_last(found: Iterable[NamedTimes | None]) -> int | None:
 
 
 def _resolve_since(last: int | None, since: TimeLimit | None) -> int | None:
-    """Return a time that is not later than `since`, or None if there is no such limit."""
+    """Return a time that is not later than `since`, or None if `since` is None or the end of the log is unknown."""
     if since is None or not since.is_before_end:
         return None if since is None else since.microseconds
     return None if last is None else last - since.microseconds
 
 
 def _resolve_until(found: Sequence[NamedTimes | None], until: TimeLimit | None) -> int | None:
-    """Return a time that is not earlier than `until`, or None if there is no such limit."""
+    """Return a time that is not earlier than `until`, or None if `until` is None or the end of the log is unknown."""
     if until is None or not until.is_before_end:
         return None if until is None else until.microseconds
     if not found or any(times is None for times in found):  # the end of the log is unknown

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 
 def read_object_counts(metrics: str | None, arguments: Sequence[str]) -> ObjectCounts | None:
-    """Return the object counts from `metrics` and `--objects`, or None without both. `--objects` overrides `metrics`.
+    """Return the object counts in the file `metrics`, and in `arguments`, the values of `--objects`.
 
-    The file may be compressed. Raises UserError for invalid arguments, and for a file that is unreadable or has no counts.
+    `arguments` override the file. Return None if there are neither a file nor arguments. The file may be compressed.
+    Raises UserError for invalid arguments, and for a file that is unreadable or has no counts.
     """
     if metrics is None and not arguments:
         return None

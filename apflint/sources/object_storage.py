@@ -64,12 +64,12 @@ _SERVICES = {
 
 
 def is_object_url(path: str) -> bool:
-    """Return whether a path is a URL such as `s3://bucket/key`, whose object apflint reads without another program."""
+    """Return whether a path is a URL, such as `s3://bucket/key`, of an object that apflint can read without Spark."""
     return _URL.match(path) is not None
 
 
 def is_web_url(path: str) -> bool:
-    """Return whether a path is the URL of a file on a web server, which has no prefixes."""
+    """Return whether a path is the URL of a file on a web server. Such a URL cannot be a prefix or a pattern."""
     return _scheme(path) in _WEB_SCHEMES
 
 
@@ -104,7 +104,8 @@ def list_objects(url: str) -> list[StoredObject]:
         is_pattern = _PATTERN.search(path) is not None
         start = find_prefix(url).partition("://")[2] if is_pattern else f"{path.rstrip('/')}/"
         directory, _, prefix = start.rpartition("/")
-        # `find` instead of `glob`, because the names of objects may contain any characters, and empty parts.
+        # `find` instead of `glob`, because names of objects may contain any characters, and empty components as in
+        # `a//b`.
         listed = files.find(directory, prefix=prefix, detail=True)
     except Exception as error:  # noqa: BLE001  # each library has its own exceptions
         raise UserError(f"{hide_secrets(url)}: {_describe(error, url)}") from None
@@ -117,7 +118,7 @@ def list_objects(url: str) -> list[StoredObject]:
 
 
 def _find_object(files: Any, path: str) -> int | None:
-    """Return the size of an object, or None if there is no object of this name."""
+    """Return the size in bytes of the object `path`, or None if there is no object with this name."""
     try:
         entry = files.info(path)
     except FileNotFoundError:
@@ -140,7 +141,10 @@ def _compile_pattern(pattern: str) -> re.Pattern[str]:
 
 
 def read_object(url: str, size: int) -> Iterator[bytes]:
-    """Yield the bytes of an object. Raises UserError without the name of the object if it cannot be read."""
+    """Yield the bytes of an object.
+
+    Raises UserError if the object cannot be read. The message does not name the object.
+    """
     try:
         if 0 < size <= _SMALL_BYTES:
             yield _read_small(url, size)
@@ -178,7 +182,7 @@ def _scheme(url: str) -> str:
 
 
 def _split(url: str) -> tuple[str, str]:
-    """Return the scheme, and the path as the library expects it: the whole URL for web servers."""
+    """Return (scheme, path) of a URL. For a web server, the path is the whole URL, as fsspec expects."""
     scheme, _, path = url.partition("://")
     return scheme.lower(), url if is_web_url(url) else path
 

@@ -92,7 +92,7 @@ class InstantSample(NamedTuple):
 
 
 class RangeSeries(NamedTuple):
-    """A series of an answer, with its values. The keys are times in seconds since 1970.
+    """A series of an answer. `values` maps times in seconds since 1970 to the values of the series.
 
     Values that are NaN or infinite are left out.
     """
@@ -160,7 +160,10 @@ def _split_url(url: str) -> SplitResult:
 
 
 def _parse_header(text: str) -> tuple[str, str]:
-    """Parse `NAME: VALUE`. Raises UserError without the value, because the value may be a secret."""
+    """Parse a header `NAME: VALUE`.
+
+    Raises UserError for an invalid header. The message does not contain the value, which may be secret.
+    """
     name, colon, value = text.partition(":")
     if not colon or not _HEADER_NAME.fullmatch(name.strip()):
         raise UserError("--header: this is not a header such as 'X-Scope-OrgID: prod'")
@@ -202,7 +205,7 @@ def _check_certificates(authority: str | None, certificate: str | None, key: str
 
 def _describe_file(path: str | None, error: Exception) -> str:
     if isinstance(error, ssl.SSLError) or not isinstance(error, OSError):
-        return "the file is not in the format PEM, or the key does not belong to it or has a passphrase"
+        return "the file is not in the format PEM, or the key does not match the certificate or has a passphrase"
     return describe_failure(path or "", error)
 
 
@@ -294,7 +297,7 @@ class PrometheusClient:
         return found
 
     def _get(self, name: str, kind: str, parameters: dict[str, str]) -> Iterator[tuple[dict[str, str], dict[str, Any]]]:
-        """Yield the labels of each series of an answer, and the series."""
+        """Yield (labels, series) for each series of an answer."""
         answer = self._read_answer(name, {**parameters, "timeout": f"{MAX_PROMETHEUS_SECONDS:d}s"})
         data = answer.get("data")
         if not isinstance(data, dict) or data.get("resultType") != kind or not isinstance(data.get("result"), list):
@@ -430,11 +433,11 @@ class PrometheusClient:
             return self._timeout()
         if isinstance(error, exceptions.SSLError):
             return UserError(
-                f"{shown}: TLS failed: {_describe_tls(error)}. Name the authority of the certificate with --certificate-authority,"
-                " or the certificate of the client"
+                f"{shown}: TLS failed: {_describe_tls(error)}. Name the authority of the server's certificate with"
+                " --certificate-authority, or a client certificate with --client-certificate"
             )
         if isinstance(error, exceptions.ProxyError | exceptions.InvalidProxyURL):
-            return UserError(f"{shown}: the proxy that the environment names does not connect to this address")
+            return UserError(f"{shown}: the proxy in the environment variables does not connect to this address")
         if isinstance(error, exceptions.ChunkedEncodingError | exceptions.ContentDecodingError):
             return UserError(f"{shown}: the answer is incomplete or damaged")
         if isinstance(error, exceptions.RequestException | OSError):
@@ -448,7 +451,7 @@ class PrometheusClient:
         )
 
     def _unexpected(self, reason: str) -> UserError:
-        return UserError(f"{self.connection.shown}: the answer is not one of Prometheus: it has {reason}")
+        return UserError(f"{self.connection.shown}: the answer is not in the format of Prometheus: it has {reason}")
 
     def _clean(self, value: object) -> str:
         """Return text of the server on one line, without credentials."""
@@ -459,7 +462,7 @@ class PrometheusClient:
 
 
 def _parse_json(body: bytes) -> object:
-    """Return the value of a JSON text, or None if it is not valid."""
+    """Return the value of a JSON text, or None if the text is not valid JSON."""
     try:
         return json.loads(body)
     except (ValueError, RecursionError):
@@ -467,7 +470,7 @@ def _parse_json(body: bytes) -> object:
 
 
 def _drop_query(location: str) -> str:
-    """Return the address of a redirect without credentials: its query string may contain a token."""
+    """Return the address of a redirect without its user, password and query string, which may be secret."""
     try:
         parts = urlsplit(location)
         return quote(urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")))

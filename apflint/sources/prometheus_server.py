@@ -94,7 +94,7 @@ class PrometheusRequest(NamedTuple):
 
 
 class ClusterReading(NamedTuple):
-    """The servers and times that were read in a cluster, without the metrics themselves."""
+    """The servers of a cluster whose metrics were read, and the times of these metrics. Contains no metrics."""
 
     cluster: str
     """Value of the cluster label, or ""."""
@@ -171,8 +171,8 @@ class _PeriodReader:
         self._seconds = max(_MIN_INTERVAL, _MIN_SCRAPES * self.scrape_seconds)
         if request.period.seconds < self._seconds:
             raise UserError(
-                f"the period of {request.period.seconds:.0f} s is too short: with a scrape every {self.scrape_seconds:.0f} s, an interval"
-                f" of {self._seconds:.0f} s is diagnosed. Choose an earlier --since"
+                f"the period of {request.period.seconds:.0f} s is too short: Prometheus scrapes every"
+                f" {self.scrape_seconds:.0f} s, so the diagnosis needs at least {self._seconds:.0f} s. Choose an earlier --since"
             )
         self._loads = self._measure_loads(request.period)
 
@@ -236,7 +236,8 @@ class _PeriodReader:
     def _find_scrape_seconds(self, moments: Mapping[Key, Counter[float]]) -> float:
         """Return the time in seconds between two scrapes, for the cluster with the rarest scrapes.
 
-        `moments` maps a server to the number of its scrapes in the `_PRESENCE_SECONDS` before some moments.
+        `moments` maps each server to a mapping from a moment to the number of scrapes of the server in a window before
+        this moment.
         """
         found: dict[str, float] = {}
         for cluster, instances in self.instances.items():
@@ -257,7 +258,7 @@ class _PeriodReader:
         return max(found.values(), default=_PRESENCE_SECONDS)
 
     def _check_servers(self, keys: Iterable[Key], jobs: Mapping[str, set[str]]) -> None:
-        """Raise UserError if there are no servers, too many, or servers of several components."""
+        """Raise UserError if there are no servers or too many servers, or if a cluster has servers of several jobs."""
         count, shown = len(set(keys)), self._client.connection.shown
         if not count:
             raise UserError(f"{shown}: {self._describe_jobs()}")
@@ -275,7 +276,7 @@ class _PeriodReader:
                 )
 
     def _describe_jobs(self) -> str:
-        """Return a sentence about jobs that have the metrics although the selector does not match them."""
+        """Return a sentence about jobs with metrics of API Priority and Fairness that the selector does not match."""
         period = self._request.period
         selectors = [f'{name}{{{_LEVEL_LABEL}="{CATCH_ALL}"}}' for name in _limit_names()]
         counted = " or ".join(f"count_over_time({selector}[{_duration(period.seconds)}])" for selector in selectors)
@@ -298,9 +299,9 @@ class _PeriodReader:
         return f"{name}{{{', '.join(filter(None, (self._request.selector, matcher)))}}}"
 
     def _list_worst(self, cluster: str) -> Iterator[ClusterLoad]:
-        """Yield the load at the ends of the worst intervals of a cluster, the worst first.
+        """Yield the load of a cluster at the ends of its worst intervals, the worst first.
 
-        If the steps of the query are longer than an interval, the worst steps are queried again with shorter steps.
+        If the step of a query is longer than an interval, the worst steps are queried again with a shorter step.
         """
         step = self._step(self._request.period)
         for load in rank_moments(self._loads.get(cluster, ()), max(step, self._seconds), MAX_PROMETHEUS_INTERVALS):
@@ -325,8 +326,8 @@ class _PeriodReader:
         rejected = self._select(f"{PREFIX}rejected_requests_total", "")
         waiting, executing = (f"{PREFIX}current_{name}_requests" for name in ("inqueue", "executing"))
         limited = f'{_LEVEL_LABEL}!="exempt"'
-        # A plain selector would return the last value of a server for five minutes after the server has ended. These
-        # functions do not.
+        # A plain selector would return the last value of a server for five minutes after the server has ended.
+        # `last_over_time` and `max_over_time` return only values in the window.
         function = "last_over_time" if step <= self._seconds else "max_over_time"
         expressions = {
             "rejected": f"rate({rejected}[{span}])",
@@ -370,7 +371,7 @@ class _PeriodReader:
         return first, end
 
     def _find_starts(self, cluster: str) -> dict[Key, dict[float, float]]:
-        """Return the start times of each server of a cluster: for each moment of the baseline, the start time."""
+        """Return {server: {moment: start time}} for the moments of the baseline, as `_read_starts` does."""
         if cluster not in self._starts:
             self._starts[cluster] = self._read_starts(
                 cluster, self._request.baseline, self._step(self._request.baseline)
@@ -380,7 +381,8 @@ class _PeriodReader:
     def _read_starts(self, cluster: str, period: Period, step: float) -> dict[Key, dict[float, float]]:
         """Return {server: {moment: start time}} of the servers of a cluster, with times in seconds since 1970.
 
-        The start time is 0 if Prometheus lacks the metric. Then only counters that decrease show restarts.
+        If Prometheus has no metric of start times, all start times are 0. Restarts are then detected only by counters
+        that decrease.
         """
         matcher = f"{self._request.cluster_label}={quote(cluster)}"
         limits = " or ".join(self._select(name, f'{_LEVEL_LABEL}="{CATCH_ALL}", {matcher}') for name in _limit_names())
@@ -393,9 +395,10 @@ class _PeriodReader:
         return {key: moments for key, moments in found.items() if moments}
 
     def _read_server(self, key: Key, start: float, end: float) -> Iterator[Server]:
-        """Yield the server with its snapshots at both times.
+        """Yield the server with its snapshots at `start` and `end`.
 
-        If the server restarted in between, yield two servers, as for files.
+        If the server restarted between the two times, yield the server before and the server after the restart as two
+        servers, as apflint does for metrics in files.
         """
         last, first = self._read_snapshot(key, end), self._read_snapshot(key, start)
         if last is None:
@@ -417,7 +420,7 @@ class _PeriodReader:
         yield Server((earliest, last) if earliest is not None else (last,), *key)
 
     def _find_first_scrape(self, key: Key, last: Snapshot, period: Period) -> Snapshot | None:
-        """Return the first snapshot after the restart of a server, or None if it is too close to `last`."""
+        """Return the first snapshot after the restart of a server, or None if it is too close to `last` for rates."""
         started = _metrics(last).started
         moments = self._read_starts(key[0], period, max(1.0, self.scrape_seconds / 2)).get(key, {})
         times = [time for time, start in moments.items() if start == started]
@@ -468,7 +471,10 @@ class _PeriodReader:
 
 
 def _limit_names() -> Iterator[str]:
-    """Yield the metrics of the nominal limit. Every server has one of them for `catch-all`."""
+    """Yield the names that releases have used for the metric of the nominal limit of a level.
+
+    Every server has the metric for the level `catch-all`, under one of these names.
+    """
     return (metric.name for metric in metric_names.NOMINAL.metrics)
 
 
@@ -509,8 +515,8 @@ def _describe_absent(servers: Sequence[Server]) -> Iterator[str]:
     ]
     if names:
         yield (
-            f"Prometheus has no series of {join_words(names, 'and')} in this interval. They count as 0, because a server creates them"
-            " with the first event; but a relabeling rule may drop them."
+            f"Prometheus has no series of {join_words(names, 'and')} in this interval. apflint assumes 0, because a server"
+            " creates these series with the first event. A relabeling rule may also have dropped the series."
         )
 
 

@@ -21,14 +21,15 @@ def confirm_findings(
 ) -> Report:
     """Return the report without the findings that other files of the project disprove.
 
-    For example, a file that the run does not read may define a missing priority level. A finding that depends on other objects
-    is kept only if `check_again` also reports it. `check_again` checks the same files, with the other files of the git
-    repository as context. The other files are read only if the report has such findings.
+    For example, a file that the run does not read may define a missing priority level. A finding that depends on other
+    objects is kept only if `check_again` also reports the finding. `check_again` checks the same files, with the other
+    files of the git repository as context. The other files are read only if the report has findings that depend on
+    other objects.
 
-    Findings in manifests of a cluster in the settings are kept, because the run has read all files of such a cluster.
+    Findings in manifests of a cluster in the settings are kept, because the run has read all files of this cluster.
 
-    Without a git repository, the report is returned unchanged. If the repository has more than `MAX_PROJECT_FILES`
-    files, all findings that depend on other objects are removed.
+    If the current directory is in no git repository, the report is returned unchanged. If the repository has more than
+    `MAX_PROJECT_FILES` files, all findings that depend on other objects are removed.
     """
     root = find_git_root(os.getcwd())
     if root is None or not any(map(depends_on_others, report.findings)):
@@ -54,7 +55,7 @@ def _key(finding: Finding) -> tuple[object, ...]:
 
 def _other_files(root: str, inputs: Inputs) -> list[tuple[str, str | bytes]] | None:
     """Return the manifests of the project that were not checked, or None if the project has too many files."""
-    from apflint.sources.discovery import discover_files  # imported on demand: most runs of a hook have no such finding
+    from apflint.sources.discovery import discover_files  # imported here, because most runs do not need it
     from apflint.sources.files import read_files
 
     exclude = inputs.request.settings.exclude

@@ -29,8 +29,8 @@ _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 def read_parts(paths: Iterable[str]) -> tuple[Part, ...]:
     """Return the metrics and dumps in these files and directories. Other files in a directory are ignored.
 
-    `-` is standard input. Raises UserError, with the name, for an unreadable file and for a directory without metrics or
-    dumps.
+    `-` is standard input. Raises UserError if a file cannot be read, or if a directory has neither metrics nor dumps.
+    The message names the file or directory.
     """
     names = list(paths)
     if names.count("-") > 1:
@@ -61,9 +61,9 @@ def decode(data: bytes) -> str:
 
 
 def _read_start(path: str) -> bytes:
-    """Return the decompressed start of a file, even if the file is incomplete.
+    """Return the decompressed start of a file, from which the kind of the file is recognized.
 
-    So the kind of an incomplete file is recognized. Reading the complete file later reports the error.
+    A compressed file that is incomplete is not an error here. Reading the complete file later reports the error.
     """
     try:
         data = next(read_pieces(path), b"")[:_START_BYTES]

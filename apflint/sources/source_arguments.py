@@ -127,7 +127,9 @@ def _reject_contradictions(words: Words) -> None:
 
 
 def suggest_word(path: str, clusters: Iterable[str] = ()) -> str:
-    """Return a hint such as ` Did you mean defaults:1.30?` for a path that does not exist, or "" without a similar argument.
+    """Return a hint for a path that does not exist but, with a prefix, is a valid source argument, or else "".
+
+    An example is ` For the git revision, write git:main.` for the path `main`.
 
     `clusters` are the names of the clusters in the settings.
     """

@@ -250,7 +250,8 @@ def test_kept_field_that_the_server_rejects_is_named(
     assert captured.err.count("\n") == 1
     assert captured.err.startswith('apflint: PriorityLevelConfiguration "batch" (manifests/apf.yaml:')
     assert (
-        "applying it fails, and the cluster keeps its object. The API server rejects it: spec.limited" in captured.err
+        "applying the manifest fails, and the cluster keeps its object. The API server rejects the manifest: spec.limited"
+        in captured.err
     )
     queuing = "spec.limited.limitResponse.queuing"
     fields = f"{queuing}.handSize, {queuing}.queueLengthLimit and {queuing}.queues"
@@ -285,11 +286,11 @@ def test_rejected_manifest_changes_nothing(
     assert name not in {row["name"] for row in found["drift"]["onlyInCluster"]}
     assert captured.err.count("\n") == 1
     outcome = "the cluster keeps its object" if existing else "the cluster does not get the object"
-    assert f"applying it fails, and {outcome}. The API server rejects it: {reason}" in captured.err
+    assert f"applying the manifest fails, and {outcome}. The API server rejects the manifest: {reason}" in captured.err
     assert run(["limits", "--live", "--kubeconfig", cluster, "-f", "manifests", "--format", "json"]) == 0
-    assert "applying it fails" in capsys.readouterr().err
+    assert "applying the manifest fails" in capsys.readouterr().err
     assert run(["explain", "--live", "--kubeconfig", cluster, "get", "/", "--as", "x", "-f", "manifests"]) == 0
-    assert "applying it fails" in capsys.readouterr().err
+    assert "applying the manifest fails" in capsys.readouterr().err
 
 
 def test_notes_about_rejected_manifests_are_limited(
@@ -299,7 +300,7 @@ def test_notes_about_rejected_manifests_are_limited(
     assert run(["diff", "live", "manifests", "--kubeconfig", cluster]) == 0
     err = capsys.readouterr().err
     assert err.count("\n") == 4
-    assert err.endswith("Applying 2 other objects fails, too; see `apflint check`\n")
+    assert err.endswith("Applying 2 other manifests fails, too; see `apflint check`\n")
 
 
 @pytest.mark.parametrize(

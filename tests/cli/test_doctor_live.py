@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(
 LIVE = ROOT / "fixtures" / "live"
 DEBUG = "/debug/api_priority_and_fairness/"
 FORBIDDEN = status(403, "Forbidden", 'forbidden: User "alice" cannot get path')
-OTHERS = "These are the numbers of one API server: the one that answered."
+OTHERS = "The report covers one API server: the one that answered."
 
 
 @pytest.fixture(autouse=True)

@@ -209,7 +209,7 @@ def test_endpoints_are_read_if_slices_are_forbidden(
         assert [server["started"] for server in found["servers"]] == [1, 2]
         servers[0][ENDPOINTS] = FORBIDDEN
         found, _ = diagnose(kubeconfig, capsys)
-    assert found["unknown"][0] == "These are the numbers of one API server: the one that answered."
+    assert found["unknown"][0] == "The report covers one API server: the one that answered."
     assert found["unknown"][1].startswith("The addresses of the API servers are unknown: kubectl: ")
     assert "{apiGroups: [discovery.k8s.io], resources: [endpointslices], verbs: [list]}" in found["unknown"][1]
 
@@ -223,7 +223,7 @@ def test_addresses_that_are_not_ip_addresses_are_not_asked(
     server[SLICES] = 200, {"items": items}
     with cluster([server], tmp_path, certificate) as (kubeconfig, _):
         found, _ = diagnose(kubeconfig, capsys)
-    assert found["unknown"][0] == "These are the numbers of one API server: the one that answered."
+    assert found["unknown"][0] == "The report covers one API server: the one that answered."
 
 
 def test_one_address_may_be_a_load_balancer(
@@ -245,7 +245,10 @@ def test_number_of_servers_is_bounded(
     with cluster(servers, tmp_path, certificate) as (kubeconfig, _):
         found, _ = diagnose(kubeconfig, capsys)
     assert not servers[1].asked
-    assert found["unknown"][:2] == ["Asked 1 of 2 API servers.", "Not asked: 1 further API server. At most 1 are."]
+    assert found["unknown"][:2] == [
+        "Asked 1 of 2 API servers.",
+        "apflint did not ask 1 further API server, because it asks at most 1.",
+    ]
 
 
 def test_watch_shows_rates_of_each_server(

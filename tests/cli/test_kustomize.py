@@ -229,10 +229,10 @@ def test_origin_outside_of_the_project_is_not_read(
         ("kustomize", "echo 'Error:  no\nluck' >&2; exit 1", "kustomize build overlay: Error: no luck"),
         ("kubectl", "exit 3", "kubectl kustomize overlay: exit code 3"),
         ("kubectl", 'echo \'E1122 1:2.3 7 run.go:72] "command failed" err="x"\' >&2; exit 1', 'overlay: "x"'),
-        ("kubectl", "echo; echo '<html>login</html>'", 'but it printed "<html>login</html>".'),
-        ("kustomize", "echo 'kind: FlowSchema'; echo ---; echo garbage", 'but it printed "garbage".'),
-        ("kustomize", "echo '--- garbage'", 'but it printed " garbage".'),
-        ("kustomize", "echo '- a: 1'", 'overlay: expected Kubernetes objects, but it printed "- a: 1".'),
+        ("kubectl", "echo; echo '<html>login</html>'", 'but the program printed "<html>login</html>".'),
+        ("kustomize", "echo 'kind: FlowSchema'; echo ---; echo garbage", 'but the program printed "garbage".'),
+        ("kustomize", "echo '--- garbage'", 'but the program printed " garbage".'),
+        ("kustomize", "echo '- a: 1'", 'overlay: expected Kubernetes objects, but the program printed "- a: 1".'),
     ],
 )
 @pytest.mark.parametrize("command", ["check", "limits"])

@@ -197,7 +197,7 @@ def test_wanted_seats_that_a_level_has(capsys: pytest.CaptureFixture[str]) -> No
     [
         ("workload-lo=1", 'no priority level "workload-lo". Did you mean "workload-low"?'),
         ("exempt=1", "need no seats"),
-        ("catch-all=20", 'restores the shares of the mandatory priority level "catch-all"'),
+        ("catch-all=20", 'the shares of the mandatory priority level "catch-all" cannot be changed'),
         ("system=601", 'no shares up to 2,147,483,647 give "system" 601 seats. An API server has 600 seats'),
         ("system", "is not LEVEL=SEATS"),
         ("system=-1", "is not LEVEL=SEATS"),

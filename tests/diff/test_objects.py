@@ -203,7 +203,7 @@ def test_levels_are_compared_by_name() -> None:
 
 
 def test_level_with_other_idle_seats_only_is_not_changed() -> None:
-    """If one level may borrow more, only seats of idle levels differ, which the table does not show."""
+    """If level a may borrow more, level b keeps fewer seats while idle. This does not count as a change of level b."""
 
     def limits(borrowing: int) -> Limits:
         levels = (

@@ -52,7 +52,7 @@ def test_other_kustomization_of_the_settings_is_built_on_demand_only(story: Path
         build_kustomization("overlays/prod", is_trusted=False)
     assert str(caught.value) == (
         'overlays/prod/kustomization.yaml: "helmCharts" starts helm. Building overlays/prod may use the network or start'
-        f" programs, and the settings name it, not the command line: {ALLOW}"
+        f" programs, and this directory is named in the settings, not on the command line: {ALLOW}"
     )
     (story / "overlays/prod/kustomization.yaml").write_text("a: [", encoding="utf-8")
     with pytest.raises(UserError, match=r"^overlays/prod/kustomization.yaml is not valid YAML\. Building"):
@@ -77,7 +77,7 @@ def test_command_runs_in_the_directory_of_the_settings(story: Path, monkeypatch:
     with pytest.raises(UserError) as caught:
         render_command("prod", ("cat", "a b", "$HOME"), may_render=False)
     assert str(caught.value) == (
-        f"cluster \"prod\": cat 'a b' '$HOME': the settings name this program, not the command line: {ALLOW}"
+        f"cluster \"prod\": cat 'a b' '$HOME': this program is named in the settings, not on the command line: {ALLOW}"
     )
 
 
@@ -87,7 +87,7 @@ def test_command_runs_in_the_directory_of_the_settings(story: Path, monkeypatch:
         (("cat", "missing; echo"), "cluster \"prod\": cat 'missing; echo': cat: "),
         (
             ("echo", "no objects"),
-            'cluster "prod": echo \'no objects\': expected Kubernetes objects, but it printed "no objects".',
+            'cluster "prod": echo \'no objects\': expected Kubernetes objects, but the program printed "no objects".',
         ),
         (("sleep", "60"), "sleep did not finish within 1 seconds."),
         (("missing-program",), "missing-program is not installed, or not in the PATH."),

@@ -1,4 +1,4 @@
-"""Sources of a configuration: every kind of source word, alone and combined, in every command that reads a
+"""Sources of a configuration: every kind of source argument, alone and combined, in every command that reads a
 configuration."""
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def call(
 
 
 def shown_text(command: str, out: str) -> str:
-    """Return the text in which a command names the configuration. For a dashboard, this is the description."""
+    """Return the part of the output `out` that names the configuration. In a dashboard, the description names it."""
     description: str = json.loads(out)["description"] if command.startswith("dashboard") else out
     return description
 
@@ -204,7 +204,8 @@ def test_equal_configurations_have_equal_answers(
             assert code == 0
             answer = json.loads(out)
             assert answer.pop("configuration").startswith(f"{word.replace('-', '<stdin>')} (2 objects)")
-            found.append({key: value for key, value in answer.items() if key != "considered"})  # contains file names
+            answer.pop("considered", None)  # `considered` contains file names, which differ
+            found.append(answer)
         return found
 
     expected = answers("manifests")
@@ -243,7 +244,7 @@ def test_option_is_the_word(
         assert again == by_word  # a source that is named twice has the same effect as once
 
 
-# Without `test`, whose suites name their manifests, and `doctor`, which needs no manifests.
+# The commands do not include `test`, whose suites name their manifests, and `doctor`, which needs no manifests.
 @pytest.mark.parametrize("command", [command for command in COMMANDS if command not in ("test", "doctor")])
 def test_without_words_the_configuration_is_the_cluster_of_the_settings_or_the_current_directory(
     command: str, project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -293,7 +294,7 @@ ERRORS: dict[tuple[str, ...], str] = {
 
 @pytest.mark.parametrize(
     ("command", "words"),
-    # Each side is a single source argument.
+    # A side of a comparison is a single source argument, so `SIDES` are not combined with several words.
     [(command, words) for command in (*COMMANDS, *SIDES) for words in ERRORS if command in COMMANDS or len(words) == 1],
     ids=make_id,
 )

@@ -1,4 +1,4 @@
-"""Logs in a directory with manifests: each command that reads logs tells them apart in the same way."""
+"""Logs in a directory with manifests: each command that reads logs separates logs and manifests in the same way."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     directory.mkdir()
     shutil.copy(RECORDINGS / "small-level.log.gz", directory / "audit.json.gz")
     shutil.copy(RECORDINGS / "small-level.objects.json", directory / "objects.json")
-    (directory / "apflint.toml").touch()  # the settings of no other directory apply
+    (directory / "apflint.toml").touch()  # so that apflint does not use settings of a parent directory
     monkeypatch.chdir(directory)
     return directory
 
@@ -69,7 +69,7 @@ def test_unused_objects_beside_a_log_are_reported(
 
 
 def test_logs_with_names_of_manifests_are_logs(logs: Path) -> None:
-    """Only a file without events, but with APF objects, is a manifest. Its objects do not make a log a manifest."""
+    """A file is a manifest only if it has APF objects and no events. A log may contain APF objects in its events."""
     requests = [event(requestObject={"apiVersion": "flowcontrol.apiserver.k8s.io/v1", "kind": "FlowSchema"})]
     write_log(logs / "audit.json", requests)
     (logs / "other.json").write_text('{"kind": "Pod"}\n')

@@ -107,7 +107,9 @@ def test_excluded_current_directory_has_no_files(repository: Path, monkeypatch: 
 def test_submodules_are_noted(repository: Path) -> None:
     git(repository, "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},module")
     git(repository, "commit", "--quiet", "--message", "module")
-    assert read_revision("git:main", (), Patterns()).notes == ("git:main: 1 submodule in the revision not read",)
+    assert read_revision("git:main", (), Patterns()).notes == (
+        "git:main: apflint does not read 1 submodule of the revision",
+    )
 
 
 LINKS = {

@@ -106,7 +106,7 @@ DEEP = b'{"kind": "FlowSchemaList", "items": [{"metadata": {"name": "a"}, "spec"
         ({f"/apis/{GROUP}": (200, {"versions": "v1"})}, "printed something other than a response of an API server"),
         (
             {"/version": (200, {"gitVersion": "v1.99.0"})},
-            f'The nearest is "{NEWEST.name}". The API server reports this version. Use --kubernetes to choose a release.',
+            f'The nearest release is "{NEWEST.name}". The API server reports this version. Use --kubernetes to choose a release.',
         ),
         ({"/version": (200, {"gitVersion": 7})}, "printed something other"),
         ({"/version": (200, b"<html>")}, "printed something other"),

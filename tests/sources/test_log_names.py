@@ -92,7 +92,10 @@ NAMES = {
 def test_no_request_of_the_period_is_left_out(
     name: str, requests: list[tuple[int, int]], since: tuple[int, bool], until: tuple[int, bool]
 ) -> None:
-    """An object contains the requests that end in its time. A request belongs to the period in which the server received it."""
+    """An object contains the requests that ended in the time of its name.
+
+    A request belongs to the period in which the server received the request.
+    """
     length = NAMES[name]
     objects: dict[str, list[int]] = {}
     for received, seconds in requests:
@@ -109,7 +112,7 @@ def test_no_request_of_the_period_is_left_out(
     is_kept = dict(zip(objects, find_names_in_period(list(objects), ReadPeriod(*limits)), strict=True))
     begin, stop = (limit.resolve(last).microseconds for limit in limits)
     assert all(is_kept[key] for key, times in objects.items() if any(begin <= time < stop for time in times))
-    if since[1] or until[1]:  # limits before the end of the log need the last request
+    if since[1] or until[1]:  # a limit counts back from the last request, so this request must be kept
         assert any(is_kept[key] for key, times in objects.items() if last in times)
 
 

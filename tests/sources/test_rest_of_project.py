@@ -1,4 +1,4 @@
-"""Runs on some files of a project: findings that other files disprove, and context."""
+"""Runs that check only some files of a project: findings that other files disprove, and files of `--context`."""
 
 from __future__ import annotations
 
