@@ -36,7 +36,7 @@ LEFT_OUT = ("*.data/*", "pysat/allies/*", "pysat/examples/*", "*/tests/*", "*/be
 RPDS = "from pyrsistent_as_rpds.pure import HashTrieMap, HashTrieSet, List\n"
 """Text of the module `rpds`, which `referencing` imports. The documentation of pyrsistent-as-rpds-py describes it."""
 LOAD = SOURCES / "load.yaml"
-"""Load of all examples."""
+"""Load that all examples share, in the format of `apflint simulate`."""
 EXAMPLES = (
     (
         "Accepted by the API server, but wrong",

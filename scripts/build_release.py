@@ -6,8 +6,8 @@ python scripts/build_release.py --python python3.11      single files for this P
 The files are the wheel, the source distribution, the bill of materials, an archive with the single-file build for each
 platform, and the manifest for krew. Needs the packages of requirements/release.txt. Timestamps are those of the commit.
 The script builds twice, and fails if the bytes differ, so that anybody can rebuild a tag and compare the result with
-the published files. To rebuild single files, they also need the same releases of Python. The script installs the wheel
-with the locked dependencies, runs it, and describes this environment in CycloneDX format.
+the published files. Rebuilding single files also requires the same releases of Python. The script installs the wheel
+with the locked dependencies, runs apflint, and describes this environment in CycloneDX format.
 """
 
 from __future__ import annotations
@@ -102,7 +102,9 @@ def describe_environment(wheel: Path, directory: Path) -> str:
     if f"-{version}-" not in wheel.name:
         message = f"{wheel.name} installs version {version}"
         raise ValueError(message)
-    run(python, "-m", "pip", "uninstall", "--quiet", "--yes", "pip", "setuptools")  # not a part of apflint
+    run(
+        python, "-m", "pip", "uninstall", "--quiet", "--yes", "pip", "setuptools"
+    )  # the bill of materials must list only apflint and its dependencies
     describe = (sys.executable, "-m", "cyclonedx_py", "environment", "--pyproject=pyproject.toml")
     return run(*describe, "--output-reproducible", "--output-format=JSON", python)
 

@@ -61,13 +61,13 @@ def site_path(source: str) -> str | None:
 
 
 def find_target(link: str, source: str) -> str:
-    """Return a link for the site: relative if the site contains the target, or else to GitHub."""
+    """Return a link for the site: a relative link if the site contains the target, or else a link to GitHub."""
     path, hash_sign, anchor = link.partition("#")
     if not path or re.match(r"[a-z]+:", link):
         return link
     target = posixpath.normpath(posixpath.join(posixpath.dirname(source), path))
     page, new = site_path(source), site_path(target)
-    # The playground is a separate directory, which another script builds.
+    # A link to the directory of the playground stays in the site, although another script builds the playground.
     if not (ROOT / target).exists():
         raise BuildError(f"{source}: the link {link} has no target")
     if page is None or new is None or ((ROOT / target).is_dir() and new != "playground"):
@@ -173,10 +173,8 @@ def assemble(directory: Path) -> None:
 def build(out: Path, playground: Path | None = None) -> None:
     """Build the site, check it, and move it to `out`.
 
-    Raises:
-        BuildError: There is a warning, a link without a target, or a resource on another host. Also if `out` contains
-        something other than a site.
-
+    Raises BuildError if Zensical reports a warning, a link has no target, or a page loads a resource from another host,
+    and if `out` is not empty and not a site.
     """
     if out.exists() and not (out / "sitemap.xml").is_file() and any(out.iterdir()):
         raise BuildError(f"{out} is not empty and not a site, so it is not replaced")

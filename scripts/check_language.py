@@ -3,8 +3,8 @@
     python scripts/check_language.py            all candidates, many of which are correct in their context
     python scripts/check_language.py --check    only words that are always wrong; the exit status is 1 if there are any
 
-In Python, comments, strings and names are searched, and only names in tests and scripts. In Markdown, the text outside of
-code blocks is searched. Text in backticks is not searched, so that a page can quote a word.
+The script searches comments, strings and names of Python code, but only the names in tests and scripts. In Markdown, it
+searches the text outside of code blocks. Text in backticks is not searched, so that a page can quote a word.
 """
 
 from __future__ import annotations

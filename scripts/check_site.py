@@ -57,7 +57,7 @@ def is_external(link: str) -> bool:
 
 
 def find_file(site: Path, page: Path, link: str) -> Path:
-    """Return the file that a server sends for a link on a page, even if it does not exist."""
+    """Return the path of the file that a server sends for a link on a page. The file need not exist."""
     own = "/" + page.relative_to(site).as_posix()
     path = unquote(urlsplit(urljoin(own, link.removeprefix(BASE[:-1]) if link.startswith(BASE) else link)).path)
     target = site / path.lstrip("/")

@@ -1,6 +1,7 @@
 """Compare the findings of eleven rules about requests with an independent enumeration of all requests.
 
-Also compare which objects commands use if both the context and the manifests of a cluster define them.
+Also compare which FlowSchemas commands use for a cluster that has manifests and context files, which may define the
+same objects.
 
     python scripts/compare_with_brute_force.py --configurations 5000 --seed 1 --processes 2
     python scripts/compare_with_brute_force.py --generator protected      more FlowSchemas reference protected levels
@@ -50,7 +51,7 @@ class Result(NamedTuple):
 
 
 def compare(configuration: Configuration, rules: Iterable[str]) -> tuple[Counter[str], list[Difference]]:
-    """Count the cases of a configuration, and find the differences of these rules."""
+    """Count the cases of a configuration, and find the differences in the findings of `rules`."""
     true = claims(configuration)
     wrong = [
         difference

@@ -1,7 +1,7 @@
 """Run apflint on hostile input. Required: no traceback, no hang, an exit code of 0, 1 or 2, and output that can be parsed.
 
     python scripts/fuzz.py --seconds 60 --seed 1
-    python scripts/fuzz.py --only 1:4711        run one input again, and print it and its output
+    python scripts/fuzz.py --only 1:4711        run one input again, and print the input and the output
 
 The seed and the number of an input determine its files and its command line. Inputs are made from the manifests in
 fixtures/, random bytes, and the mutations of `fuzz_inputs`. The inputs run in a separate process, hundreds per second,
@@ -84,7 +84,7 @@ def find_problem(fuzz_input: Input, status: int | str, output: str, errors: str)
     for sign in ("Traceback (most recent call last)", "internal error"):
         if sign in errors or (sign in output and fuzz_input.arguments[0] != "fix"):
             return f"{sign}: {errors[-500:]}"
-    # The output of these commands contains lines of the input file.
+    # The output of these commands contains lines of the input file, which may have control characters.
     edits = fuzz_input.arguments[0] in ("fix", "migrate") or "--diff" in fuzz_input.arguments
     control = [char for char in (errors if edits else output + errors) if ord(char) < 32 and char not in "\n\r\t"]
     if control:
@@ -177,7 +177,7 @@ class _Worker:
 
 
 def fuzz(seconds: float, seed: int) -> tuple[int, list[Failure]]:
-    """Run inputs for a time. Returns their number and the failures."""
+    """Run inputs for `seconds`. Return the number of inputs and the failures."""
     until = time.monotonic() + seconds
     failures: list[Failure] = []
     number = -1

@@ -205,7 +205,7 @@ class Maker:
         return value
 
     def _bytes(self, data: bytes) -> bytes:
-        """Return text with damaged bytes, words, lines and indentation."""
+        """Return `data` after random changes of bytes, words, lines and indentation."""
         for _ in range(self.random.choice((1, 1, 2, 4, 16))):
             at = self.random.randint(0, len(data))
             length = min(self.random.choice((0, 1, 1, 4, 32)), len(data) - at)

@@ -28,7 +28,7 @@ DOCS = Path(__file__).resolve().parent.parent / "docs" / "commands"
 HEADER = "| option | description |\n|---|---|\n"
 INDEX = "index"
 MIN_COMMANDS = 7
-"""Minimum number of commands that describe an option or an argument in the same words, for it to be common."""
+"""An option or argument is common if at least this number of commands describe it in the same words."""
 MIN_SHARED_OPTIONS = 5
 """Minimum number of options in a panel for a page to link to another page that describes the same options."""
 COMMON_LINK = "[common options](index.md#common-options)"
@@ -85,7 +85,10 @@ def _get_panel(parameter: Any) -> str | None:
 
 
 def _find_page_of_panel(command: str, panel: str | None, rows: frozenset[tuple[str, str]]) -> str:
-    """Return the first command with the same options in a panel, or "" if `command` is this one or the panel is short."""
+    """Return the first command whose panel has the options in `rows`, so that the page of `command` can link to it.
+
+    Return "" if this command is `command`, or if the panel has fewer than `MIN_SHARED_OPTIONS` options.
+    """
     for other in COMMANDS if len(rows) >= MIN_SHARED_OPTIONS else ():
         described = {
             (_render_names(item), _render_description(item))

@@ -1,7 +1,7 @@
 """Generate the tables about recorded incidents in docs/exactness.md.
 
-python scripts/generate_incident_tables.py            update the page python scripts/generate_incident_tables.py --check
-fail if the page is not up to date
+    python scripts/generate_incident_tables.py            update the page
+    python scripts/generate_incident_tables.py --check    fail if the page is not up to date
 
 The script simulates the audit log of each recording with the objects and seats of its server. It also simulates each
 recorded change with the log from before the change. The run takes about half a minute.
@@ -56,7 +56,7 @@ class Prediction(NamedTuple):
     simulated: LevelFigures
     simulated_requests: int
     explained: str
-    """The reason that the simulation reports for not predicting this level, or an empty string."""
+    """The reason why the simulation cannot predict the level, or an empty string if it reports no reason."""
 
     @property
     def is_right(self) -> bool:
@@ -82,7 +82,7 @@ def list_recordings() -> dict[str, dict[str, object]]:
 
 
 def read_side(objects: str, seats: object) -> Effective:
-    """Return the configuration of a server with the objects of a recording."""
+    """Return the configuration of a server with `seats` seats and the objects of the recording `objects`."""
     words = (str(LOGS / f"{objects}.objects.json"),)
     request = create_request(words, parse_release("1.36"), int(str(seats)), isolated=True)
     return read_configuration(request._replace(uses_project=False)).effective
@@ -94,7 +94,7 @@ def simulate_recording(name: str, *others: str) -> LogSimulation:
     sides = [read_side(objects, seats) for objects in (name, *others)]
     counts = read_object_counts(str(LOGS / f"{name}.metrics.txt"), ())
     options = ReplayOptions(engine="python", by=("namespace",), counts=counts, calls=True)
-    gc.disable()  # as the command does, because collections only take time
+    gc.disable()  # `apflint simulate` also disables garbage collection, which only takes time
     try:
         return simulate_log(replay_sides(find_audit_logs([str(LOGS / f"{name}.log.gz")]), sides, options), NEUTRAL, 1)
     finally:

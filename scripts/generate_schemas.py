@@ -88,7 +88,8 @@ def minor(release: str) -> int:
 def lifetime(name: str, present: dict[int, bool], table: dict[str, Any]) -> Lifetime:
     """Infer the lifetime of a field from the recorded releases.
 
-    If the recordings permit several releases, the table of the field decides.
+    `present` states for each recorded release whether the release has the field. If the recordings permit several
+    releases, use the keys `since` and `until` of `table`.
     """
     having = sorted(release for release in present if present[release])
     before = [release for release in present if release < having[0]]
@@ -127,7 +128,7 @@ class Version:
         self.removed = max(api_version.removed, *self.group) if api_version and api_version.removed else None
 
     def fields(self, type_name: str) -> dict[str, tuple[str, Lifetime]]:
-        """Return shape and lifetime of each field that some release of this version has, in alphabetical order."""
+        """Return shape and lifetime of each field that any release has in this API version, in alphabetical order."""
         in_group = any(type_name in types for types in self.group.values())
         history: dict[int, Types] = self.group if in_group else self.meta
         releases = {release: types[type_name] for release, types in history.items() if type_name in types}

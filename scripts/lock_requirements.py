@@ -31,13 +31,18 @@ FILES = {
     "release": ["--group=release"],
     "action": ["pyproject.toml", "--group=build", "--constraints=requirements/runtime.txt"],
 }
-"""Description of each file in requirements/, by name. `dev` contains the versions of `runtime`, with the extras in
-`test`. `action` contains the versions of `runtime`, plus the build tools that install apflint from the checkout of the
-action."""
+"""Options of `uv pip compile` for each file in requirements/. The keys are file names without extension.
+
+`dev` and `action` contain the versions in `runtime`. `action` also contains the build tools that install apflint from
+the checkout of the action.
+"""
 
 
 def drop_hashes(text: str) -> list[str]:
-    """Return the lines of a requirements file without hashes. A release may get further wheels, with further hashes."""
+    """Return the lines of a requirements file without hashes.
+
+    Hashes are not compared, because a project may upload more wheels for a release later.
+    """
     return [line.removesuffix(" \\") for line in text.splitlines() if not line.startswith("    --hash=")]
 
 
@@ -50,7 +55,10 @@ def compile_requirements(name: str, output: Path, *, upgrade: bool = False) -> N
 
 
 def check_requirements(name: str) -> bool:
-    """Compile a file again with its own versions, and print the difference. Return whether both are equal."""
+    """Compile a file again with the versions that the file pins, and print the difference.
+
+    Return whether both are equal.
+    """
     committed = ROOT / "requirements" / f"{name}.txt"
     with tempfile.TemporaryDirectory() as directory:
         compiled = Path(shutil.copy(committed, directory))

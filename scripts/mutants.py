@@ -8,10 +8,11 @@ Appends a line of JSON for each mutant to `--out`. A second run skips the mutant
 the mutants that survived an earlier run. A sample is in random order, so an interrupted run is a smaller sample.
 
 The mutations are those of mutmut 3, but the script has its own runner, which collects the tests once and forks for each
-mutant. The fork replaces the code of one function and runs the tests that execute the line, up to `--seconds` of them:
-first those that killed mutants of the same function, then the fastest. A mutant takes 0.1 seconds. Property tests run
-20 examples. Decorated functions (properties, caches) are mutated, too. Not mutated: code that runs at import,
-annotations, `cast`, `len`, `isinstance`, the `strict` of zip, and messages (strings that contain a space).
+mutant. The fork replaces the code of one function and runs the tests that execute the mutated line: first the tests
+that killed mutants of the same function, then the fastest tests. `--seconds` limits the total time of these tests. A
+mutant takes 0.1 seconds. Property tests run 20 examples. Decorated functions (properties, caches) are mutated, too. Not
+mutated: code that runs at import, annotations, `cast`, `len`, `isinstance`, the `strict` of zip, and messages (strings
+that contain a space).
 
 Each run begins with two control mutants: a mutant that raises an error immediately must fail a test, and an equivalent
 mutant must not.

@@ -63,7 +63,10 @@ def record(servers: Servers, what: Collection[str], fixtures: Path, cases: Path 
 
 
 def record_versions(server: Server, server_of_all: Server, kube: str, target: Path) -> None:
-    """Update the entry of a release in the table of served versions."""
+    """Update the entry of the release `kube` in the table of served versions.
+
+    `server_of_all` has the same release as `server`, but also serves the API versions that the release has removed.
+    """
     releases = json.loads(read(target) or "{}")
     releases[kube] = served_versions.record(server.client, server_of_all.client)
     write(target, served_versions.render(releases))
@@ -94,7 +97,7 @@ def record_version(
 
 
 def record_requests(server: Server, target: Path) -> None:
-    """Record the attributes of the requests in the committed fixtures."""
+    """Send the requests that the committed fixtures contain, and record their attributes."""
     if server.audit_log is None:
         raise ServerError(
             "request infos come from the audit log of the server: set --audit-log, or do not record requests"

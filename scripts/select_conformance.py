@@ -66,7 +66,7 @@ def list_features(case: Case) -> Iterator[tuple[object, ...]]:
         yield (kind, field, decode.get("got"))
         if kind == "wrongType":
             yield (*server, kind, field)
-    if named:  # servers may differ in their verdict on a manifest
+    if named:  # servers may give different verdicts on the same manifest: select a case for each verdict
         causes = sorted((reason, remove_indices(field)) for reason, field in case["causes"])
         yield ("verdict", family, case["code"], str(causes))
     if len(case["causes"]) > 1:

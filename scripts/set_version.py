@@ -47,7 +47,7 @@ def read_version(root: Path) -> str:
 
 
 def find_release(version: str) -> str:
-    """Return the release that a version precedes or is: 0.2.0 for 0.2.0.dev0 and for 0.2.0."""
+    """Return the release to which a version belongs: 0.2.0 for both 0.2.0.dev0 and 0.2.0."""
     return version.partition(".dev")[0]
 
 

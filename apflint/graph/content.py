@@ -191,7 +191,10 @@ def format_facts(node: SchemaNode | LevelNode) -> list[str]:
 
 
 class Unreachable(NamedTuple):
-    """The unreachable FlowSchemas and rules of a configuration. Both mappings have documents of FlowSchemas as keys."""
+    """The unreachable FlowSchemas and rules of a configuration.
+
+    The keys of both mappings are the documents of FlowSchemas.
+    """
 
     schemas: Mapping[Document, tuple[FlowSchema, ...]]
     """Maps an unreachable FlowSchema to the FlowSchemas that capture its requests, or to () if the FlowSchema matches
@@ -202,7 +205,7 @@ class Unreachable(NamedTuple):
 
 def find_unreachable(configuration: Configuration) -> Unreachable:
     """Prove which FlowSchemas and rules no request can reach."""
-    from apflint.proofs.one_configuration import Analysis  # imported on demand: needs a solver
+    from apflint.proofs.one_configuration import Analysis  # imported on demand: the import of the solver takes long
 
     analysis = Analysis(configuration)
     parts: dict[Document, list[FlowSchemaPart]] = {}
@@ -244,7 +247,8 @@ class _PictureBuilder:
         state = self._find_state(schema)
         blockers = sorted(self.index[other.document] for other in self.unreachable.schemas.get(schema.document, ()))
         if state == "dangling":
-            problem = f'The server skips it: the priority level "{self._display_level(level)}" {self._explain_absence(level)}.'
+            absent = f'the priority level "{self._display_level(level)}" {self._explain_absence(level)}'
+            problem = f"Skipped by the server: {absent}."
         else:
             names = [_display_name(self.schemas[at].metadata) for at in blockers]
             problem = _describe_unreachable(state, names, self.unreachable.rules.get(schema.document, ()))
@@ -342,11 +346,11 @@ def _display_name(metadata: ObjectMeta) -> str:
 def _describe_unreachable(state: State, blockers: Sequence[str], rules: Sequence[int]) -> str:
     """Describe why no request reaches the FlowSchema or some of its rules, or return an empty string if all are reachable."""
     if state == "unreachable" and not blockers:
-        return "No request reaches it: it matches none."
+        return "Unreachable: this FlowSchema matches no request."
     if state == "unreachable":
         names = join_words((f'"{name}"' for name in blockers), "and")
         verb = "captures" if len(blockers) == 1 else "capture"
-        return f"No request reaches it: {names} {verb} all requests that it matches."
+        return f"Unreachable: {names} {verb} all requests that this FlowSchema matches."
     return f"No request reaches {', '.join(f'spec.rules[{rule}]' for rule in rules)}." if rules else ""
 
 
@@ -360,9 +364,9 @@ def _describe_seats(limits: LevelLimits, *, has_borrowing: bool) -> str:
 def _describe_level_problem(limits: LevelLimits, users: Collection[SchemaNode]) -> str:
     sentences = [describe_starvation(limits) or ""]
     if not users:
-        sentences.append("No FlowSchema references it, so it gets no requests.")
+        sentences.append("No FlowSchema references this level, so it gets no requests.")
     elif not any(node.state in ("reachable", "last resort") for node in users):
-        sentences.append("Only unreachable FlowSchemas reference it, so it gets no requests.")
+        sentences.append("Only unreachable FlowSchemas reference this level, so it gets no requests.")
     return sanitize(" ".join(filter(None, sentences)))
 
 

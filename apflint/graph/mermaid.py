@@ -2,8 +2,8 @@
 
 Labels are quoted. In labels, all characters except letters, digits, `-`, `.`, `,` and spaces become entities (`#34;`), so
 Mermaid does not interpret quotes, brackets, backticks, `%%{init}%%`, HTML or Markdown. Mermaid reads labels as Markdown
-and draws "1. x" as an error, so no line of a label begins with text from a manifest. The names in the
-tests appear unchanged in Mermaid 11.17.2.
+and draws "1. x" as an error, so no line of a label begins with text from a manifest. Mermaid 11.17.2 displays all names
+in `tests/graph/test_formats.py` unchanged.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _lines(picture: Picture) -> Iterator[str]:
     for at, node in enumerate(picture.schemas):
         yield f'    s{at}["({node.position or "skipped"}) {_label(node.label)}"]'
     yield "  end"
-    yield f'  subgraph levels["Priority levels, {picture.server_concurrency} seats in all"]'
+    yield f'  subgraph levels["Priority levels, {picture.server_concurrency} seats in total"]'
     for at, level in enumerate(picture.levels):
         opening, closing = ("{{", "}}") if level.limits is None else ("([", "])")
         yield f'    l{at}{opening}"level {_label(level.label)}"{closing}'

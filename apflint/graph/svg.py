@@ -69,7 +69,10 @@ class DrawingLayout(NamedTuple):
 
 
 def lay_out(picture: Picture) -> DrawingLayout:
-    """Compute the positions. Each level is as near to the middle of its FlowSchemas as the other levels allow."""
+    """Compute the positions.
+
+    Each level is beside the middle of its FlowSchemas, or as near to it as possible without overlap of levels.
+    """
     count = len(picture.schemas)  # at least 2, because two FlowSchemas are mandatory
     has_arrows_left = any(node.state == "unreachable" and node.blockers for node in picture.schemas)
     left = MARGIN + (_BLOCKER_GUTTER if has_arrows_left else 0)
@@ -99,7 +102,8 @@ def lay_out(picture: Picture) -> DrawingLayout:
 def _spread(middles: Sequence[float], heights: Sequence[float], bottom: float) -> list[float]:
     """Return the tops of boxes that do not overlap and whose middles are near `middles`.
 
-    The boxes end at `bottom` or above if there is enough space for them.
+    `middles` and `heights` have one value for each box, from top to bottom. No box ends below `bottom`, unless the
+    boxes need more space.
     """
     tops: list[float] = []
     lowest = float(TOP)
@@ -189,7 +193,7 @@ def _legend(picture: Picture) -> Iterator[str]:
             yield f'<g class="{look}">{card}</g>{draw_text(x + 28, 59, label, "dim")}'
             x += 28 + len(label) * _TEXT_WIDTH + 20
     has_borrowing = picture.has_borrowing
-    bar = "Bar: min, pale: up to nominal, line: up to attainable" if has_borrowing else "Bar: nominal"
+    bar = "Dark bar: min; pale bar: nominal; line: attainable" if has_borrowing else "Bar: nominal"
     yield draw_text(x + 12, 59, bar, "dim")
 
 
@@ -213,7 +217,7 @@ def _schema(layout: DrawingLayout, at: int, node: SchemaNode) -> Iterator[str]:
         shorten(node.problem or join_some(node.subjects, 2) or "no subjects", room),
         "problem" if node.problem else "dim",
     )
-    # The level may be outside of the visible part of the page, so its name is a link to it.
+    # The name of the level is a link to the level, which may be outside of the visible part of the page.
     yield f'<a href="#apf-l{node.level}">{draw_text(right, 38, level, "dim end")}</a>'
     yield "</g></g></g>"
 

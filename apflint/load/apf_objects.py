@@ -50,7 +50,7 @@ class LoadProblem(NamedTuple):
     message: str
     help: str | None
     is_rejected: bool
-    """Whether the API server cannot decode the text, either."""
+    """Whether the API server rejects the text, because the server cannot decode it."""
     correction: tuple[str, str] | None = None
     """(kind or apiVersion in the text, value that was probably intended) for `not-apf`, or None if unknown."""
 
@@ -258,7 +258,10 @@ def _only_deletes(value: dict[str, Any]) -> bool:
 
 
 class _DecodedDocument:
-    """A decoded YAML or JSON document, which may be a list of many objects. Its objects share its tree."""
+    """A decoded YAML or JSON document, which may be a list of many objects.
+
+    All objects of a document share one tree.
+    """
 
     __slots__ = (
         *("_duplicates", "_end", "_not_finite", "_parse_tree", "_problems_by_depth", "_root", "_start", "_text"),
@@ -299,7 +302,7 @@ class _DecodedDocument:
     def _problems_at_depth(self, depth: int) -> _DecodingProblems:
         """Return duplicate keys and infinite numbers, grouped by the first `depth` steps of their paths.
 
-        In the groups, paths are relative to these steps.
+        The keys of the groups are these first steps. In a group, paths consist of the other steps.
         """
         if self._problems_by_depth is None:
             self._problems_by_depth = {}
@@ -335,7 +338,7 @@ def _find_near_miss(
     group: str,
     api_version: str,
     kind: str,
-    has_apf_spec: bool,  # not keyword-only: a property of the object, not an option
+    has_apf_spec: bool,
 ) -> tuple[str, str, str, tuple[str, str] | None] | None:
     """Return the problem of an object that resembles an APF object, or None for other objects.
 

@@ -47,8 +47,8 @@ class FieldsFile(NamedTuple):
 def read_fields(name: str, data: bytes, noun: str, content: str, one_document: str) -> FieldsFile:
     """Read a file. `name` is the file name for messages; if it ends with `.json`, read JSON instead of YAML.
 
-    `noun` names the format in messages, `content` names its required keys, and `one_document` is the advice for a file with
-    several documents.
+    The other arguments are parts of messages: `noun` names the format, `content` names the required keys of the format,
+    and `one_document` is the advice for a file with several documents.
     """
     encoding = "utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
     try:
@@ -102,7 +102,7 @@ def _parse_document(source: Source, noun: str, content: str, one_document: str) 
 
 
 class Fields:
-    """Reads the values of a document by path, and collects mistakes. Methods that report a value add a mistake."""
+    """Reads the values of a document by path. Methods report an invalid value by adding a mistake to `mistakes`."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
@@ -146,7 +146,7 @@ class Fields:
         return True
 
     def string(self, path: Path, *, may_be_empty: bool = False) -> str:
-        """Return the string at `path`, or an empty string if absent.
+        """Return the string at `path`, or an empty string if the value is absent or not a string.
 
         Report values of other types. Report empty strings, unless `may_be_empty` is true.
         """
@@ -169,14 +169,20 @@ class Fields:
         return {item: text for item, text in texts.items() if text or may_be_empty}
 
     def choice(self, path: Path, known: tuple[str, ...]) -> str:
-        """Return the string at `path`, or an empty string if absent. Report strings that are not in `known`."""
+        """Return the string at `path`, or an empty string if the value is absent.
+
+        Report strings that are not in `known`.
+        """
         text = self.string(path)
         if text and text not in known:
             self.reject(path, f'"{text}" is not one of {", ".join(known)}.{suggest(text, known)}'.rstrip("."))
         return text
 
     def integer(self, path: Path) -> int | None:
-        """Return the integer at `path`, or None if absent or reported. Report values that are not an integer from 1 to 2^31-1."""
+        """Return the integer at `path`, or None if the value is absent or invalid.
+
+        Report values that are not an integer from 1 to 2^31-1.
+        """
         value = self.value(path)
         if not self.has(path):
             return None
@@ -186,7 +192,10 @@ class Fields:
         return None
 
     def boolean(self, path: Path) -> bool | None:
-        """Return the boolean at `path`, or None if absent or reported. Report values of other types."""
+        """Return the boolean at `path`, or None if the value is absent or not a boolean.
+
+        Report values of other types.
+        """
         value = self.value(path)
         if isinstance(value, bool):
             return value

@@ -50,7 +50,7 @@ def fast_value(text: str, max_values: int) -> dict[str, object] | list[object] |
     """Return the value of a text with one document, or None if this parser does not support the text. Never raises.
 
     Also return None if the document may have more than `max_values` keys, scalars, lists and mappings.
-    `apflint.load.yaml` then reports the bound.
+    `apflint.load.yaml` then parses the text, and reports that it exceeds the bound.
     """
     if len(text) > max_values and _count_at_most(text) > max_values:  # each value has at least one character
         return None
@@ -70,7 +70,10 @@ def _count_at_most(text: str) -> int:
 
 
 def _read(text: str) -> dict[str, Any] | list[Any] | None:
-    """Return the value of a text, or None if the text is empty. A block ends at the first line that starts left of its column."""
+    """Return the value of a text, or None if the text is empty.
+
+    A block mapping or list ends before the first line that starts at a smaller column.
+    """
     root: Any = {}
     top: Any = root
     column = -1

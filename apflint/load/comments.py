@@ -120,7 +120,10 @@ def _find_scope(source: Source, offset: int, layout: _Layout) -> tuple[int, int]
 
 
 def _find_layout(source: Source, offsets: list[int]) -> _Layout:
-    """Return the layout of each document that contains a comment, and of the next non-empty document after each.
+    """Return the layout of the documents that contain comments, together in one object.
+
+    If a document with comments is empty, the layout includes the next document, because the comments apply to that
+    document.
 
     `offsets` are the sorted start offsets of the comments.
     """

@@ -119,8 +119,8 @@ class Document:
     def offsets(self, path: Path, *, key: bool = False) -> tuple[int, int]:
         """Return the start and end offsets of the text that a finding about the value at `path` underlines.
 
-        A scalar, or a flow collection on one line, is underlined itself. For other values, and if `key` is true, the
-        key is underlined. For a missing value, the nearest existing parent is underlined.
+        The text is the value, if the value is a scalar or a flow collection on one line. For other values, and if `key`
+        is true, the text is the key of the value. For a missing value, use the nearest existing parent instead.
         """
         full = self.prefix + path
         depth, last_key, node = walk(self.root, full)
@@ -130,7 +130,7 @@ class Document:
             return last_key.start, last_key.end
         return self._first_line(node)
 
-    def span(self, path: Path, key: bool = False) -> Span:  # callers write span(path, key=True)
+    def span(self, path: Path, key: bool = False) -> Span:
         """Return the range of `offsets` as lines and columns."""
         return self.source.span(*self.offsets(path, key=key))
 
@@ -149,7 +149,11 @@ class Document:
         return self._end_of_line(node.start, node.end) == node.end
 
     def _first_line(self, node: Node) -> tuple[int, int]:
-        """Return the offsets of the first key of a list item or document, and of the value if it is on the same line."""
+        """Return the start and end offsets of the text to underline in a list item or a document.
+
+        For a block mapping, the text is the first key, with its value if the value is on the same line. For other
+        values, the text is the first line.
+        """
         if isinstance(node, Mapping) and not node.flow and node.pairs:
             key, value = node.pairs[0]
             is_beside = self._end_of_line(key.start, value.end) == value.end

@@ -33,7 +33,10 @@ _BOUNDARY = re.compile(r"\}\s*\n(?=\{)")
 _SPECIAL = re.compile(r"(?<![0-9])[0-9]{400}|\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 _PIECE_CHARACTERS = 16 * 1024
 _SMALL_CHARACTERS = int(min(MAX_DEPTH, MAX_VALUES))
-"""Length in characters up to which a value is within the bounds: each nested value has at least one character."""
+"""Maximum length in characters of a value for which the bounds need not be checked.
+
+Each nested value has at least one character.
+"""
 _MAX_DIGITS = 400  # Go rejects longer numbers, which exceed the range of floats
 
 
@@ -92,7 +95,10 @@ def _skip_space(text: str, at: int) -> int:
 
 
 def _read_document(text: str, start: int, stop: int, value: Any) -> ParsedDocument:
-    """Return a document with its value. If the value is None, return it with its tree or its error instead."""
+    """Return the document in `text[start:stop]`, which contains `value`.
+
+    If `value` is None, parse the text. The document then contains the tree, or the error if the text is invalid.
+    """
     try:
         root = parse_tree(text, start, stop) if value is None else None
     except ParseError as error:

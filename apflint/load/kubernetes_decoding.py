@@ -65,14 +65,17 @@ def decode_document(document: ParsedDocument) -> Decoded:
 
 
 class _Decoder:
-    """Decodes one document. An error ends the decoding, so methods do not restore their state after an error."""
+    """Decodes one document.
+
+    Create a new decoder for each document: after an error, the state of the decoder is invalid.
+    """
 
     def __init__(self) -> None:
         self.duplicates: list[Duplicate] = []
         self.not_finite: list[Path] = []
         self.path: list[str | int] = []
         self.depth = 0
-        self.decoded = 1  # counts the document node
+        self.decoded = 1  # go-yaml also counts the document node
         self.aliased = 0
         self.expanding: set[Node] = set()
         """Targets of the aliases that are being expanded. An alias inside of its own target is an error."""

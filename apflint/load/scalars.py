@@ -28,7 +28,7 @@ _WORDS: dict[str, tuple[str, Any]] = {
 _NON_STRING_STARTS = frozenset("yYnNtTfFoO~.+-0123456789")
 """First characters that a plain scalar of another type than string can have."""
 
-# Integers for Go's strconv.ParseInt and ParseUint with base 0, after underscores are removed.
+# Integers that Go's strconv.ParseInt and ParseUint accept with base 0, after go-yaml removes the underscores.
 _INTEGER = re.compile(r"[-+]?(?:0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO][0-7]+|0[0-7]+|0|[1-9][0-9]*)\Z")
 _FLOATING = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?\Z")
 _DOT_FLOATING = re.compile(r"\.[0-9]+(?:_[0-9]+)*(?:[eE][-+]?[0-9]+(?:_[0-9]+)*)?\Z")
@@ -80,7 +80,7 @@ def resolve_tagged(tag: str, text: str) -> object:
         return _to_json(float(value))
     if actual != tag:
         name, actual_name = tag.removeprefix(_TAG), actual.removeprefix(_TAG)
-        raise ScalarError(f"`{shorten(text)}` has the tag !!{name}, but is !!{actual_name} to YAML")
+        raise ScalarError(f"`{shorten(text)}` has the tag !!{name}, but YAML parses it as !!{actual_name}")
     return _to_json(value)
 
 
@@ -130,8 +130,8 @@ def _parse_integer(digits: str) -> int:
     body = digits.lstrip("+-")
     if body[0] == "0" and body.isdigit():
         return int(digits, 8)
-    # go-yaml reads integers of more than 64 bits as floats. 2**64 stands for a long integer, because Python takes
-    # quadratic time to parse it.
+    # go-yaml reads integers of more than 64 bits as floats. Return 2**64 for every long integer, because the time that
+    # Python takes to parse an integer grows with the square of the number of digits.
     return int(digits, 0) if len(body) < 32 or body[0] == "0" else 2**64
 
 

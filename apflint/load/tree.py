@@ -110,9 +110,9 @@ def resolve_alias(node: Node) -> Scalar | Mapping | Sequence:
 
 
 def entries_of(mapping: Mapping) -> dict[str | None, tuple[Scalar, Node]]:
-    """Return a mapping from JSON keys to (key node, value node) of the entries that count.
+    """Return the entries of a mapping after decoding, as a mapping from JSON keys to (key node, value node).
 
-    Of duplicate keys, the last key counts. Keys of the mapping itself override keys from its merge keys `<<`.
+    If a key occurs twice, the last entry is used. Keys of the mapping override keys from the merge keys `<<`.
     """
     if mapping.entries is None:
         mapping.entries = entries = {json_key(key.value): (key, value) for key, value in mapping.pairs}

@@ -92,7 +92,10 @@ def _start_of_directives(text: str, start: int, marker: int) -> int:
 
 
 def _make_parser(text: str) -> Any:
-    """Return a parser whose method `get_event` returns the next event. Both functions may raise yaml.error.YAMLError."""
+    """Return a parser whose method `get_event` returns the next event.
+
+    This function and `get_event` raise yaml.error.YAMLError for invalid YAML.
+    """
     try:
         from yaml._yaml import CParser
     except ImportError:

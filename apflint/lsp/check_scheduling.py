@@ -51,7 +51,10 @@ class OpenDocument(NamedTuple):
 
     @property
     def checked_text(self) -> str:
-        """The text for checks: empty if the document contains no APF object, even if its file on disk contains an object."""
+        """The text for checks.
+
+        Empty if the text in the editor contains no APF object, whatever the file on disk contains.
+        """
         return self.source.text if self.may_hold_apf else ""
 
     @property
@@ -208,10 +211,13 @@ class Session:
                 self._start_check()
 
     def _publish(self, result: WorkspaceResult, checked: Mapping[str, OpenDocument]) -> None:
-        """Publish the diagnostics that have changed. Documents edited during the check are omitted until their next check.
+        """Publish the diagnostics that have changed.
 
-        Open documents come last, because the editor may spell the URI of a file differently from apflint. If the diagnostics
-        under apflint's URI were cleared last, the editor would also remove the new diagnostics under its own URI.
+        Documents edited during the check are omitted until their next check.
+
+        Publish the diagnostics of open documents last. The editor may spell the URI of a file differently from apflint,
+        and treat both URIs as one file. If apflint cleared the diagnostics of its own URI after publishing diagnostics
+        for the editor's URI, the editor would remove the new diagnostics.
         """
         opened = {uri for uri, document in checked.items() if document.checked_text}
         for uri in sorted({*result.diagnostics, *opened, *self._published}, key=lambda uri: (uri in opened, uri)):
@@ -239,5 +245,5 @@ class Session:
 def _may_be_manifest(uri: str, language: str) -> bool:
     """Return whether a document may be a manifest, according to its file name or its language in the editor."""
     if path_from_uri(uri) is None and not is_untitled(uri):
-        return False  # for example, the old version of a file in a view of differences
+        return False  # for example, the old version of a file in a diff view
     return uri.endswith(SUFFIXES) or "yaml" in language.lower() or language.lower() in _LANGUAGES

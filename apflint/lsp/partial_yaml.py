@@ -52,11 +52,16 @@ class PartialEntry(NamedTuple):
 
     path: Path
     key: tuple[int, int]
-    """Start and end of the key, or of the dash of a list item. For a list item in brackets, both are the start of the
-    item.
+    """Start and end of the key, or of the dash of a list item.
+
+    For a list item in brackets, start and end are both the start of the item.
     """
     value: tuple[int, int]
-    """Start and end of a scalar. For a list or mapping, both are its start. For a missing value, both are the end of the key."""
+    """Start and end of a scalar.
+
+    For a list or mapping, start and end are both the start of the value. For a missing value, both are the end of the
+    key.
+    """
     text: str | None
     """The scalar without its quotes, an empty string for a missing value, or None for a list or mapping."""
 
@@ -107,7 +112,7 @@ class _Collection:
     """Whether a value comes next in flow style, after a key and a colon."""
 
     def start_value(self, key: str | None = None) -> Path:
-        """Return the path of the value of `key`. Without a key, return the path of the next item of the list."""
+        """Return the path of the next value: the value of `key`, or the next item of the list if `key` is None."""
         self.index += key is None
         self.last = (*self.path, self.index if key is None else key)
         return self.last
@@ -127,7 +132,10 @@ class _PartialYamlReader:
                 stop = self._read_line(line.start(), line.start("content"), line.end())
 
     def _read_line(self, start: int, at: int, end: int) -> int:
-        """Read the line `text[start:end]`, whose content starts at `at`. Return the end of its value, maybe on a later line."""
+        """Read the line `text[start:end]`, whose content starts at `at`.
+
+        Return the end of the value that starts on the line. The value may end on a later line.
+        """
         if self.text[at] == "#" or (at == start and self.text.startswith(("---", "...", "%"), at)):
             return end
         while dash := _DASH.match(self.text, at, end):

@@ -46,7 +46,7 @@ def _describe_limits(limits: LevelLimits, server_concurrency: int) -> Iterator[s
     else:
         overflow = "wait in a queue" if limits.response == "Queue" else "are rejected immediately with HTTP 429"
         yield f"{limits.type}, {pluralize(limits.shares, 'share')}. Requests without a free seat {overflow}."
-        seats = f"{pluralize(limits.nominal, 'seat')} of the {server_concurrency} of one API server"
+        seats = f"{limits.nominal} of the {pluralize(server_concurrency, 'seat')} of one API server"
         if limits.min != limits.nominal or limits.attainable != limits.nominal:
             seats += f"; at least {limits.min}, and up to {limits.attainable} while other levels are idle"
         yield f"{seats}."
@@ -56,4 +56,4 @@ def _describe_limits(limits: LevelLimits, server_concurrency: int) -> Iterator[s
             f" uses up to {limits.hand_size} of them."
         )
     names = join_some([format_code(name) for name in limits.flow_schemas], _MAX_FLOW_SCHEMAS)
-    yield f"FlowSchemas: {names}." if names else "No FlowSchema references it."
+    yield f"FlowSchemas: {names}." if names else "No FlowSchema references this level."

@@ -1,9 +1,8 @@
 """Converts between values of apflint and values of the Language Server Protocol: URIs, positions, ranges, edits, Markdown.
 
-apflint counts lines and columns from 1, and columns in code points. The protocol counts from 0. Columns in the protocol are
-UTF-16 code units, unless editor and server agree on UTF-8 or UTF-32 (LSP 3.17, `PositionEncodingKind`). Lines end with LF, CRLF
-or CR,
-as in `Source`.
+apflint counts lines and columns from 1, and columns in code points. The protocol counts from 0. Columns in the protocol
+are UTF-16 code units, unless editor and server agree on UTF-8 or UTF-32 (LSP 3.17, `PositionEncodingKind`). Lines end
+with LF, CRLF or CR, as in `Source`.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ _WATCHED_FILES = ("**/*.{yaml,yml,json}", "**/apflint.toml", "**/.apflint.toml",
 
 
 class _Protocol(LanguageServerProtocol):
-    """The protocol of pygls, but requests with invalid parameters and requests after `shutdown` get an error response."""
+    """Extends the protocol of pygls: invalid requests and requests after `shutdown` get an error response."""
 
     def structure_message(self, data: dict[str, Any]) -> Any:
         if "jsonrpc" in data and "method" in data:

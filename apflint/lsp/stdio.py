@@ -33,7 +33,7 @@ def run() -> int:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # pygls would wait for the thread that reads standard input
     if getattr(sys.stdin, "buffer", None) is None:
         raise UserError(
-            "Standard input is closed. The language server is started by an editor, which talks to it there."
+            "Standard input is closed. Start the language server from an editor, which writes to standard input."
         )
     if sys.stdin.isatty():
         sys.stderr.write(f"{_NOTE}\n")
@@ -49,7 +49,7 @@ def run() -> int:
 
 
 def _take_streams() -> tuple[MessageReader, BinaryIO]:
-    """Return the streams of the protocol on new file descriptors, and free the descriptors 0 and 1.
+    """Return the streams of the protocol on new file descriptors, and redirect the descriptors 0 and 1.
 
     Otherwise, a path such as /dev/stdin in the settings would consume messages, and printed text would corrupt messages.
     """

@@ -44,17 +44,15 @@ if TYPE_CHECKING:
 class DirectoryResult(NamedTuple):
     """Result of a check of one directory, or of one untitled document with the files of a directory as context.
 
-    If the settings of the directory define clusters, there is a result for each cluster, about the files that no earlier
-    cluster contains.
+    If the settings of the directory define clusters, each cluster has its own result. A file that several clusters
+    contain is in the result of the first of these clusters.
     """
 
     directory: str
     texts: Sequence[Loaded]
     """All texts that findings may refer to."""
     effective: Effective
-    """The configuration that contains the files of the report. If several configurations contain files, the first of
-    them.
-    """
+    """Effective configuration of the cluster, or of the directory if the settings define no clusters."""
     report: Report
     check_again: Callable[[Loaded], Report]
     """Function that checks a new version of a file together with the other files, and returns the report on this file."""
@@ -335,7 +333,7 @@ class DirectoryChecker:
         first = list(islice(found, MAX_WORKSPACE_FILES + 1))
         if len(first) > MAX_WORKSPACE_FILES:
             limit = f"{self.directory} has more than {MAX_WORKSPACE_FILES:,} manifests"
-            self.notes.append(f"{limit}: the others are checked when they are open")
+            self.notes.append(f"{limit}: all others are checked only while they are open")
         return first[:MAX_WORKSPACE_FILES]
 
     def _load(self, name: str, content: str | bytes, previous: Mapping[str, tuple[str | bytes, Loaded]]) -> Loaded:
@@ -360,7 +358,10 @@ def _analyze(directory: str, options: Options, loaded: Sequence[Loaded], context
 
 
 def _by_directory(name: str) -> list[str]:
-    """Return the key of the order in which files of a directory are read."""
+    """Return the parts of a path.
+
+    Sorted by this key, files have the order in which apflint reads the files of a directory.
+    """
     return name.split(os.sep)
 
 

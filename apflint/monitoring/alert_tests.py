@@ -33,7 +33,7 @@ _STEP = 300
 
 
 class Key(NamedTuple):
-    """A metric of a server, with its labels except those of the target."""
+    """A metric of a server: the name, and the labels except the labels of the target."""
 
     metric: str
     labels: tuple[tuple[str, str], ...] = ()
@@ -87,7 +87,8 @@ def find_target(matchers: Sequence[Matcher]) -> dict[str, str]:
         elif matcher.operator == "=~" and re.fullmatch(r"[\w./:-]+", name):
             target[matcher.label] = name
         elif matcher.operator == "=~":
-            raise UserError(f"--tests needs a server that {matcher} selects: use = or a list of names, such as a|b")
+            problem = f"--tests cannot choose the labels of a server that {matcher} selects"
+            raise UserError(f"{problem}: use = or a list of names, such as a|b")
     return target
 
 
@@ -181,7 +182,7 @@ class _Server(NamedTuple):
 
     @property
     def _used(self) -> list[LevelLimits]:
-        """The levels that the series contain: the levels that the cases need, and all levels with alerts about drift."""
+        """The levels to write series for: the levels that the cases need, and all levels with alerts about drift."""
         lender = next((level.name for level in self._limited if level.min < level.nominal), None)
         some = {*self.groups.shared[:1], *self.groups.rejecting[:1], *self.own_levels}
         return [level for level in self._limited if level.name in {self.lease, self.ordinary, lender, CATCH_ALL, *some}]

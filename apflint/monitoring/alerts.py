@@ -107,7 +107,7 @@ class Thresholds(NamedTuple):
 
 
 def parse_thresholds(values: Iterable[str]) -> Thresholds:
-    """Parse thresholds such as `wait=2` or `rejected=5%`. Raises UserError for an unknown name or another value."""
+    """Parse thresholds such as `wait=2` or `rejected=5%`. Raises UserError for an unknown name or an invalid value."""
     thresholds = Thresholds()
     for text in values:
         name, found, number = text.partition("=")
@@ -210,13 +210,16 @@ def find_contained_levels(effective: Effective) -> Iterator[str]:
 def describe_omitted_alerts(effective: Effective) -> list[str]:
     """Return a sentence for each level that has no alert about rejections and waits."""
     return [
-        f'No alert about rejections and waits of "{name}": it contains a single client, and cannot borrow seats.'
+        f'No alert about rejections and waits of "{name}": the level limits a single client, and cannot borrow seats.'
         for name in group_levels(effective).contained
     ]
 
 
 def _find_levels_of_one_flow(effective: Effective) -> Iterator[str]:
-    """Yield levels in the manifests. Their FlowSchemas have no distinguisher, but each may match several clients."""
+    """Yield the names of the levels in the manifests whose queues do not separate clients.
+
+    All FlowSchemas of such a level have no distinguisher, and match several clients.
+    """
     for level in effective.own_priority_levels:
         schemas = _list_schemas(effective, level.name)
         if schemas and all(
@@ -300,7 +303,7 @@ def _rejections(source: Queries, levels: Levels, thresholds: Thresholds, texts: 
             _rejected(source, thresholds.rejected, source.of_levels("=~", levels.vital)),
             _RECENT,
             "critical",
-            f"{summary}. The control plane or nodes use it",
+            f"{summary}. The control plane or nodes use this level",
             f"Server {texts.server}. {_RETRY} Leases and heartbeats are late, or controllers and kubelets fall behind. {_FIND}",
             "APF801",
         )
@@ -331,9 +334,9 @@ def _rejected(source: Queries, maximum: float, levels: str) -> str:
 def _still_counts(source: Queries, counter: metric_names.Quantity, levels: str) -> str:
     """Return an expression that has a result if a counter has grown since the second-to-last scrape.
 
-    A rate shows an event during its whole range, so it does not show whether events continue. The series of a counter
-    begins with its first event. If there is no earlier sample, this expression has a result, too, so that the alert
-    depends only on the rate.
+    An alert needs this expression in addition to a rate: a rate stays positive for its whole range after a single
+    event, so it does not show whether events continue. A counter has no samples before the first event. The expression
+    also has a result if there is no earlier sample, so that then only the rate decides.
     """
     selected = source.select(counter, levels)
     now = f"sum by ({source.level}) ({selected})"
@@ -350,8 +353,9 @@ def _waits(source: Queries, levels: Levels, thresholds: Thresholds, texts: _Text
             _waiting(source, thresholds.lease_wait, source.of_levels("=~", levels.leases)),
             "45s",
             "critical",
-            f"{summary}. It has leases or heartbeats",
-            f"Server {texts.server}. A component renews its lease every 2 s, and gives it up after 10 s. {_FIND}",
+            f"{summary}. This level serves leases or heartbeats",
+            f"Server {texts.server}. A component renews its lease every 2 s, and gives the lease up after 10 s."
+            f" {_FIND}",
             "APF802",
         )
     others = source.of_levels("!~", (*levels.leases, *levels.shared, *levels.contained))
@@ -371,7 +375,7 @@ def _waits(source: Queries, levels: Levels, thresholds: Thresholds, texts: _Text
 
 
 def _waiting(source: Queries, seconds: float, levels: str) -> str:
-    """Return an expression for long waits at levels at which requests also waited during one of the last scrapes."""
+    """Return an expression for long waits at levels that had waiting requests in one of the last two scrapes."""
     waits = source.quantile(0.99, metric_names.WAITS, levels)
     return f"{waits} > {_number(seconds)}\nand {_has_queued(source, levels)}"
 
@@ -384,8 +388,9 @@ def _has_queued(source: Queries, levels: str = "", by: str | None = None) -> str
 def _saturation(source: Queries, levels: Levels, texts: _Texts) -> Iterator[Alert]:
     """Yield alerts about levels that use, or demand, all seats that they can have now.
 
-    The demand of the last adjustment period is used, because the smoothed demand stays high after a burst. In addition,
-    the counters of the level must increase, because a server keeps the last demand of a deleted level in its metrics.
+    The expressions use the demand of the last adjustment period, because the smoothed demand stays high after a burst.
+    The alerts do not fire for levels without dispatched requests: a server keeps the last demand of a deleted level in
+    its metrics.
     """
     if levels.vital:
         vital = source.of_levels("=~", levels.vital)
@@ -394,7 +399,7 @@ def _saturation(source: Queries, levels: Levels, texts: _Texts) -> Iterator[Aler
             f"{source.share_of_limit(vital)} >= 1\n{_unless_idle(source, vital)}",
             "1m",
             "critical",
-            f"{texts.level} has a demand of {_PERCENT} of its seats. The control plane or nodes use it",
+            f"{texts.level} has a demand of {_PERCENT} of its seats. The control plane or nodes use this level",
             f"Server {texts.server}. Further requests wait or are rejected. {_FIND}",
             "APF803",
         )
@@ -404,7 +409,7 @@ def _saturation(source: Queries, levels: Levels, texts: _Texts) -> Iterator[Aler
         f"{source.share_of_limit(others, window=source.window)} >= 0.95\n{_unless_idle(source, others)}",
         "4m",
         "warning",
-        f"{texts.level} has a demand of {_PERCENT} of its seats for minutes",
+        f"{texts.level} has had a demand of {_PERCENT} of its seats for several minutes",
         f"Server {texts.server}. Requests that wait count as well, so this is not the number of seats that the level needs. {_FIND}",
         "APF803",
     )
@@ -474,7 +479,10 @@ def _slow_service(source: Queries, levels: Levels, thresholds: Thresholds, texts
 
 
 def _catch_all(source: Queries, thresholds: Thresholds, texts: _Texts) -> Alert:
-    """Return an alert about requests at catch-all. Requests that arrive before the server has read its objects are ignored."""
+    """Return an alert about requests at catch-all.
+
+    The alert ignores the requests that a starting server receives before it has read the FlowSchemas.
+    """
     catch_all = source.of_levels("=~", (CATCH_ALL,))
     dispatched = source.rate(metric_names.DISPATCHED, catch_all)
     total = source.rate(metric_names.DISPATCHED, by=source.server)
@@ -517,7 +525,7 @@ def _drift_of_level(name: str, nominal: int, source: Queries, texts: _Texts) -> 
         "15m",
         "warning",
         f"The priority level {shown} has a nominal limit of {{{{ $value }}}} instead of {pluralize(nominal, 'seat')}",
-        f"Server {texts.server} has other manifests or other inflight flags.",
+        f"Server {texts.server} has other manifests or other inflight flags than this alert assumes.",
         "APF806",
     )
     # The left side of `unless` has a result for each server that Prometheus scrapes. So the alert does not fire for a server
@@ -529,8 +537,9 @@ def _drift_of_level(name: str, nominal: int, source: Queries, texts: _Texts) -> 
         "15m",
         "warning",
         f"The server {{{{ $labels.instance }}}} has not had the priority level {shown} since its start",
-        f"Server {texts.server} has {{{{ $value }}}} other levels. FlowSchemas of this level have no effect there. A level that is"
-        " deleted later does not show, because a server keeps its metrics.",
+        f"Server {texts.server} has {{{{ $value }}}} other levels. FlowSchemas of this level have no effect there."
+        " This alert does not detect a level that is deleted later, because a server keeps the metrics of"
+        " deleted levels.",
         "APF807",
         level=name,
     )

@@ -22,6 +22,6 @@ def parse_labels(values: Iterable[str]) -> dict[str, str]:
         if not found:
             raise UserError(f'"{text}" is not a label such as team=platform')
         if parse_label_name(name) in _RESERVED:
-            raise UserError(f'"{text}": the label {name} says what an alert is about, and cannot be changed')
+            raise UserError(f'"{text}": the label {name} identifies the object of an alert, and cannot be changed')
         labels[name] = value
     return labels

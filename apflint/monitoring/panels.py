@@ -131,11 +131,14 @@ def _panels_of_level(source: Queries, level: str) -> Iterator[Panel]:
         ("current limit", metric_names.CURRENT),
     )
     if source.counts_demand:
-        text = "Seats of executing and waiting requests: not the seats that a level needs. Smoothed demand halves in 5 minutes."
+        text = (
+            "Seats of executing and waiting requests, which is not the number of seats that the level needs."
+            " After a burst, the smoothed demand halves every 5 minutes."
+        )
         yield Panel("Demand", text, "short", tuple(demand))
     yield Panel(
         "Waits",
-        "Time in a queue, of executed and rejected requests.",
+        "Time that executed and rejected requests spent in a queue.",
         "s",
         _quantiles(source, metric_names.WAITS, level),
     )

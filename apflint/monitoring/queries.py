@@ -1,8 +1,8 @@
 """Expressions of PromQL for the metrics of API Priority and Fairness, with the metric names of each release.
 
 Every expression is aggregated by cluster, server and priority level, so that both sides of an operator match one to
-one. Without aggregation, a change of the scrape configuration would break the match: a target then has two sets of
-labels. Prometheus reports the old series for five more minutes if they end without a staleness marker.
+one. Without aggregation, a change of the scrape configuration would break the match: after the change, the series of a
+target have other labels, and Prometheus may report the old series for five more minutes.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Matcher(NamedTuple):
 
 
 def parse_selector(text: str) -> tuple[Matcher, ...]:
-    """Parse the matchers of a selector, with or without braces. Raises UserError for another form."""
+    """Parse the matchers of a selector, with or without braces. Raises UserError for an invalid selector."""
     inner = text.strip()
     if inner.startswith("{") and inner.endswith("}"):
         inner = inner[1:-1].strip()
@@ -168,7 +168,8 @@ class Queries(NamedTuple):
     def total(self, metric: Quantity | str, *matchers: str, window: str = "") -> str:
         """Return an expression for the sum of a gauge over the FlowSchemas of each level.
 
-        The gauge has a sample for each FlowSchema. If `window` is not empty, the sum is of averages over `window`.
+        The gauge has a sample for each FlowSchema. If `window` is not empty, the expression sums the averages over
+        `window`.
         """
         selected = self.select(metric, *matchers)
         return f"sum by ({self.level}) ({f'avg_over_time({selected}[{window}])' if window else selected})"

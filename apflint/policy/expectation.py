@@ -53,9 +53,9 @@ class Requirement(NamedTuple):
     priority_levels: tuple[str, ...] = ()
     when_full: tuple[WhenFull, ...] = ()
     min_seats: int | None = None
-    """Minimum number of seats that the level must never lend, per API server."""
+    """Minimum number of seats that the level keeps and never lends, per API server."""
     nominal_seats: int | None = None
-    """Minimum number of nominal seats of the level, per API server, some of which it may lend."""
+    """Minimum number of nominal seats of the level, per API server, including the seats that the level lends."""
     distinguisher: str | None = None
 
     @property
@@ -71,7 +71,10 @@ class Requirement(NamedTuple):
         return by_schema and (not self.priority_levels or level in self.priority_levels)
 
     def find_mismatches(self, destination: Destination) -> dict[str, str]:
-        """Return a clause about the destination for each key of the requirement that it violates, such as `minSeats`."""
+        """Return the keys of the requirement that `destination` violates, each with a clause about the actual value.
+
+        Example: `{"minSeats": '"ci" keeps 3 seats'}`.
+        """
         level = destination.level
         mismatches = {}
         if self.flow_schemas and destination.flow_schema.name not in self.flow_schemas:

@@ -133,7 +133,7 @@ def _parse_expectation(fields: Fields, path: Path) -> Expectation | None:
     keys = ("name", "request", "as", "groups", "reaches") if kind == "request" else ("name", *(kinds or _KINDS))
     count = len(fields.mistakes)
     if not fields.check_keys(path, keys, {} if kind in (None, "request") else hints) or len(fields.mistakes) > count:
-        return None  # without the misplaced key, the entry would be incomplete, which would be reported as a second mistake
+        return None  # parsing the entry without the misplaced key would report missing keys as a second mistake
     name = fields.string((*path, "name"))
     claim: RequestExpectation | Property | Reachability | None
     if kind is None:

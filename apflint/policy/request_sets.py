@@ -62,7 +62,7 @@ def parse_requests(fields: Fields, path: Path) -> PolicyRulesWithSubjects:
     for item, verb in verbs.items():
         if verb not in (*known, ALL):
             hint = suggest(verb, known).lstrip() or f"Verbs are {', '.join(dict.fromkeys(known))}"
-            fields.reject(item, f'no such request has the verb "{verb}". {hint}')
+            fields.reject(item, f'requests of this set never have the verb "{verb}". {hint}')
     urls = fields.strings((*path, "nonResourceURLs"))
     for item, url in urls.items():
         if url != ALL and not url.startswith("/"):
@@ -132,7 +132,10 @@ def _parse_api_groups(fields: Fields, path: Path) -> tuple[str, ...]:
 
 
 def _check_plural(text: str) -> str:
-    """Return `text` unchanged. Raises UserError if `text` is not the plural name of a resource, or has an API group."""
+    """Return `text` unchanged.
+
+    Raises UserError if `text` is the singular name, a short name or the kind of a resource, or names an API group.
+    """
     resource, slash, subresource = text.partition("/")
     known = find_resources(resource)
     if "." in resource:

@@ -1,8 +1,8 @@
 """Runner of policy tests: compares the expectations of suites with configurations, and describes the results.
 
-A property is an expectation about a set of requests. The runner proves properties in batches, with one formula per batch.
-Each formula contains the objects of the configuration, so large batches save time. But a formula and the time of its
-proofs grow with the number of names in the properties. So a batch has about as many names as the configuration.
+A property is an expectation about a set of requests. The runner proves properties in batches, with one formula per
+batch. Each formula contains the objects of the configuration, so large batches save time. However, formulas of batches
+with many names are large and slow to solve. So a batch has about as many names as the configuration.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class FileResult(NamedTuple):
         is_empty = not (self.manifests or self.live or self.cluster)
         for word in (
             (f"defaults:{self.kubernetes}",) if is_empty else self.manifests
-        ):  # without -f and -k, `explain` would read the project
+        ):  # if neither -f nor -k is given, `explain` reads the manifests of the current project
             words += ["-k", word.removeprefix(KUSTOMIZE_PREFIX)] if word.startswith(KUSTOMIZE_PREFIX) else ["-f", word]
         if self.kubernetes != NEWEST.name and not is_empty:
             words += ["--kubernetes", self.kubernetes]
@@ -228,8 +228,8 @@ def _run_suite(suite: Suite, request: InputRequest, warn: Callable[[str], object
                 f"the settings define the clusters {join_some(names, MAX_NAMED_CLUSTERS)}: name them with"
                 " `clusters: [NAME]`, or select one with --cluster NAME"
                 if names
-                else "no manifests given: name them with `manifests: [PATH]`, or with -f PATH; `manifests: []` is a new"
-                " cluster"
+                else "no manifests given: name them with `manifests: [PATH]`, or with -f PATH; `manifests: []` tests a"
+                " new cluster"
             )
             return _untested(name, source, message, document.span(()))
         request = request._replace(words=(CLUSTER_PREFIX + names[0],))
@@ -260,9 +260,9 @@ def _run_suite(suite: Suite, request: InputRequest, warn: Callable[[str], object
 
 
 def _resolve_word(word: str, directory: str) -> str:
-    """Return a source argument in a suite with a path that is relative to the current directory.
+    """Return a source argument of a suite with a path that is relative to the current directory.
 
-    In the suite, the path is relative to `directory`, the directory of the suite.
+    The path in `word` is relative to `directory`, the directory of the suite.
     """
     prefix = KUSTOMIZE_PREFIX if word.startswith(KUSTOMIZE_PREFIX) else ""
     if word == LIVE or (not prefix and word.startswith(PREFIXES)):
@@ -328,7 +328,11 @@ class Runner:
             # If the configuration has no object of this name, the test would pass or fail for the wrong reason.
             if name not in self._known_names[key]:
                 unusable = self.configuration.unusable.get(name) if key == "priorityLevel" else None
-                hint = f" It {unusable}, so it counts as absent" if unusable else suggest(name, self._known_names[key])
+                hint = (
+                    f" The level {unusable}, so it counts as absent"
+                    if unusable
+                    else suggest(name, self._known_names[key])
+                )
                 message = f"this configuration has no {describe_target(key, name)}{'.' if hint else ''}{hint}"
                 return result._replace(happened=message, path=self._path_of_name(required, key, name))
         if isinstance(claim, RequestExpectation):
@@ -363,8 +367,8 @@ class Runner:
             if conditions.has_request_in(claim.requests, all_excluded):
                 return result._replace(passed=True)
             return result._replace(
-                happened="there is no such request, so this proves nothing",
-                reasons=("Look for a misspelled name, and at the excluded requests.",),
+                happened="there is no such request, so the expectation proves nothing",
+                reasons=("Check the names for misspellings, and check which requests `except` excludes.",),
                 path=(*result.test.path, claim.kind),
             )
         if is_never:
@@ -399,7 +403,11 @@ class Runner:
         path: Path,
         required: Requirement | None = None,
     ) -> ExpectationResult:
-        """Return a copy of `result` with the request of `witness`, which disproves the expectation, and with the reasons."""
+        """Return a copy of `result` with the request of `witness`, which disproves the expectation.
+
+        `happened` and `path` become fields of the result. If `required` is not None, the reasons also explain why the
+        request does not reach the required objects.
+        """
         destination = self._find_destination(witness.digest)
         reasons = explain_destination(self.configuration, witness.digest, destination, required)
         return result._replace(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 _FIELDS = frozenset(("kind", "user", "impersonatedUser", "verb", "requestURI", "objectRef"))
-"""Every audit event has at least one of these fields."""
+"""Fields of audit events. A JSON object without any of these fields is not an audit event."""
 
 
 def parse_event(value: object) -> Request:
@@ -51,14 +51,14 @@ def parse_event(value: object) -> Request:
         return Request(user, info, (*notes, 'The event has no "requestURI": the request is read from "objectRef".'))
     info = _parse_uri(verb, uri)
     if info.is_resource_request and info.verb != verb:
-        notes += (f'The verb of the event is "{verb}", that of its URI "{info.verb}": the event is used.',)
+        notes += (f'The verb of the event is "{verb}", but the verb of its URI is "{info.verb}": "{verb}" is used.',)
         info = info._replace(verb=verb)
     actual = (rs_join(info.resource, info.subresource), info.api_group)
     if resource and (
         actual != (rs_join(resource, subresource), group)
         or (namespace and info.namespace and namespace != info.namespace)
     ):
-        notes += ('The "requestURI" and the "objectRef" of the event differ: the URI is used.',)
+        notes += ('The "requestURI" and the "objectRef" of the event differ: the "requestURI" is used.',)
     return Request(user, info, notes, uri)
 
 
@@ -75,7 +75,7 @@ def _parse_user(event: dict[str, Any]) -> tuple[UserInfo, tuple[str, ...]]:
         return user, notes
     return user, (
         *notes,
-        f'"{get_string(authenticated, "username")}" impersonates "{user.name}", whose request this is.',
+        f'"{get_string(authenticated, "username")}" impersonates "{user.name}", so the user of the request is "{user.name}".',
     )
 
 

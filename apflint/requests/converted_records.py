@@ -78,10 +78,8 @@ def convert_google_record(record: dict[str, object]) -> dict[str, object]:
     if not isinstance(decisions, list | tuple):
         raise UserError('"authorizationInfo" must be a list')
     granted = [item.get("granted") is True for item in decisions if isinstance(item, dict)]
-    if (
-        subresource == "eviction" and status == 429
-    ):  # a PodDisruptionBudget refuses the eviction, with or without authorizationInfo
-        granted = granted or [True]
+    if subresource == "eviction" and status == 429:
+        granted = granted or [True]  # a PodDisruptionBudget refused the eviction, which was authorized before
     elif status == 429:
         granted = []
     if granted:
@@ -108,7 +106,10 @@ def is_google_record(value: dict[str, object]) -> bool:
 
 
 def _find_payload(record: dict[str, Any]) -> Any:
-    """Return the audit log entry in a record, or None if there is none. In BigQuery tables, the entry has another key."""
+    """Return the audit log entry in a record, or None if there is none.
+
+    The key of the entry is different in BigQuery tables.
+    """
     return record.get("protoPayload", record.get("protopayload_auditlog"))
 
 
@@ -150,7 +151,7 @@ _AZURE_COLUMNS = {
     "StageReceivedTime": "stageTimestamp",
     "Annotations": "annotations",
 }
-"""Field of an audit event for each column of the table.
+"""Maps each column of the table `AKSAudit` to the field of an audit event.
 
 Source: https://learn.microsoft.com/azure/azure-monitor/reference/tables/AKSAudit.
 """

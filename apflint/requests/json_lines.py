@@ -38,7 +38,7 @@ class NotEventError(UserError):
 
 
 class RejectedLine(NamedTuple):
-    """The number of a line without a valid request (from 1), and why it has none."""
+    """The number of a line without a valid request (from 1), and the reason."""
 
     number: int
     message: str
@@ -46,7 +46,7 @@ class RejectedLine(NamedTuple):
 
     @classmethod
     def of(cls, number: int, error: UserError) -> RejectedLine:
-        """Return the line `number` with the message of an error."""
+        """Return a RejectedLine for the line `number`, whose reason is the message of `error`."""
         return cls(number, str(error), type(error))
 
 
@@ -127,9 +127,9 @@ def parse_record(value: object) -> Request:
 
     The keys are `user`, `groups`, `method`, `path`, or `user`, `groups`, `verb`, `resource`, `group` (or `apiGroup`),
     `version`, `namespace`, `subresource`, `name`. If `group` is absent, the resource is resolved as in kubectl. An
-    empty group is the core group. The groups that authentication adds are added, with a note. No groups are added if
-    `groups` contains `system:authenticated` or `system:unauthenticated`, or if `exactGroups` is true. Raises UserError
-    if `value` is not a request.
+    empty group is the core group. The user also gets the groups that authentication adds, and a note names these
+    groups, unless `groups` contains `system:authenticated` or `system:unauthenticated`, or `exactGroups` is true.
+    Raises UserError if `value` is not a request.
     """
     fields = require_object(value, "a request")
     _reject_event(fields)
@@ -175,7 +175,7 @@ def _reject_event(fields: dict[str, Any]) -> None:
     if isinstance(user, str) and "apiVersion" not in fields:
         return  # common case: a request
     if isinstance(user, dict) or str(fields.get("apiVersion")).startswith("audit.k8s.io/"):
-        raise UserError('this is an audit event: read it with --event. "user" of a request is a string')
+        raise UserError('this is an audit event: read it with --event. In a request, "user" must be a string')
     event = unwrap_event(fields)
     if event is not fields and isinstance(event, dict):
         raise UserError("this is an audit event in a log record: read it with --event")

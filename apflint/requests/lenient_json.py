@@ -1,7 +1,8 @@
 """A parser for the lines of logs that DuckDB's reader of JSON accepts, and the module `json` does not.
 
-No kube-apiserver writes a trailing comma, `nan` or `inf`, or a form feed around an event. But it writes objects of any depth.
-All engines must read the same events, and DuckDB does not report such lines, so Python reads them, too.
+kube-apiserver writes deeply nested objects, which the module `json` rejects. kube-apiserver never writes a trailing
+comma, `nan` or `inf`, or a form feed around an event. However, all engines must read the same events, and DuckDB
+accepts lines with these deviations silently, so the parser accepts them as well.
 """
 
 from __future__ import annotations
@@ -16,9 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SPACES = " \t\r\n\f\v"
-"""Characters around a value that DuckDB ignores. Inside of a value, only the first four are spaces."""
+"""Characters that DuckDB ignores before and after a value. Inside of a value, DuckDB ignores only the first four."""
 _KEPT_DEPTH = 100
-"""Depth below which values are validated, but not kept. No field of an event in all of its wrappers is that deep."""
+"""Maximum depth of the values to keep.
+
+Deeper values are only validated. No field of an event, with all wrappers, is deeper.
+"""
 _MAX_DIGITS = 1000
 _skip_spaces = re.compile(r"[ \t\r\n]*").match
 _find_scalar = re.compile(
@@ -28,7 +32,7 @@ _find_scalar = re.compile(
 _WORDS = {"true": True, "false": False, "null": None, "nan": nan, "-nan": nan}
 _CLOSING: dict[type, str] = {dict: "}", list: "]"}
 _DEVIATIONS = frozenset("}],nNiI-\f\v")
-"""Characters at the place of an error of `json` that this parser may accept."""
+"""Characters at which `json` reports an error, but which this parser may accept."""
 
 
 def may_be_lenient(error: ValueError | RecursionError, text: str) -> bool:

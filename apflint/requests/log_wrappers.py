@@ -74,7 +74,10 @@ def _expand_hits(value: dict[str, Any]) -> list[Record]:
 
 
 def _expand_otlp(value: dict[str, Any]) -> list[Record]:
-    """Return the log records of an OTLP request. The resource names the API server."""
+    """Return the log records of an OTLP request.
+
+    An attribute of the OTLP resource contains the name of the API server.
+    """
     return [
         Record(record, _find_otlp_server(_object(resource, "resource")))
         for resource in _list(value, "resourceLogs")
@@ -356,7 +359,7 @@ WRAPPERS: tuple[Wrapper, ...] = (
         expand=_expand_tables,
     ),
 )
-"""All wrappers. If a value matches several wrappers, the first one counts."""
+"""All wrappers. If a value matches several wrappers, the first of them is used."""
 _PREFIXED = tuple(wrapper for wrapper in WRAPPERS if wrapper.prefix)
 WRAPPED_IN_FIELD = tuple(wrapper for wrapper in WRAPPERS if wrapper.path)
 _LISTS = tuple(wrapper for wrapper in WRAPPERS if wrapper.items)
@@ -477,7 +480,7 @@ def is_other_log(value: object) -> bool:
 
 
 def find_field(value: object, event_field: Sequence[str] = ()) -> Wrapper | None:
-    """Return the wrapper whose field of a log record contains the event, or None if there is no such field."""
+    """Return the wrapper that states which field of a log record contains the event, or None if no field does."""
     if not isinstance(value, dict):
         return None
     if event_field and _find(value, event_field) is not None:
@@ -497,7 +500,7 @@ def unwrap(value: object, event_field: Sequence[str] = ()) -> Record | None:
     """Return the content of a log record, or None for a value that is not a log record.
 
     `event_field` are the keys of the event in a format that is not in the table. Raises UserError if the content is not
-    JSON, or if the record is about something else than a request to kube-apiserver.
+    JSON, or if the record does not describe a request to kube-apiserver.
     """
     if isinstance(value, list):  # a row of CloudWatch Logs Insights, which is a list of fields
         fields = {field["field"]: field["value"] for field in value} if _is_row(value) else {}
@@ -544,9 +547,9 @@ def _read_content(found: object, field: str) -> object:
 
 
 def parse_json(text: str) -> object:
-    """Return a JSON value. Integers with more digits than Python permits become infinity.
+    """Return the value of a JSON text. Integers with more digits than Python permits become infinity.
 
-    Texts that only `parse_leniently` accepts are values, too.
+    If only `parse_leniently` accepts the text, return the value that `parse_leniently` returns.
 
     Raises ValueError for text that is not JSON, and for escapes of lone surrogates, which are not valid Unicode text. Raises
     RecursionError for text that is nested deeply and is not JSON.

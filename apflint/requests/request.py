@@ -39,11 +39,11 @@ class Request(NamedTuple):
     url: str = ""
     """Path and query if the input contains them. Empty if the input describes the request by verb and resource."""
     added_groups: tuple[str, ...] = ()
-    """Groups that authentication adds. These groups are also the last groups of the user, and a note names them."""
+    """Groups that authentication adds. The groups of the user end with these groups, and a note names them."""
 
     @property
     def digest(self) -> RequestDigest:
-        """The attributes and the user of the request, which FlowSchemas match."""
+        """The attributes and the user of the request, with which FlowSchemas are compared."""
         return RequestDigest(self.info, self.user)
 
 

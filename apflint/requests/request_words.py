@@ -116,8 +116,8 @@ class RequestArguments(NamedTuple):
 def parse_command_line(text: str, user: str | None = None, groups: Sequence[str] = ()) -> RequestArguments:
     """Parse the arguments of `apflint explain` that name a request, with or without the command itself.
 
-    `groups` are added to the groups of the text. `user` is the user of the request; if it is None, the text must name the
-    user. Raises UserError if the text cannot be parsed, or if the user is missing or named twice.
+    The request has the groups of the text and `groups`. `user` is the user of the request; if it is None, the text must
+    name the user. Raises UserError if the text cannot be parsed, or if the user is missing or named twice.
     """
     import shlex  # imported here because only policy tests parse such text
     from argparse import ArgumentError, ArgumentParser
@@ -229,10 +229,11 @@ def infer_resource(text: str) -> RequestedResource:
 
 
 def _describe_group_of(resource: Resource, group: str) -> str:
-    """Explain that Kubernetes serves a resource of this name, but not in `group`. Return one sentence.
+    """Return sentences that explain that Kubernetes serves a resource of this name, but not in `group`.
 
-    Either `group` is wrong, or it is the group of a custom resource or an aggregated API server. Such groups have a dot:
-    `ValidateCustomResourceDefinition` in apiextensions-apiserver, and `ValidateAPIService` in kube-aggregator.
+    `group` is wrong if it has no dot. Otherwise, `group` may belong to a custom resource or to an aggregated API
+    server, whose groups must have a dot. Sources: `ValidateCustomResourceDefinition` in apiextensions-apiserver, and
+    `ValidateAPIService` in kube-aggregator.
     """
     where = describe_group(resource.group)
     if "." not in group or is_served_by_kubernetes(group):
@@ -319,7 +320,7 @@ def _infer_namespace(verb: str, namespace: str | None, notes: list[str], *, is_c
     if namespace:
         return namespace
     if verb in COLLECTION_VERBS:
-        return ""  # without a namespace, list across all namespaces, as the API does
+        return ""  # if no namespace is given, the request is for all namespaces, as in the API
     if is_custom:
         notes.append("No namespace is given, so the resource is assumed to be cluster-scoped.")
         return ""

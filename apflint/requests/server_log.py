@@ -164,11 +164,10 @@ def _find_time(header: str) -> str:
 
 
 def _format_epoch(time: object) -> str:
-    """Return a Unix time in the form of audit events: `2026-11-23T16:25:48.417260Z`. Return a string unchanged.
+    """Return a Unix time in the form of audit events: `2026-11-23T16:25:48.417260Z`.
 
-    Return an empty string for other values.
-
-    kube-apiserver writes milliseconds (`component-base/logs/json/json.go`). The Kubernetes documentation shows seconds.
+    Numbers are milliseconds, as kube-apiserver writes them (`component-base/logs/json/json.go`), or seconds, as in the
+    Kubernetes documentation. Return a string unchanged, and an empty string for other values.
     """
     if isinstance(time, bool) or not isinstance(time, int | float):
         return time if isinstance(time, str) else ""
@@ -201,6 +200,6 @@ def require_not_logged_request(line: str) -> None:
     """Raise UserError if a line is from kube-apiserver's own log. The message is more helpful than the message for invalid JSON."""
     if parse_logged_request(line) is not None:
         raise UserError(
-            "this line is from kube-apiserver's own log, which does not name users, instead of an audit log. To show what"
-            " the server logged, run apflint replay with this file alone"
+            "this line is from kube-apiserver's own log, which does not name users; an audit log is required. To show"
+            " the decisions in kube-apiserver's own log, run apflint replay with only this file"
         )

@@ -36,11 +36,11 @@ class LoggedComparison(NamedTuple):
     """Names of the FlowSchemas that may capture the request, depending on its user, in matching order. Empty if the server does not
     classify the request."""
     disagreements: tuple[str, ...]
-    """Clauses about logged facts that contradict the configuration. Empty if no contradiction is certain without the user."""
+    """Clauses about logged facts that contradict the configuration for every user. Empty if there are no such facts."""
 
     @property
     def flow_schema(self) -> str | None:
-        """The name of the FlowSchema that captures the request if it is the same for all users, else None."""
+        """The name of the FlowSchema that captures the request, or None if the FlowSchema depends on the user."""
         return self.possible[0] if len(self.possible) == 1 else None
 
 
@@ -98,7 +98,7 @@ class LoggedComparer:
             names = join_some([quote(other) for other in possible], _MAX_NAMED)
             user = "depending on the user, " if len(possible) > 1 else ""
             found.append(
-                f"the FlowSchema {quote(name)} cannot match such a request; {user}it gets {names}{_note(name)}"
+                f"the FlowSchema {quote(name)} cannot match this request; {user}the request gets {names}{_note(name)}"
             )
         reference = schema.spec.priority_level_configuration
         if reference != level:

@@ -21,7 +21,7 @@ _MAX_RECORD_CHARACTERS = 4 * 1024 * 1024
 would take too long for longer lines."""
 _INCOMPLETE_ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{0,4})?\Z")
 _MAX_ESCAPE_CHARACTERS = 6
-"""Maximum number of characters of an escape. At the end of a text, Python reports also a complete escape as an error."""
+"""Maximum number of characters of an escape. Python reports every escape at the end of a text as an error."""
 _INCOMPLETE_CONSTANT = re.compile(r"t(ru?)?|f(a(ls?)?)?|n(ul?)?|-")
 _INCOMPLETE_END_OF_NUMBER = re.compile(r"(?<=[0-9])([.]|[eE][-+]?)")
 INCOMPLETE = "the line is incomplete: its other parts are missing"
@@ -61,8 +61,8 @@ class SplitLines:
     def join_record(self, value: object) -> Iterator[object]:
         """Add a log record, which may contain a part of a line. Yield the record with the complete line.
 
-        Yield nothing if more records must follow. Raises UserError after the last record if an earlier line is incomplete, or if
-        the line is too long.
+        Yield nothing if more records must follow. If the earlier parts of the line are incomplete, yield the record
+        unchanged, then raise UserError. Also raises UserError if the joined line is too long.
         """
         part = find_open_part(value)
         if part is None:

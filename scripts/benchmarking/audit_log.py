@@ -1,7 +1,8 @@
-"""Generates synthetic audit logs of a large cluster from a seed, in the shape of recorded ones (`fixtures/replay/live/`).
+"""Generates synthetic audit logs of a large cluster from a seed. The format is that of logs in `fixtures/replay/live/`.
 
-The log has the level `Metadata`: 500 nodes, 240 service accounts, 300 people and 400 namespaces. At times, some clients
-overload their priority level, so that their requests wait or are rejected. All numbers are invented.
+The events have the audit level `Metadata`. The cluster has 500 nodes, 240 service accounts, 300 people and 400
+namespaces. At times, some clients overload their priority level, so that their requests wait or are rejected. All
+numbers are invented.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 NODES, OPERATORS, PIPELINES, PEOPLE, NAMESPACES = 500, 180, 60, 300, 400
 _OBJECTS = 40
-"""Number of objects that a client uses, some more often than others."""
+"""Number of objects that a client uses. A client uses some of them more often than others."""
 _UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
 _ROTATED_BYTES = 100_000_000
 """Size of a rotated file in bytes. The CIS Kubernetes Benchmark recommends `--audit-log-maxsize=100`, so that
@@ -63,7 +64,10 @@ class _Client(NamedTuple):
 
 
 class _Template(NamedTuple):
-    """The part of an event's JSON, without the outer braces, that is the same in all equal requests of a client."""
+    """The JSON of the events for one action of a client, without the outer braces.
+
+    The values that differ between requests are added when an event is written.
+    """
 
     received: str
     """Text of the event `RequestReceived`, before impersonation."""
@@ -144,7 +148,7 @@ def events(seed: int, server: str = "") -> Iterator[str]:
 
 
 def _answer(chance: Random, template: _Template, *, is_burst: bool) -> Iterator[tuple[str, int, str, str]]:
-    """Yield the events of an answer: stage, microseconds after the request, status, and annotations."""
+    """Yield the events after `RequestReceived`: stage, microseconds after the request, status, and annotations."""
     action = template.action
     if template.is_greedy and is_burst and chance.random() < 0.1:
         yield "ResponseComplete", 200 + int(chance.random() * 300), '{"metadata":{},"code":429}', ""
@@ -259,7 +263,7 @@ def _members(value: dict[str, Any]) -> str:
 
 
 def _kinds() -> Iterator[tuple[float, Sequence[_Client], Sequence[_Action]]]:
-    """Yield kinds of clients: their share of all requests, the clients, and the requests that the clients send."""
+    """Yield a tuple for each kind of client: share of all requests, clients, and requests of these clients."""
     path = f"/api/v1/namespaces/{_NAMESPACE}"
     apps, jobs = f"/apis/apps/v1/namespaces/{_NAMESPACE}", f"/apis/batch/v1/namespaces/{_NAMESPACE}/jobs"
     leases = "/apis/coordination.k8s.io/v1/namespaces"
@@ -414,7 +418,7 @@ def _person(number: int) -> _Client:
     user = {"username": f"oidc:person-{number:03}@example.com", "groups": [f"oidc:{team}", "system:authenticated"]}
     reason = f'RBAC: allowed by RoleBinding "{team}/edit" of ClusterRole "edit" to Group "oidc:{team}"'
     agent = "kubectl/v1.34.1 (darwin/arm64) kubernetes/93248f9"
-    if number % 15 == 0:  # impersonated by a web portal
+    if number % 15 == 0:  # a web portal sends the requests, and impersonates the person
         portal = {"username": "portal", "groups": ["portals", "system:authenticated"]}
         return _Client(portal, "Mozilla/5.0 (X11; Linux x86_64)", reason, impersonated=user)
     return _Client(user, agent, reason)

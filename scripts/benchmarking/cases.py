@@ -208,7 +208,10 @@ def requests(setting: Setting) -> Iterator[Row]:
 
 
 def metrics(setting: Setting) -> Iterator[Row]:
-    """Measure the metrics of a large cluster. The parser of prometheus_client needs 2.9 s for as many lines."""
+    """Measure the metrics of a large cluster.
+
+    The parser of prometheus_client takes 2.9 s for the same number of lines.
+    """
     lines = setting.scale(60_000)
     inputs.write_metrics(setting.directory / "metrics.txt", lines)
     command = [setting.tools.apflint, "doctor", "--metrics", "metrics.txt", "--fail-on", "never"]

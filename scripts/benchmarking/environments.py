@@ -25,7 +25,10 @@ class Tools(NamedTuple):
 
 
 def install_tools(directory: Path) -> Tools:
-    """Create the two environments in a directory if they are missing, and reinstall apflint: as a wheel, not editable."""
+    """Create the two environments in a directory if they are missing.
+
+    Reinstall apflint from a wheel, not in editable mode.
+    """
     own, peers = directory / "apflint", directory / "peers"
     root = Path(__file__).parents[2]
     _install(own, *(("--force-reinstall", "--no-deps") if own.exists() else ()), f"{root}[replay]")

@@ -122,7 +122,7 @@ def _diff(directory: Path, count: int) -> list[str]:
 
 def _diff_levels(directory: Path, count: int) -> list[str]:
     schemas = [_schema(number) for number in range(count)]
-    for schema in schemas:  # with one policy rule per FlowSchema, apflint analyzes no rule separately
+    for schema in schemas:  # with a single policy rule per FlowSchema, `diff` does not analyze each rule separately
         del schema["spec"]["rules"][0]["nonResourceRules"]
     old = _write_list(directory / f"before-{count}.json", schemas)
     for schema in schemas:

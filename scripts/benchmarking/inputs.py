@@ -83,7 +83,10 @@ spec:
 
 
 def manifest(number: int) -> str:
-    """Return a valid FlowSchema of a team: 850 bytes of YAML. Up to 5,000 of them together have no finding."""
+    """Return a valid FlowSchema of a team: 850 bytes of YAML.
+
+    `apflint check` has no findings for up to 5,000 of these FlowSchemas.
+    """
     return _MANIFEST.format(
         team=f"team-{number:04}",
         precedence=1001 + number,
@@ -100,8 +103,8 @@ def write_one_file(path: Path, documents: int) -> None:
 def write_varied_file(path: Path, schemas: int, *, mistakes: bool = False) -> None:
     """Write FlowSchemas and priority levels that differ in all fields that a check reads.
 
-    Groups, users, service accounts, namespaces, verbs, resources, URLs and levels are of many kinds. With `mistakes`,
-    some FlowSchemas have the same precedence, and every 50th misspells a known group, user and level.
+    Groups, users, service accounts, namespaces, verbs, resources, URLs and levels are of many kinds. If `mistakes` is
+    true, some FlowSchemas have the same precedence, and every 50th FlowSchema misspells a known group, user and level.
     """
     chance = random.Random(SEED)
     documents = [_VARIED_LEVEL.format(number=number, shares=5 + number) for number in range(VARIED_LEVELS)]
@@ -277,7 +280,7 @@ def crowd(count: int, rules: int, users: int = 40) -> list[dict[str, Any]]:
 
 
 def write_clusters(directory: Path, clusters: int) -> None:
-    """Write a project with settings: 30 objects that all clusters share, and 5 further objects of each cluster.
+    """Write a project with settings. All clusters share 30 objects, and each cluster has 5 objects of its own.
 
     The FlowSchemas overlap and differ between clusters, so proofs about a cluster do not apply to other clusters.
     """

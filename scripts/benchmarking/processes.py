@@ -17,7 +17,10 @@ _UNIT = 1 if sys.platform == "darwin" else 1024  # bytes per unit of ru_maxrss, 
 
 
 class Cost(NamedTuple):
-    """The cost of a process. `cpu` is user and system time in seconds, which other work on the machine disturbs least."""
+    """The cost of a process.
+
+    `cpu` is user and system time in seconds, on which other work on the machine has little effect.
+    """
 
     seconds: float
     cpu: float
@@ -42,7 +45,7 @@ def measure_in_turn(
     for turn in range(runs + 1):
         for name, command in commands.items():
             cost = _measure(command, directory)
-            if turn:  # the first run is not measured: it reads files from disk
+            if turn:  # the first run does not count, because it reads files from disk
                 costs[name].append(cost)
     return {name: _combine(runs_of_command, of) for name, runs_of_command in costs.items()}
 
@@ -71,5 +74,8 @@ def _measure(command: Sequence[str], directory: Path) -> Cost:
 
 
 def environment() -> dict[str, str]:
-    """Return the environment variables for a measured process, without those of Python, which may disable its bytecode cache."""
+    """Return the environment variables for a measured process.
+
+    Variables of Python are omitted, because they may disable the bytecode cache, which makes imports slower.
+    """
     return {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}

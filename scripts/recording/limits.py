@@ -39,9 +39,10 @@ def read_cases(file: Path) -> list[Case]:
 
 
 def record(servers: Servers, cases: list[Case]) -> Iterator[str]:
-    """Create the levels of each case on a server, and yield a line of the file. Starts a server for each total.
+    """Create the levels of each case on a server, and yield a line of the file for each case, in the same order.
 
-    The lines have the order of the cases. If no server can have the total of a case, its recorded limits are kept.
+    `total` of a case is the number of seats of the server. Starts a server for each total. If no server can have the
+    total of a case, the line contains the recorded limits of the case.
     """
     limits: dict[str, Limits] = {case["id"]: case["limits"] for case in cases}
     for total in sorted({case["total"] for case in cases if servers.can_have(case["total"])}):

@@ -41,7 +41,10 @@ class Servers(Protocol):
         """Return whether `start` can provide a server with this number of seats."""
 
     def start(self, *, total: int = SERVER_CONCURRENCY, removed: bool = False) -> AbstractContextManager[Server]:
-        """Provide a server with `total` seats. With `removed`, it serves API versions that its release has removed."""
+        """Provide a server with `total` seats.
+
+        If `removed` is true, the server also serves removed API versions of its release.
+        """
 
 
 class RunningServer:

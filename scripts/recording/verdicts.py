@@ -61,7 +61,7 @@ def read_cases(file: Path) -> list[Case]:
 
 
 def find_target(manifest: str) -> tuple[str, str]:
-    """Return the kind and the name of the object in a manifest. The name is empty if it cannot be decoded."""
+    """Return the kind and the name of the object in a manifest. The name is empty if the manifest cannot be decoded."""
     documents = load("case.yaml", manifest.encode("utf-8", "surrogatepass")).documents
     if documents:
         return documents[0].kind, documents[0].name or ""

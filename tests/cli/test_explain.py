@@ -882,7 +882,7 @@ def test_requests_get_the_groups_that_authentication_adds(capsys: pytest.Capture
     assert third == {
         "schema": 1,
         "configuration": "built-in objects of 1.37; no objects in the current directory",
-        "error": 'this is an audit event: read it with --event. "user" of a request is a string',
+        "error": 'this is an audit event: read it with --event. In a request, "user" must be a string',
         "inputLine": 3,
     }
     assert "read it with --event" in printed.err

@@ -98,10 +98,10 @@ def test_problems_of_flow_schemas() -> None:
     )
     problems = {node.name: node.problem for node in build_picture(server, unreachable).schemas}
     assert problems["own"] == (
-        'No request reaches it: "exempt", "probes" and "catch-all" capture all requests that it matches.'
+        'Unreachable: "exempt", "probes" and "catch-all" capture all requests that this FlowSchema matches.'
     )
-    assert problems["lost"] == 'The server skips it: the priority level "nowhere" does not exist.'
-    assert problems["nothing"] == "No request reaches it: it matches none."
+    assert problems["lost"] == 'Skipped by the server: the priority level "nowhere" does not exist.'
+    assert problems["nothing"] == "Unreachable: this FlowSchema matches no request."
     assert problems["probes"] == ""
     assert problems["twice"] == "No request reaches spec.rules[1]."
     assert problems["thrice"] == "No request reaches spec.rules[1], spec.rules[2]."
@@ -117,6 +117,6 @@ def test_problems_of_priority_levels() -> None:
         unreachable={"late": ("exempt",)},
     )
     problems = {level.name: level.problem for level in picture.levels}
-    assert problems["idle"] == "No FlowSchema references it, so it gets no requests."
-    assert problems["gold"] == "Only unreachable FlowSchemas reference it, so it gets no requests."
+    assert problems["idle"] == "No FlowSchema references this level, so it gets no requests."
+    assert problems["gold"] == "Only unreachable FlowSchemas reference this level, so it gets no requests."
     assert problems["silver"] == ""

@@ -61,7 +61,7 @@ def test_every_object_is_in_every_picture(form: str) -> None:
     text = html.unescape(WRITERS[form](MIXED))
     for name in (*(node.name for node in MIXED.schemas), *(level.name for level in MIXED.levels)):
         assert name in text
-    for words in ("yours", "built-in", "No request reaches it", "skips it"):
+    for words in ("yours", "built-in", "Unreachable", "Skipped by the server"):
         assert words in text
 
 
@@ -223,7 +223,7 @@ def test_names_never_become_markup(name: str) -> None:
 
 
 def _elements(drawing: str) -> list[str]:
-    """Return every element with its attributes, sorted, because the order of levels depends on their names."""
+    """Return every element with its attributes, sorted. The sorting hides that the order of levels depends on names."""
     return sorted(" ".join([element.tag, *sorted(element.keys())]) for element in ET.fromstring(drawing).iter())
 
 

@@ -128,8 +128,8 @@ def manifest(value: Any) -> dict[str, Any]:
     return {
         "apiVersion": "flowcontrol.apiserver.k8s.io/v1",
         "kind": "FlowSchema",
-        "spec": [value],
-    }  # a mapping without kind may be a patch
+        "spec": [value],  # in a list, because a spec with the key `$patch` would make the manifest a patch
+    }
 
 
 def loaded_value(text: str) -> Any:

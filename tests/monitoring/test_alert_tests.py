@@ -36,8 +36,8 @@ def write_files(
 ) -> Path:
     """Write rules and their tests, and return the path of the tests.
 
-    `evaluation` is the time between two evaluations of the rules, which decides how long promtool takes. The tests that ship
-    evaluate the rules every 15 seconds, as Prometheus does.
+    `evaluation` is the time between two evaluations of the rules, which decides how long promtool takes. The tests that
+    `apflint alerts` writes evaluate the rules every 15 seconds, as Prometheus does.
     """
     inputs = [(f"{number}.json", json.dumps(value).encode()) for number, value in enumerate(values)]
     effective = Effective(build_workspace(load_inputs(inputs), parse_release(release)))

@@ -40,7 +40,7 @@ def test_uri_takes_precedence_over_object_reference() -> None:
 def test_impersonated_user_takes_precedence() -> None:
     request = parse_event(event(impersonatedUser={"username": "bob", "groups": ["qa"]}))
     assert request.user == UserInfo("bob", ("qa",))
-    assert request.notes == ('"alice" impersonates "bob", whose request this is.',)
+    assert request.notes == ('"alice" impersonates "bob", so the user of the request is "bob".',)
 
 
 @pytest.mark.parametrize("verb", [*VERBS, "head", "post", "options", ""])
@@ -89,12 +89,12 @@ def test_missing_namespace_is_not_a_contradiction() -> None:
     apps = {"resource": "deployments", "namespace": "x", "apiGroup": "apps"}
     assert parse_event(event(requestURI="/apis/apps/v1/namespaces/x/deployments", objectRef=apps)).notes == ()
     (note,) = parse_event(event(objectRef={"resource": "pods", "namespace": "other"})).notes
-    assert note == 'The "requestURI" and the "objectRef" of the event differ: the URI is used.'
+    assert note == 'The "requestURI" and the "objectRef" of the event differ: the "requestURI" is used.'
 
 
 def test_contradictions_in_an_event_are_noted() -> None:
     assert "differ" in parse_event(event(objectRef={"resource": "jobs", "apiGroup": "batch"})).notes[0]
-    assert "the event is used" in parse_event(event(verb="get")).notes[0]
+    assert '"get" is used' in parse_event(event(verb="get")).notes[0]
     status = event(verb="get", requestURI="/api/v1/namespaces/x/pods/a/status")
     there = {"resource": "pods", "namespace": "x", "subresource": "status"}
     assert parse_event(status | {"objectRef": there}).notes == ()

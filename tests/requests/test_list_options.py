@@ -108,7 +108,7 @@ def test_engines_read_the_same_options(
 
 
 def test_number_of_tuples_is_bounded(tmp_path: Path) -> None:
-    """Resource versions, continue tokens and object names do not increase the number of attribute tuples."""
+    """Requests that differ only in resource versions, continue tokens or object names have the same attribute tuple."""
     from apflint.replay import python_engine
 
     path = write_log(

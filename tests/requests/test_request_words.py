@@ -193,7 +193,7 @@ def test_http_request() -> None:
 @pytest.mark.parametrize(
     ("text", "note"),
     [
-        # Groups of custom resources have a dot, and are not groups that Kubernetes itself serves.
+        # A group without a dot, and a group that Kubernetes itself serves, cannot be the group of a custom resource.
         ("pods.apps", 'Kubernetes serves "pods" in the core API group "", not in the group "apps".'),
         ("ingresses.extensions", 'Kubernetes serves "ingresses" in the API group "networking.k8s.io", not in the'),
         ("nodes.networking.k8s.io", 'Kubernetes serves "nodes" in the core API group "", not in the group'),

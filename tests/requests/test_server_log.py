@@ -228,7 +228,7 @@ def test_disagreements() -> None:
         line.replace('apf_fs="reporting"', 'apf_fs="probes"').replace('apf_pl="reporting"', 'apf_pl="exempt"')
     )
     assert found.startswith(
-        'the FlowSchema "probes" cannot match such a request; depending on the user, it gets "exempt", '
+        'the FlowSchema "probes" cannot match this request; depending on the user, the request gets "exempt", '
     )
     (found,) = disagreements('"HTTP" verb="GET" URI="/api/v1/namespaces/a/pods/b/log" apf_fs="exempt" apf_pl="exempt"')
     assert found == "requests of this kind are long-running, and not classified by Kubernetes 1.36"

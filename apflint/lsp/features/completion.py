@@ -45,7 +45,10 @@ class Proposal(NamedTuple):
 
 @server.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=_TRIGGER_CHARACTERS))
 def list_completions(ls: EditorServer, params: types.CompletionParams) -> types.CompletionList | None:
-    """Return the proposals for the cursor, in order. For a new list item, editors filter by the text behind the dash."""
+    """Return the proposals for the cursor, best proposals first.
+
+    The filter text of a new list item has no dash, because editors compare it with the word at the cursor.
+    """
     document, offset = ls.document_at(params)
     if document is None or not (document.may_hold_apf or len(document.text) <= MAX_NEW_DOCUMENT_CHARACTERS):
         return None

@@ -93,7 +93,7 @@ def test_priority_levels() -> None:
     assert "`batch`: Limited, 10 shares. Requests without a free seat wait in a queue." in text
     limits = known.limits.level("batch")
     assert limits is not None
-    assert f"{limits.nominal} seats of the 600 of one API server; at least {limits.min}" in text
+    assert f"{limits.nominal} of the 600 seats of one API server; at least {limits.min}" in text
     assert "64 queues of 50 requests each; a flow uses up to 8 of them." in text
     assert "FlowSchemas: `jobs`." in text
     assert text == shown(f"{LEVEL}metadata:\n  name: |batch\n", known)
