@@ -102,9 +102,8 @@ def describe_environment(wheel: Path, directory: Path) -> str:
     if f"-{version}-" not in wheel.name:
         message = f"{wheel.name} installs version {version}"
         raise ValueError(message)
-    run(
-        python, "-m", "pip", "uninstall", "--quiet", "--yes", "pip", "setuptools"
-    )  # the bill of materials must list only apflint and its dependencies
+    # The bill of materials must list only apflint and its dependencies.
+    run(python, "-m", "pip", "uninstall", "--quiet", "--yes", "pip", "setuptools")
     describe = (sys.executable, "-m", "cyclonedx_py", "environment", "--pyproject=pyproject.toml")
     return run(*describe, "--output-reproducible", "--output-format=JSON", python)
 

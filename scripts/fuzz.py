@@ -153,7 +153,8 @@ class _Worker:
     def read_lines(self, until: float) -> Iterator[list[object] | None]:
         """Yield the lines that the process prints.
 
-        Yield None at the time `until`, if the process ends, or if the process prints nothing for too long.
+        The last value is None. The iteration ends at the time `until`, or earlier if the process ends or prints nothing
+        for `TIMEOUT_SECONDS`.
         """
         assert self.process.stdout is not None
         rest = ""

@@ -59,8 +59,8 @@ def find_common_options() -> dict[str, str]:
 def render_table(command: str) -> str:
     """Return the table of a command's arguments and options, or "" if the command has none.
 
-    A row in bold precedes the options of each panel of the help. If another page describes the same options, a row names
-    them. The last row names the common options.
+    A row in bold precedes the options of each panel of the help. If another page describes the same options, one
+    row names the options and links to that page. The last row names the common options.
     """
     rows, common = [], []
     for panel, parameters in groupby(load_parameters(command), _get_panel):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def update_or_check(files: Mapping[Path, str]) -> int:
     """Write the files whose text differs, compressed if their names end with `.gz`. Return the exit code.
 
-    With the argument `--check`, only print their names.
+    If the script has the argument `--check`, only print the names of these files.
     """
     outdated = [path for path, text in files.items() if not path.exists() or _read(path) != text]
     if "--check" in sys.argv[1:]:

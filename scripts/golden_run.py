@@ -114,7 +114,7 @@ def record(directory: Path, temporary: Path, apflint: Path, corpus: Path, only: 
 
 
 def import_modules(apflint: Path) -> None:
-    """Import all modules of apflint from the checkout, and with them their dependencies.
+    """Import all modules of apflint from the checkout, and thereby the modules of all dependencies.
 
     Modules that cannot be imported are skipped.
     """

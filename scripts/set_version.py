@@ -3,8 +3,8 @@
 Between two releases, the version is that of the next release with `.dev0`. The pages already document the next release,
 so they pin its version without `.dev0`.
 
-python scripts/set_version.py 0.2.0            write it to all places, and date the section in CHANGELOG.md
-python scripts/set_version.py 0.3.0.dev0       write it to all places, after the release of 0.2.0
+python scripts/set_version.py 0.2.0            write this version to all places, and date the section in CHANGELOG.md
+python scripts/set_version.py 0.3.0.dev0       write this version to all places, after the release of 0.2.0
 python scripts/set_version.py --check          fail if a place has another version
 python scripts/set_version.py --check 0.2.0    also fail if the version is not 0.2.0, or CHANGELOG.md has no section for 0.2.0
 python scripts/set_version.py --notes          print the section of the version in CHANGELOG.md
@@ -72,7 +72,7 @@ def find_differences(root: Path, version: str) -> list[str]:
 
 
 def set_version(root: Path, version: str, date: dt.date) -> None:
-    """Write the version to all places. For a release, also give the section of unreleased changes its heading."""
+    """Write the version to all places. For a release, also insert the heading of the release into CHANGELOG.md."""
     release = find_release(version)
     for path in (root / SOURCE, *list_files(root)):
         updated = text = path.read_text("utf-8")

@@ -130,7 +130,7 @@ class ObjectFinder:
         raise _FileTooLargeError
 
     def _measure(self, start: int, end: int) -> int:
-        """Return the number of line ends, commas and colons in `text[start:end]`: a cheap estimate of its YAML nodes."""
+        """Estimate the number of YAML nodes in `text[start:end]`, as the number of line ends, commas and colons."""
         text = self.source.text
         return text.count("\n", start, end) + text.count(",", start, end) + text.count(":", start, end)
 
@@ -247,7 +247,7 @@ class ObjectFinder:
 
 
 def _only_deletes(value: dict[str, Any]) -> bool:
-    """Return whether a manifest only instructs OpenShift's cluster-version operator to delete its object from the cluster.
+    """Return whether a manifest only instructs OpenShift's cluster-version operator to delete an object.
 
     The operator never sends such a manifest to the server, even if it has a spec. Source: "Use Manifest Annotation For
     Object Removal" (openshift/enhancements, enhancements/cvo/object-removal-manifest-annotation.md).

@@ -63,7 +63,7 @@ def fast_value(text: str, max_values: int) -> dict[str, object] | list[object] |
 def _count_at_most(text: str) -> int:
     """Return a number that is at least the number of keys and values in a document in block style.
 
-    A line has at most one key. A list item follows a dash, a bracket or a comma. The root counts, too.
+    A line has at most one key. A list item follows a dash, a bracket or a comma. The root is also a value.
     """
     keys = text.count(": ") + text.count(":\n") + 1
     return 1 + 2 * keys + text.count("- ") + text.count("[") + text.count(",")

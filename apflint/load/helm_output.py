@@ -13,7 +13,7 @@ _LAST_MARKER = re.compile(r"^---\s*\Z", re.MULTILINE)
 
 
 def split_helm_output(text: str) -> list[Source] | None:
-    """Return one source for each template file in the output of `helm template`, or None if `text` is not such output.
+    """Return one source for each template file in the output of `helm template`, or None if `text` is another text.
 
     If a template file renders several documents, its source contains all of them in order.
     """
@@ -27,7 +27,7 @@ def split_helm_output(text: str) -> list[Source] | None:
 
 
 def find_helm_templates(text: str) -> dict[str, list[tuple[int, int]]]:
-    """Return the ranges of each template file in the output of `helm template`. Empty if `text` is not such output.
+    """Return the ranges of each template file in the output of `helm template`. Empty if `text` is another text.
 
     A range is the start and end of the text below a `# Source: FILE` line. A template file may have several ranges, because
     Helm sorts documents by kind.

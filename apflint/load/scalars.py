@@ -42,7 +42,7 @@ _FIRST_WITH_EXPONENT = 1e21  # Go writes this float as 1e+21, which is not an in
 
 
 class ScalarError(Exception):
-    """Raised if a tag does not fit its scalar. go-yaml then fails, and the API server answers 400."""
+    """Raised if a tag does not fit the text of a scalar. go-yaml then fails, and the API server answers 400."""
 
 
 def resolve_plain(text: str) -> object:

@@ -1,8 +1,8 @@
 """Parses YAML to one tree for each document.
 
 The events come from libyaml, PyYAML's C parser, which is similar to go-yaml. If PyYAML was built without libyaml, the
-events come from its Python parser. The trees are built in this module: no YAML loader keeps the positions of keys and
-values together with the values that Kubernetes decodes.
+events come from PyYAML's Python parser. The trees are built in this module: no YAML loader keeps the positions of keys
+and values together with the values that Kubernetes decodes.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def parse_documents(
 
 
 def too_many_documents(text: str, start: int, is_wanted: Callable[..., bool]) -> Iterator[ParsedDocument]:
-    """Yield the text after `MAX_DOCUMENTS` documents as one document with an error, unless `is_wanted` returns false for it."""
+    """Yield the text after `MAX_DOCUMENTS` documents as one document with an error, if `is_wanted` accepts this text."""
     if is_wanted(start, len(text)):
         error = ParseError(f"more than {MAX_DOCUMENTS:,} documents in one file", start, limit="apflint")
         yield ParsedDocument(start, len(text), None, error)

@@ -94,7 +94,10 @@ class Session:
         self._task: asyncio.Task[None] | None = None
         self._reread = False
         self._requested = self._finished = 0
-        """Number of requested checks, and number of requests that finished checks have fulfilled."""
+        """Number of requested checks, and number of these checks that are finished.
+
+        One run can finish several checks.
+        """
         self._progress = asyncio.Condition()
 
     def open_document(self, uri: str, language: str, version: int | None, text: str) -> None:
@@ -211,9 +214,7 @@ class Session:
                 self._start_check()
 
     def _publish(self, result: WorkspaceResult, checked: Mapping[str, OpenDocument]) -> None:
-        """Publish the diagnostics that have changed.
-
-        Documents edited during the check are omitted until their next check.
+        """Publish the diagnostics that have changed, except for documents that the user has edited during the check.
 
         Publish the diagnostics of open documents last. The editor may spell the URI of a file differently from apflint,
         and treat both URIs as one file. If apflint cleared the diagnostics of its own URI after publishing diagnostics

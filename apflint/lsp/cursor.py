@@ -74,7 +74,7 @@ class InsertionPoint(NamedTuple):
     has_colon: bool = False
     """Whether a colon follows the key."""
     is_line_empty: bool = False
-    """Whether the line is empty before the place. On such a line, a new list item needs a dash."""
+    """Whether only spaces precede the place on the line. If so, a new list item needs a dash."""
     in_flow: bool = False
     """Whether the place is inside braces or brackets (flow style)."""
 
@@ -93,7 +93,7 @@ class SuppressionAtCursor(NamedTuple):
 def enclosing_object(entries: Sequence[PartialEntry], path: Path) -> EnclosingObject | None:
     """Return the innermost object that contains `path`, or None if this object is not (and cannot become) an APF object.
 
-    An object without a complete kind may become an APF object if APF objects have all of its top-level fields.
+    An object without a complete kind may become an APF object if all of its top-level fields exist in APF objects.
     """
     scalars = scalars_by_path(entries)
     for depth in range(len(path), -1, -1):

@@ -74,7 +74,7 @@ class EditorServer(LanguageServer):
 
 
 server = EditorServer()
-"""The server. Modules in `apflint.lsp.features` register their functions with its decorator `feature`."""
+"""The server. Modules in `apflint.lsp.features` register functions with the decorator `server.feature`."""
 
 
 @server.feature(types.INITIALIZE)

@@ -51,7 +51,8 @@ def run() -> int:
 def _take_streams() -> tuple[MessageReader, BinaryIO]:
     """Return the streams of the protocol on new file descriptors, and redirect the descriptors 0 and 1.
 
-    Otherwise, a path such as /dev/stdin in the settings would consume messages, and printed text would corrupt messages.
+    If the streams kept these descriptors, reading a path such as /dev/stdin in the settings would consume messages, and
+    printed text would corrupt messages.
     """
     input_, output = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     null = os.open(os.devnull, os.O_RDONLY)

@@ -1,7 +1,8 @@
 """Checks the directories that are open in an editor, with the texts of open documents in place of their files.
 
-A directory is checked as by `apflint check` in this directory. Patterns in settings and file names in findings are relative
-to the current directory, so a check changes the current directory. Therefore, all checks must run in one thread.
+The check of a directory has the findings of `apflint check`, run in this directory. Patterns in settings and file names
+in findings are relative to the current directory, so a check changes the current directory. Therefore, all checks must
+run in one thread.
 """
 
 from __future__ import annotations

@@ -198,8 +198,8 @@ def find_vital_levels(effective: Effective) -> frozenset[str]:
 def find_contained_levels(effective: Effective) -> Iterator[str]:
     """Yield the names of the levels in the manifests whose purpose is to limit a single client.
 
-    Only one client uses such a level, and the level cannot borrow seats. So rejections and waits at the level are intended, and do
-    not harm other clients.
+    A level is included if only one client uses the level, and the level cannot borrow seats. So rejections and waits at
+    the level are intended, and do not harm other clients.
     """
     for level in effective.own_priority_levels:
         subjects = {subject for schema in _list_schemas(effective, level.name) for subject in _list_subjects(schema)}
@@ -218,7 +218,7 @@ def describe_omitted_alerts(effective: Effective) -> list[str]:
 def _find_levels_of_one_flow(effective: Effective) -> Iterator[str]:
     """Yield the names of the levels in the manifests whose queues do not separate clients.
 
-    All FlowSchemas of such a level have no distinguisher, and match several clients.
+    A level is included if all of its FlowSchemas have no distinguisher and match several clients.
     """
     for level in effective.own_priority_levels:
         schemas = _list_schemas(effective, level.name)

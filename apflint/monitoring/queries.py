@@ -133,7 +133,10 @@ class Queries(NamedTuple):
 
     @property
     def seats_in_use(self) -> Quantity:
-        """The metric of the seats in use. In 1.18 to 1.21, each executing request has one seat, so requests are counted."""
+        """The metric of the seats in use.
+
+        In 1.18 to 1.21, the metric of executing requests, each of which has one seat.
+        """
         return metric_names.SEATS_IN_USE if self.name(metric_names.SEATS_IN_USE) else metric_names.EXECUTING
 
     def name(self, quantity: Quantity) -> str | None:

@@ -1,4 +1,4 @@
 """Policy tests (`apflint test`): requirements on a configuration. apflint proves them for all requests, or finds a counterexample.
 
-text -> parser -> Suite -> running -> Result -> apflint.output.policy
+Data flow: text -> parser -> Suite -> running -> Result -> apflint.output.policy
 """

@@ -194,7 +194,7 @@ def _parse_requirement(fields: Fields, path: Path, keys: tuple[str, ...]) -> Req
         return Requirement(path, priority_levels=tuple(fields.strings(path).values()))
     if value is None or value == {}:
         what = "the destination of these requests" if path[-1] == "reaches" else "names, such as `flowSchema: NAME`"
-        fields.reject(path, f"`{path[-1]}` is missing or empty: it contains {what}")
+        fields.reject(path, f"`{path[-1]}` is missing or empty: write {what}")
         return None
     if not fields.check_keys(path, keys, {key: hint for key, hint in _REACHES_HINTS.items() if key not in keys}):
         return None

@@ -134,7 +134,8 @@ def _parse_api_groups(fields: Fields, path: Path) -> tuple[str, ...]:
 def _check_plural(text: str) -> str:
     """Return `text` unchanged.
 
-    Raises UserError if `text` is the singular name, a short name or the kind of a resource, or names an API group.
+    Raises UserError if `text` is the singular name, a short name or the kind of a resource, if it names an API group, or
+    if it contains upper-case letters.
     """
     resource, slash, subresource = text.partition("/")
     known = find_resources(resource)

@@ -98,7 +98,7 @@ class FileResult(NamedTuple):
     results: tuple[ExpectationResult, ...] = ()
     mistakes: tuple[Mistake, ...] = ()
     cluster: str | None = None
-    """Name of the tested cluster in the settings, or None if the tested manifests do not belong to such a cluster."""
+    """Name of the tested cluster in the settings, or None if the suite does not test a cluster of the settings."""
     live: KubectlOptions | None = None
     """The running cluster to which the manifests are applied, or None for a new cluster."""
 
@@ -158,11 +158,11 @@ def find_suites(path: str, exclude: Patterns) -> tuple[str, ...]:
 def run_suite_file(path: str, request: InputRequest, warn: Callable[[str], object]) -> tuple[FileResult, ...]:
     """Run the suite in a file.
 
-    Return a result for each cluster that the suite names, or one result if the suite names none.
+    Return a result for each cluster that the suite names, or one result if the suite names no cluster.
 
-    The suite tests the configuration that the source arguments in `request` name. Without arguments, the suite tests
-    the clusters or the manifests that the suite names. If the arguments name a running cluster, the manifests and the
-    release in the suite are ignored.
+    The suite tests the configuration that the source arguments in `request` name. If there are no source arguments, the
+    suite tests the clusters or the manifests that the suite names. If the arguments name a running cluster, the
+    manifests and the release in the suite are ignored.
 
     Errors in the file are returned as mistakes, so that the caller can run other suites. Raises UserError if the
     configuration of `request` cannot be read.

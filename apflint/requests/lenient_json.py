@@ -53,8 +53,8 @@ def parse_leniently(text: str) -> object:
     at, end = 0, len(text)
     while True:
         container = stack[-1]
-        if len(stack) > 1 and text[at : at + 1] == _CLOSING[type(container)]:  # an empty container or a trailing comma
-            stack.pop()
+        if len(stack) > 1 and text[at : at + 1] == _CLOSING[type(container)]:
+            stack.pop()  # the bracket closes an empty container, or follows a comma
             at += 1
         else:
             keep, at = _find_place(container, text, at)

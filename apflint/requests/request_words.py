@@ -119,7 +119,7 @@ def parse_command_line(text: str, user: str | None = None, groups: Sequence[str]
     The request has the groups of the text and `groups`. `user` is the user of the request; if it is None, the text must
     name the user. Raises UserError if the text cannot be parsed, or if the user is missing or named twice.
     """
-    import shlex  # imported here because only policy tests parse such text
+    import shlex  # imported on demand: only policy tests parse command lines
     from argparse import ArgumentError, ArgumentParser
 
     parser = ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
@@ -131,7 +131,7 @@ def parse_command_line(text: str, user: str | None = None, groups: Sequence[str]
     try:
         words = shlex.split(text)
         if words[:2] == ["apflint", "explain"]:
-            words = words[2:]  # `apflint explain`, copied from a terminal
+            words = words[2:]  # the text is a complete command, for example copied from a terminal
         options, unknown = parser.parse_known_intermixed_args(words)
     except (ArgumentError, ValueError) as error:
         message = str(error)

@@ -32,9 +32,9 @@ class Growing(NamedTuple):
 def fit_exponent(seconds: Sequence[float]) -> float:
     """Return the exponent of the growth, from the times of the three sizes: 1 is proportional, 2 is quadratic.
 
-    All three times include the constant cost of a run, so only their two differences matter: for linear growth, the
-    second difference is `STEP` times the first. Other work on the machine only adds time, so pass the minimum of
-    several runs of each size.
+    All three times include the constant cost of a run, so only the differences between consecutive times matter. For
+    linear growth, the second difference is `STEP` times the first. Other work on the machine only adds time, so pass
+    the minimum of several runs of each size.
     """
     first, second = (max(after - before, 1e-6) for before, after in pairwise(seconds))
     return math.log(second / first, STEP)

@@ -62,7 +62,7 @@ def record(servers: Servers, cases: list[Case]) -> Iterator[str]:
 def replace_levels(client: Client, levels: dict[str, Any]) -> None:
     """Create, replace and delete priority levels until the server has exactly `levels`.
 
-    The mandatory levels must be included, because without them, a server would continue to use their last specs.
+    The mandatory levels must be included, because a server continues to use the last spec of a deleted mandatory level.
     """
     existing = read_objects(client, "v1", KIND)
     for name in existing.keys() - levels.keys():
@@ -80,7 +80,10 @@ def replace_levels(client: Client, levels: dict[str, Any]) -> None:
 
 
 def wait_for_limits(client: Client, names: list[str]) -> Limits:
-    """Return the limits of the named levels as soon as they are stable. Raises ServerError if they keep changing."""
+    """Return the limits of the named levels as soon as they are stable.
+
+    Raises ServerError if the limits keep changing.
+    """
     limits: Limits = {}
     equal = 0
     for _ in range(MAX_READS):

@@ -220,7 +220,7 @@ def test_places_and_styles_of_all_kinds_of_values() -> None:
     ("text", "values"), [("1", 1), ("[1, 2]", 3), ('{"a": 1}', 3), ('{"a": [1, {"b": 2}]}', 7), ("[[], {}]", 3)]
 )
 def test_number_of_values_is_bounded(text: str, values: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keys count as values, too."""
+    """The maximum number of values in a document includes the keys."""
     monkeypatch.setattr("apflint.load.json.MAX_VALUES", values)
     assert parse_tree(text, 0, len(text)) is not None
     monkeypatch.setattr("apflint.load.json.MAX_VALUES", values - 1)

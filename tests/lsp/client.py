@@ -26,7 +26,10 @@ TIMEOUT = 60.0
 
 
 class Editor:
-    """An editor as a context manager. At the end, it kills the server process, unless `exit` has ended the session."""
+    """An editor as a context manager.
+
+    Leaving the context kills the server process, unless `exit` has ended the session.
+    """
 
     def __init__(
         self, *folders: Path, encodings: list[str] | None = None, cwd: Path | None = None, **capabilities: Any
@@ -111,7 +114,7 @@ class Editor:
         self.burst(uri, version, list(changes), together=True)
 
     def burst(self, uri: str, first: int, changes: list[dict[str, Any]], *, together: bool = False) -> None:
-        """Send a message for each change without waiting. If `together` is true, send one message for all.
+        """Send a message for each change without waiting. If `together` is true, send one message for all changes.
 
         The versions of the document start at `first`.
         """

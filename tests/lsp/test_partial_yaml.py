@@ -1,4 +1,7 @@
-"""Structure of incomplete documents. For valid documents, it equals the structure that the YAML parser finds."""
+"""Structure of incomplete documents.
+
+The structure of valid documents equals the structure that the YAML parser finds.
+"""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def test_alert_names_the_server_with_the_load(tmp_path: Path) -> None:
 
 
 def test_new_label_of_a_target_fires_nothing(tmp_path: Path) -> None:
-    """A change of the scrape configuration ends all series of a server and starts new ones. No alert fires because of that."""
+    """A change of the scrape configuration ends all series of a server and starts new series. This fires no alert."""
     recording = read_recording("healthy-busy")
     series = [
         *list_input_series(recording, KUBE_APISERVER),

@@ -60,7 +60,10 @@ OURS = [
 
 
 def built(values: list[dict[str, Any]]) -> Configuration:
-    """Return the configuration of a server with these objects. They are loaded from text, so that they have positions."""
+    """Return the configuration of a server with these objects.
+
+    The objects are loaded from text, so that they have positions.
+    """
     items = [
         {
             "apiVersion": "flowcontrol.apiserver.k8s.io/v1",

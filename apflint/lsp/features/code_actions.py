@@ -77,7 +77,7 @@ async def resolve_code_action(ls: EditorServer, action: types.CodeAction) -> typ
 
 
 def quick_fixes(findings: Iterable[Finding]) -> list[EditorAction]:
-    """Return an action for each fix that the text permits. Findings with equal edits share one action."""
+    """Return an action for each fix that can be applied to the text. Findings with equal edits share one action."""
     from apflint.edit.fix_batch import edits_of
 
     actions: dict[tuple[Edit, ...], EditorAction] = {}
@@ -99,7 +99,7 @@ def quick_fixes(findings: Iterable[Finding]) -> list[EditorAction]:
 def suppression_comments(source: Source, findings: Iterable[Finding]) -> Iterator[EditorAction]:
     """Yield an action for each rule and line with findings. The action adds a suppression comment for the rule to the line.
 
-    Lines on which such a comment is impossible or has no effect get no action.
+    Yields no action for a line on which a suppression comment is impossible or has no effect.
     """
     by_rule: dict[tuple[str, int], list[Finding]] = {}
     for finding in findings if not source.name.endswith(".json") else ():
@@ -113,7 +113,7 @@ def suppression_comments(source: Source, findings: Iterable[Finding]) -> Iterato
 
 
 def _add_to_comment(source: Source, rule: str, line: int) -> Edit | None:
-    """Return the edit that adds a rule to the suppression comment of a line, or adds such a comment to the line.
+    """Return the edit that adds a rule to the suppression comment of a line. If there is no comment, the edit adds one.
 
     Return None if the line has another comment.
     """
