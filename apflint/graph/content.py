@@ -205,7 +205,7 @@ class Unreachable(NamedTuple):
 
 def find_unreachable(configuration: Configuration) -> Unreachable:
     """Prove which FlowSchemas and rules no request can reach."""
-    from apflint.proofs.one_configuration import Analysis  # imported on demand: the import of the solver takes long
+    from apflint.proofs.one_configuration import Analysis  # imported on demand: importing the solver takes long
 
     analysis = Analysis(configuration)
     parts: dict[Document, list[FlowSchemaPart]] = {}

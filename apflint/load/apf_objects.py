@@ -302,7 +302,7 @@ class _DecodedDocument:
     def _problems_at_depth(self, depth: int) -> _DecodingProblems:
         """Return duplicate keys and infinite numbers, grouped by the first `depth` steps of their paths.
 
-        The keys of the groups are these first steps. In a group, paths consist of the other steps.
+        The keys of the groups are these first steps. In a group, paths consist of the remaining steps.
         """
         if self._problems_by_depth is None:
             self._problems_by_depth = {}

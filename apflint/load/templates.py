@@ -77,7 +77,7 @@ def recognize_template(text: str, start: int, end: int) -> Template | None:
 
 
 def find_placeholder(value: str) -> str | None:
-    """Return the first placeholder in a value, or None. Examples are `$apf_api_version` and `{{ .Values.name }}`."""
+    """Return the first placeholder in a value, such as `{{ .Values.name }}` or `$NAME`, or None if there is none."""
     match = _GO.search(value) or _VARIABLE.search(value)
     return match.group() if match else None
 

@@ -359,9 +359,9 @@ def _analyze(directory: str, options: Options, loaded: Sequence[Loaded], context
 
 
 def _by_directory(name: str) -> list[str]:
-    """Return the parts of a path.
+    """Return the parts of a path, as the sort key for the files of a directory.
 
-    Sorted by this key, files have the order in which apflint reads the files of a directory.
+    `apflint check` reads the files of a directory in this order.
     """
     return name.split(os.sep)
 

@@ -43,7 +43,7 @@ class Request(NamedTuple):
 
     @property
     def digest(self) -> RequestDigest:
-        """The attributes and the user of the request, with which FlowSchemas are compared."""
+        """The attributes and the user of the request, which determine the FlowSchemas that match."""
         return RequestDigest(self.info, self.user)
 
 

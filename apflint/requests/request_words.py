@@ -231,9 +231,9 @@ def infer_resource(text: str) -> RequestedResource:
 def _describe_group_of(resource: Resource, group: str) -> str:
     """Return sentences that explain that Kubernetes serves a resource of this name, but not in `group`.
 
-    `group` is wrong if it has no dot. Otherwise, `group` may belong to a custom resource or to an aggregated API
-    server, whose groups must have a dot. Sources: `ValidateCustomResourceDefinition` in apiextensions-apiserver, and
-    `ValidateAPIService` in kube-aggregator.
+    `group` is wrong if Kubernetes itself serves the group, or if the group has no dot. Any other group may belong to a
+    custom resource or an aggregated API server, whose groups must have a dot. Sources:
+    `ValidateCustomResourceDefinition` in apiextensions-apiserver, and `ValidateAPIService` in kube-aggregator.
     """
     where = describe_group(resource.group)
     if "." not in group or is_served_by_kubernetes(group):

@@ -40,7 +40,10 @@ class LoggedComparison(NamedTuple):
 
     @property
     def flow_schema(self) -> str | None:
-        """The name of the FlowSchema that captures the request, or None if the FlowSchema depends on the user."""
+        """The name of the FlowSchema that captures the request.
+
+        None if the FlowSchema depends on the user, or if the server does not classify the request.
+        """
         return self.possible[0] if len(self.possible) == 1 else None
 
 

@@ -245,9 +245,7 @@ def test_times_need_an_audit_log(option: str, log: str, capsys: pytest.CaptureFi
 
 def test_load_needs_an_audit_log(log: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["simulate", "--from-audit", log, *BUILT_IN]) == 2
-    assert (
-        "which does not name users, instead of an audit log. To show what the server logged" in capsys.readouterr().err
-    )
+    assert "which does not name users; an audit log is required. To show the decisions" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("output", ["text", "json"])

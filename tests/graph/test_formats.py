@@ -223,7 +223,7 @@ def test_names_never_become_markup(name: str) -> None:
 
 
 def _elements(drawing: str) -> list[str]:
-    """Return every element with its attributes, sorted. The sorting hides that the order of levels depends on names."""
+    """Return every element with its attributes, sorted, because levels with other names are drawn in another order."""
     return sorted(" ".join([element.tag, *sorted(element.keys())]) for element in ET.fromstring(drawing).iter())
 
 
