@@ -48,7 +48,7 @@ def _tabulate_schemas(picture: Picture) -> Table:
 
 
 def _format_seats(node: LevelNode) -> str:
-    """Return the nominal seats of a level. Exempt levels have no limit."""
+    """Return the nominal seats of a level, or `-` if the level has no limits."""
     limits = node.limits
     return "-" if limits is None or limits.is_exempt else f"{limits.nominal:,}"
 

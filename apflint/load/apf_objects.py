@@ -294,7 +294,11 @@ class _DecodedDocument:
         return Document(source, {}, self, path, kind=KINDS[0]).offsets((field,))
 
     def __call__(self) -> Node | None:
-        """Return the tree of the document. Each `Document` stores this object as `parse_tree`: a closure would take memory."""
+        """Return the tree of the document.
+
+        Each `Document` stores this object as `parse_tree`, because a separate closure for each document would take more
+        memory.
+        """
         if self._root is None:
             self._root = self._parse_tree(self._text, self._start, self._end)
         return self._root

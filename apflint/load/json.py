@@ -45,8 +45,9 @@ def parse_documents(
 ) -> Iterator[ParsedDocument]:
     """Yield the documents in a text for which `is_wanted(start, end, value)` is true. Never raises.
 
-    An invalid value is assumed to end before the next line that starts with `{` after a `}`. This sequence never occurs
-    inside a valid value, and nearly always between two values. Most documents have a value but no tree (see `_decode`).
+    An invalid value is assumed to end before the next line that starts with `{` after a `}`. Such a line never occurs
+    inside a valid value, and starts nearly every value except the first. Most documents have a value but no tree (see
+    `_decode`).
     """
     at, documents_left = _skip_space(text, 0), int(MAX_DOCUMENTS)
     while at < len(text):

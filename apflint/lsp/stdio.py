@@ -88,7 +88,7 @@ class MessageReader:
         return b""
 
     def _report(self, problem: str) -> None:
-        """Print a problem to standard error, but only the first. Further problems usually have the same cause."""
+        """Print a problem to standard error if it is the first. Later problems usually have the same cause."""
         if not self._has_reported:
             self._has_reported = True
             sys.stderr.write(f"apflint: {sanitize(problem)}\n")

@@ -267,7 +267,7 @@ class DirectoryChecker:
     def _check_clusters(
         self, parts: Mapping[str, Loaded], configurations: Sequence[InputConfiguration]
     ) -> list[DirectoryResult]:
-        """Check the files in each cluster that contains them."""
+        """Check each file in all clusters that contain the file."""
         loaded = {name: [part] for name, part in parts.items()}
         clusters = [
             Cluster(

@@ -89,7 +89,7 @@ def _overview(source: Queries) -> Iterator[Panel]:
 
 
 def _exempt(source: Queries) -> Iterator[Panel]:
-    """Yield a panel about exempt requests. Metrics of their seats exist from 1.28 on."""
+    """Yield a panel about the seats of exempt requests, if the release has such metrics (1.28 and later)."""
     if not source.has_exempt_limits:
         return
     others = source.of_levels("!~", (EXEMPT,))

@@ -144,7 +144,7 @@ class Queries(NamedTuple):
         return metric_names.name_in(quantity, self.release)
 
     def of_levels(self, operator: str, names: Iterable[str]) -> str:
-        """Return a matcher that selects these priority levels (operator `=~`) or all others (`!~`)."""
+        """Return a matcher that selects the named priority levels (operator `=~`) or all other levels (`!~`)."""
         return f"{self.level_label}{operator}{match_any(names)}"
 
     def select(self, metric: Quantity | str, *matchers: str) -> str:

@@ -29,7 +29,7 @@ WHEN_FULL: tuple[WhenFull, ...] = ("dispatched", "queued", "rejected")
 
 
 class Destination(NamedTuple):
-    """The FlowSchema and the priority level that a request, or a request of a set, reaches."""
+    """The FlowSchema and the priority level that a request reaches."""
 
     flow_schema: FlowSchema
     level: LevelLimits
@@ -65,7 +65,10 @@ class Requirement(NamedTuple):
         return (*schemas, *(("priorityLevel", name) for name in self.priority_levels))
 
     def includes(self, schema: FlowSchema) -> bool:
-        """Return whether `flow_schemas` allows `schema`, and `priority_levels` allows its level. Other fields are not tested."""
+        """Return whether `flow_schemas` allows `schema`, and `priority_levels` allows its level.
+
+        Ignores the other fields.
+        """
         level = schema.spec.priority_level_configuration
         by_schema = not self.flow_schemas or schema.name in self.flow_schemas
         return by_schema and (not self.priority_levels or level in self.priority_levels)

@@ -434,7 +434,7 @@ class Runner:
     def _path_of_key(self, required: Requirement, key: str) -> Path:
         """Return the path of `key` in a requirement.
 
-        In the short form, the requirement is a name or a list of names, not a mapping. Then return the path of the requirement.
+        If the requirement is a name or a list of names instead of a mapping, return the path of the requirement.
         """
         is_mapping = isinstance(self.suite.document.at(*required.path), dict)
         return (*required.path, key) if is_mapping else required.path
@@ -461,7 +461,7 @@ def split_into_batches(suite: Suite, configuration: Configuration) -> Iterator[t
 
 
 def rules_of_properties(tests: Iterable[Expectation]) -> list[PolicyRulesWithSubjects]:
-    """Return the rules that describe sets of requests in `tests`: the required and the excluded sets of properties."""
+    """Return the rules that describe the sets of requests of all properties in `tests`, including the excluded sets."""
     claims = (test.claim for test in tests)
     return [rule for claim in claims if isinstance(claim, Property) for rule in (claim.requests, *claim.excluded)]
 

@@ -96,7 +96,10 @@ def _get_object(fields: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def is_google_record(value: dict[str, object]) -> bool:
-    """Return whether a log record is from Cloud Audit Logs. Records in BigQuery and in some sinks have no `@type`."""
+    """Return whether a log record is from Cloud Audit Logs.
+
+    Check several fields, because records in BigQuery and in some sinks have no `@type`.
+    """
     payload = _find_payload(value)
     return isinstance(payload, dict) and (
         str(payload.get("@type", "")).endswith(_GKE_TYPE)

@@ -383,7 +383,7 @@ class PartOfLine(NamedTuple):
 
 
 def find_prefix(line: str) -> Wrapper | None:
-    """Return the wrapper whose prefix a line has, or None if the line has no known prefix."""
+    """Return the wrapper whose prefix matches the start of a line, or None if no prefix matches."""
     if line[:1] in ("{", ""):
         return None
     at = line.find("{")
@@ -499,8 +499,8 @@ def is_bare(value: object, wrapper: Wrapper) -> bool:
 def unwrap(value: object, event_field: Sequence[str] = ()) -> Record | None:
     """Return the content of a log record, or None for a value that is not a log record.
 
-    `event_field` are the keys of the event in a format that is not in the table. Raises UserError if the content is not
-    JSON, or if the record does not describe a request to kube-apiserver.
+    `event_field` is the path of keys to the event, for a format that is not in `WRAPPERS`. Raises UserError if the
+    content is not JSON, or if the record does not describe a request to kube-apiserver.
     """
     if isinstance(value, list):  # a row of CloudWatch Logs Insights, which is a list of fields
         fields = {field["field"]: field["value"] for field in value} if _is_row(value) else {}

@@ -84,7 +84,7 @@ class LoggedRequest(NamedTuple):
     def wait(self) -> float | None:
         """The time in the queue in seconds, or None if the wait was not logged or the request was not classified.
 
-        If a request was classified but not executed, the request spent all of its time in the queue.
+        For a request that was classified but not executed, the time is the latency: the request only waited.
         """
         if self.flow_schema is None:
             return None

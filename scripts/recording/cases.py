@@ -418,7 +418,7 @@ def hands(target: Target) -> Named:
 
 @family
 def exempt_levels(target: Target) -> Named:
-    """Yield levels of each type and combination of `limited` and `exempt`, under names that may or may not be exempt."""
+    """Yield levels of each type and combination of `limited` and `exempt`, with the name "exempt" and other names."""
     limited = target.level()["spec"]["limited"]
     for name in ("example", "exempt", "catch-all"):
         for kind in ("Limited", "Exempt", "exempt", ""):

@@ -104,7 +104,7 @@ class Client:
         return self._expect_ok("GET", path).body.decode()
 
     def write(self, method: str, path: str, value: Any = None) -> None:
-        """Create, replace or delete an object. Raises ServerError if the server refuses."""
+        """Create, replace or delete an object. Raises ServerError if the server rejects the request."""
         body = None if value is None else json.dumps(value).encode()
         self._expect_ok(method, path, body, {"Content-Type": "application/json"})
 

@@ -69,7 +69,11 @@ async def list_code_actions(ls: EditorServer, params: types.CodeActionParams) ->
 
 @server.feature(types.CODE_ACTION_RESOLVE)
 async def resolve_code_action(ls: EditorServer, action: types.CodeAction) -> types.CodeAction:
-    """Add the edits to the action that applies all safe fixes. Computing the edits takes longer than listing the action."""
+    """Add the edits to the action that applies all safe fixes.
+
+    The edits are computed only if the editor requests them, because computing them takes longer than listing the
+    action.
+    """
     current = await ls.session.checked_result(str(action.data))
     if current is not None and _has_safe_fixes(current) and (edits := await ls.session.fix_document(current)):
         action.edit = _workspace_edit(ls, current, edits)
@@ -130,7 +134,7 @@ def _add_to_comment(source: Source, rule: str, line: int) -> Edit | None:
 def _suppresses(source: Source, edit: Edit, rule: str, at: int) -> bool:
     """Return whether the comment that `edit` adds or extends suppresses `rule` at offset `at`.
 
-    In a block scalar, a comment is just text.
+    Return False in a block scalar, in which `#` does not start a comment.
     """
     document = document_at(source.text, edit.start)
     if document is None:
@@ -147,7 +151,10 @@ def _suppresses(source: Source, edit: Edit, rule: str, at: int) -> bool:
 
 
 def _is_requested(params: types.CodeActionParams, kind: str) -> bool:
-    """Return whether the editor requests actions of a kind. The default is all kinds, and `source` includes `source.fixAll`."""
+    """Return whether the editor requests actions of a kind. The kind `source` includes the kind `source.fixAll`.
+
+    An editor that names no kinds requests all kinds.
+    """
     only = params.context.only
     return only is None or any(f"{kind}.".startswith(f"{getattr(wanted, 'value', wanted)}.") for wanted in only)
 

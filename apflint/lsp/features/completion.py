@@ -78,7 +78,10 @@ def list_completions(ls: EditorServer, params: types.CompletionParams) -> types.
 def complete(
     text: str, offset: int, effective: Effective, *, json: bool = False, rules: Collection[str] = ()
 ) -> list[Proposal]:
-    """Return proposals for an offset, best proposals first. `rules` are the rules with findings, which come first."""
+    """Return proposals for an offset, best proposals first.
+
+    `rules` are the rules with findings. Their IDs come first.
+    """
     if not json and (suppression := suppression_at(text, offset)) is not None:
         return list(_complete_suppression(suppression, rules))
     point = insertion_point(text, offset, json=json)
