@@ -169,7 +169,7 @@ class _StrictCommand(TyperCommand):
     def invoke(self, ctx: Any) -> int:
         """Run the command, and return the exit code.
 
-        Exceptions are handled here, because typer would exit with 1 if the program that reads from a pipe has ended.
+        Exceptions are handled here, because typer would exit with 1 if the program that reads the output from a pipe has ended.
         """
         return run_and_report_errors(partial(super().invoke, ctx))
 
@@ -262,5 +262,5 @@ def _run(arguments: list[str]) -> int:
     if exit_code == ExitCode.INTERRUPTED and not isinstance(exit_code, ExitCode):
         return report_interrupt()  # typer was interrupted before typer called the command
     if not arguments:
-        return ExitCode.ERROR  # `apflint` alone prints the help, but in a script, it is a mistake
+        return ExitCode.ERROR  # help was printed, but a script that runs `apflint` without a command has a mistake
     return exit_code if isinstance(exit_code, int) else ExitCode.OK

@@ -27,16 +27,20 @@ _PATH_STARTS = ("/", "./", "../", "~")
 
 
 def is_client_name(word: str) -> bool:
-    """Return whether a word that is not an existing file can name a client. Other words are verbs, and misspelled paths."""
+    """Return whether a word that is not an existing file can name a client.
+
+    Verbs, options and words that look like paths cannot name a client.
+    """
     is_verb = word.lower() in VERBS or word.upper() in HTTP_METHODS
     is_path = word.startswith(_PATH_STARTS) or word.endswith(SUFFIXES) or LOG_NAME.search(word) is not None
     return not (is_verb or is_path or word.startswith("-"))
 
 
 def find_user(word: str, logs: Sequence[str]) -> str:
-    """Return the user name of a client: `alice`, `user:alice`, `NAMESPACE/NAME` or `serviceaccount:NAMESPACE/NAME`.
+    """Return the user name of the client that `word` names.
 
-    Raises UserError, with the command that lists the users, for a group and a user agent. `logs` are the audit logs.
+    `word` is `alice`, `user:alice`, `NAMESPACE/NAME` or `serviceaccount:NAMESPACE/NAME`. Raises UserError for a group or a
+    user agent. The error message contains a command that lists the users in the audit logs `logs`.
     """
     lower = word.lower()
     if lower.startswith(_USER_PREFIX):
@@ -74,10 +78,10 @@ def _parse_account(word: str) -> str | None:
 def _reject(dimension: str, value: str, logs: Sequence[str]) -> UserError:
     """Return an error for a group or a user agent: `apflint why` answers for one user only."""
     command = write_listing(dimension, value, logs)
-    what = "a group" if dimension == "group" else "a user agent"
+    what = "group" if dimension == "group" else "user agent"
     source = "" if logs else " in an audit log"
     user = f" --as-group {shlex.quote(value)}" if dimension == "group" else ""
     return UserError(
-        f"{quote(value)} is {what}, and the answer is about one user: apflint why --as USER{user}. To list its users{source}:"
-        f" {command}"
+        f"{quote(value)} is a {what}, not a user. Name one user: apflint why --as USER{user}. To list the users of the"
+        f" {what}{source}: {command}"
     )

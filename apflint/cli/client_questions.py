@@ -49,7 +49,7 @@ _EXAMPLE = ("list", "pods")
 
 
 class SplitWords(NamedTuple):
-    """The words of the command line by kind."""
+    """The words of the command line, sorted into the client, the request and files."""
 
     client: str | None
     """The client, or None if no word names it."""
@@ -90,7 +90,7 @@ class ClientQuestion(NamedTuple):
         return SplitWords(client, tuple(request), tuple(files))
 
     def parse(self, words: tuple[str, ...]) -> Request:
-        """Return the request with these words. Raises UserError if the words are not a request."""
+        """Return the request that the words and options describe. Raises UserError if the words are not a request."""
         return RequestArguments(
             self.user or "", words, tuple(self.groups), self.namespace, self.all_namespaces
         ).to_request()
@@ -133,7 +133,7 @@ def answer_question(
         raise UserError("metrics and dumps in files cannot be combined with --prometheus")
     if files.parts and selected.kubectl is not None:
         raise UserError(
-            f"{files.server_files[0]} and --live cannot be combined: name the objects of its server with -f"
+            f"{files.server_files[0]} and --live cannot be combined: to use the objects of the server, name them with -f"
         )
     if LIVE in selected.words:
         selected = read_live(selected)
@@ -164,7 +164,7 @@ def answer_question(
 
 
 def _list_damaged(evidence: ClientEvidence) -> Iterator[str]:
-    """Yield each place at which a log is damaged. The rest of the log was not read."""
+    """Yield each place at which a log is damaged. The log was not read after this place."""
     if evidence.log is not None:
         yield from evidence.log.damaged
     if evidence.server_log is not None:

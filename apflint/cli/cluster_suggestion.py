@@ -51,7 +51,9 @@ def print_suggestion(settings: Settings, output_format: str) -> None:
         sys.stdout.write(to_json({"schema": SCHEMA, "clusters": clusters, "shared": [*suggestion.shared]}, 2))
     elif new:
         header = "tool.apflint.cluster" if os.path.basename(file) == "pyproject.toml" else "cluster"
-        sys.stdout.write(sanitize_json(_render(new, suggestion.shared, header)))  # escapes of JSON are valid in TOML
+        sys.stdout.write(
+            sanitize_json(_render(new, suggestion.shared, header))
+        )  # \uXXXX escapes are also valid in TOML
     if settings.cluster:
         names = join_some([quote(cluster.name) for cluster in settings.cluster], _MAX_NAMES)
         print_note(f"{sanitize(file)} already defines {pluralize(len(settings.cluster), 'cluster')}: {names}")

@@ -111,7 +111,7 @@ def _diagnose(question: DoctorQuestion, observed: Observed) -> _Diagnosis:
 
 
 def _list_notes(found: _Diagnosis, question: DoctorQuestion, observed: Observed) -> list[str]:
-    """Return the notes for standard error, which include what the chosen format cannot show."""
+    """Return the notes for standard error. The notes contain the facts that the output format cannot show."""
     notes = list(observed.notes)
     if found.assumed_release is not None:
         notes.append(

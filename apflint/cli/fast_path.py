@@ -84,7 +84,10 @@ class _Parameter(NamedTuple):
 
     @property
     def options(self) -> tuple[str, ...]:
-        """Names of the option. Only flags always have explicit names, because typer would otherwise add `--no-NAME`."""
+        """Names of the option: those in the definition, or else a name derived from the parameter.
+
+        Definitions of flags always contain names, because typer would add `--no-NAME` to a derived name.
+        """
         return self.definition.names or (f"--{self.name.replace('_', '-')}",)
 
     def convert(self, text: str) -> object:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from apflint.simulate.scaling import Scaling
 
 LOAD = "Load"
-_FROM_AUDIT_HELP = "Send the requests of an audit log instead, as `apflint replay` reads it."
-_REQUEST_HELP = "Send this request instead, in the words of `apflint explain`, as in 'list pods -A'."
+_FROM_AUDIT_HELP = "Send the requests of this audit log instead of a load file; formats as for `apflint replay`."
+_REQUEST_HELP = "Send this request instead of a load file, in the words of `apflint explain`, as in 'list pods -A'."
 _OBJECTS_HELP = "With --from-audit or --request: number of objects of a resource and their average size; repeatable."
 _SCALE_HELP = "Multiply the number of requests by this factor, such as 2 or 150%. CLIENT=FACTOR is for one client, such as ci=2 for the client ci. Repeatable."
 _WARMUP_HELP = "Warm-up, whose requests do not count in the results. With --from-audit: the first part of the log."
@@ -42,7 +42,7 @@ class LoadOptions(NamedTuple):
         str | None,
         option(
             LOAD,
-            "With --request: time for which the server executes it.",
+            "With --request: time for which the server executes the request.",
             "--service-time",
             metavar="TIME",
             show_default="40ms",

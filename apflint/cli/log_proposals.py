@@ -147,7 +147,7 @@ def propose_change(
 
 
 def _read_first(replays: Iterator[Replay]) -> Replay:
-    """Read the whole log, and return its requests.
+    """Read the whole log, and return its requests: the first and only replay in `replays`.
 
     Raises KeyboardInterrupt if the user interrupts reading, because a proposal from a part of the log could be about
     another incident.

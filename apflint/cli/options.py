@@ -347,7 +347,7 @@ def reject_other_sources(command: str, words: tuple[str, ...]) -> None:
     if parsed.release is not None:
         others = (*others, BUILT_IN_PREFIX + parsed.release.name)
     if others:
-        raise UserError(f"{others[0]}: {command} edits files. Name the files from which this is read")
+        raise UserError(f"{others[0]}: {command} edits files. Name the files that this source is read from")
 
 
 def may_render(render: bool) -> bool:

@@ -24,7 +24,7 @@ MIN_ESTIMATE_SECONDS = 2.0
 
 
 class Progress:
-    """The current activity of a run. The terminal shows its label, and how much is done if that is known."""
+    """The current activity of a run, for the terminal: a label and, if known, the finished share."""
 
     def __init__(self, label: str) -> None:
         self._label = label

@@ -19,8 +19,8 @@ PROMETHEUS = "Prometheus"
 _DEFAULT_SECONDS = 3600
 _URL_HELP = "Read the metrics of the API servers from this Prometheus, Thanos or Mimir."
 _SELECTOR_HELP = 'Matchers that select the metrics of kube-apiserver, such as cluster="prod". [default: the usual jobs]'
-_SINCE_HELP = "Diagnose the worst interval after this time, or in the last part of this length, such as 2h."
-_UNTIL_HELP = "Diagnose the worst interval before this time, or before the last part of this length."
+_SINCE_HELP = "Diagnose the worst interval after this time, such as 2h before now, or a time of RFC 3339."
+_UNTIL_HELP = "Diagnose the worst interval before this time, such as 1h before now, or a time of RFC 3339."
 _BASELINE_HELP = "Compare with the period of this length that ends at --since, such as 1d, or with START/END."
 
 

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 
 class ProposalPlace(NamedTuple):
-    """The paths of the files of a proposal, even if the user does not write them, and the sources of the configuration."""
+    """The paths for the files of a proposal, and the sources of the configuration.
+
+    The files have paths even if no option requests to write the files.
+    """
 
     request: InputRequest
     configuration: EffectiveConfiguration
@@ -31,11 +34,11 @@ class ProposalPlace(NamedTuple):
     """The directory to write all files to, or None without --output-dir."""
 
     def name_manifests(self, name: str) -> str:
-        """Return the path of the file with the new objects."""
+        """Return the path of the file with the new objects. `name` is the name of the proposal."""
         return self.write or os.path.join(self.directory or "", f"{name}.yaml")
 
     def name_policy_test(self, name: str) -> str:
-        """Return the path of the policy test.
+        """Return the path of the policy test. `name` is the name of the proposal.
 
         The test must not be in a directory of manifests, because `kubectl apply` would reject the test.
         """
@@ -104,7 +107,7 @@ class ProposalPlace(NamedTuple):
         return tuple(word for word in words if word != file) if edits_objects else words
 
     def _list_assumptions(self) -> list[str]:
-        """Return options for the release and the seats, with which a printed command line gives the verified answer.
+        """Return the options that set the release and the seats of this run, for command lines that the report shows.
 
         For a running cluster, the release is omitted, because the cluster determines the release.
         """
@@ -130,7 +133,7 @@ class ProposalPlace(NamedTuple):
 
 
 def _relate(word: str, start: str) -> str:
-    """Return an argument whose path is relative to the directory `start`."""
+    """Return the source argument `word` with a path relative to the directory `start`. Arguments without a path stay."""
     prefix = KUSTOMIZE_PREFIX if word.startswith(KUSTOMIZE_PREFIX) else ""
     if not prefix and word.startswith(PREFIXES):
         return word

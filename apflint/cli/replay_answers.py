@@ -235,7 +235,7 @@ def _read_other_side(name: str, request: InputRequest) -> EffectiveConfiguration
 @contextmanager
 def _show_reading(files: list[AuditLogFile]) -> Iterator[tuple[Progress, Callable[[int], None]]]:
     """Show a progress bar. Yield the bar, and a function to call with the number of bytes read since the previous call."""
-    gc.disable()  # a collection would find nothing: rows have no reference cycles
+    gc.disable()  # garbage collection would find nothing, because rows have no reference cycles
     try:
         with show_progress("Reading") as progress:
             yield progress, progress.count_bytes(find_content_size(files))
@@ -289,7 +289,7 @@ def _write_load(path: str, result: Replay, files: list[AuditLogFile], counts: Ob
     written = write_load(result, join_some([file.name for file in files], _MAX_NAMED_FILES), counts)
     try:
         write_atomically(path, written.text.encode("utf-8", "backslashreplace"))
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+    except (OSError, ValueError) as error:  # a NUL character in the name raises ValueError
         reason = error.strerror if isinstance(error, OSError) else None
         raise UserError(f'--write-load: cannot write "{path}": {reason or error}') from None
     print_note(f"{path}: {pluralize(written.clients, 'client')}, {count_noun(written.requests, 'request')}")

@@ -198,7 +198,7 @@ class ReplayQuestion(NamedTuple):
 
     @property
     def period(self) -> ReadPeriod:
-        """The period of the log to read. A baseline may be any part of the log, so it needs the whole log."""
+        """The period of the log to read: the whole log if --baseline is set, because a baseline may be any part."""
         return WHOLE_LOG if self.baseline is not None else ReadPeriod(self.chosen.since, self.chosen.until)
 
     def check_sources(self, timed: TimedSources) -> None:

@@ -59,9 +59,9 @@ def watch(answers: Iterator[Answer]) -> int:
 def _alternate_screen() -> Iterator[Callable[[], bool]]:
     """Show the alternate screen of the terminal, which has no history. Restore the screen at the end, even after an exception.
 
-    The context manager returns a function, which returns whether the user has pressed Ctrl-C. The function is needed because
-    Python ignores the KeyboardInterrupt if Ctrl-C is pressed during a finalizer or a callback of a weak reference, such as the
-    callback of a thread pool.
+    Yield a function that returns whether the user has pressed Ctrl-C. The function is needed because Python ignores the
+    KeyboardInterrupt if Ctrl-C is pressed during a finalizer or a callback of a weak reference, such as the callback of a
+    thread pool.
     """
     pressed: list[int] = []
 

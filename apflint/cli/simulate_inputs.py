@@ -225,7 +225,7 @@ class LogInput:
 
     @contextmanager
     def _open(self, sides: Sequence[Effective], progress: Progress) -> Iterator[Iterator[Replay]]:
-        """Read the log once. Yield an iterator over the classified requests for each configuration."""
+        """Read the log once. Yield an iterator with one item for each configuration: the classified requests."""
         from apflint.replay.running import ReplayOptions, replay_sides
         from apflint.sources.audit_logs import find_content_size
 
@@ -348,7 +348,7 @@ def list_mistakes(parsed: ParsedLoad, error: InvalidLoadError | None = None) -> 
 
 
 def show_time(progress: Progress, load: Load) -> Callable[[int], None]:
-    """Return a function that shows the simulated time, its argument in nanoseconds, in the progress line."""
+    """Return a function that takes the simulated time in nanoseconds, and shows the time as progress."""
 
     def show(now: int) -> None:
         label = f"Simulated {format_clock(now)} of {format_clock(load.duration)}"

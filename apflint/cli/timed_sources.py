@@ -130,7 +130,7 @@ def _choose_commits(name: str, start: int) -> list[tuple[int, str]]:
             f"--history: {name} has {position} commits since the start of the log, and apflint reads at most {_MAX_COMMITS}."
             " Name the last commit in the period of the log"
         )
-    # A later commit may have an earlier time, because clocks differ. So the time of a commit is the latest of its own time and those of all earlier commits.
+    # Clocks differ, so a commit may have an earlier time than its parent. Then use the latest time of its ancestors.
     chosen, last = [(commits[position].time, commits[position].name)], start
     for commit in reversed(commits[:position]):
         last = max(last, commit.time)

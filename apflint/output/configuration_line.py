@@ -53,7 +53,7 @@ def _describe_unserved(old: EffectiveConfiguration, new: EffectiveConfiguration)
         for document in side.effective.workspace.documents():
             version = document.version
             if api_version(version) is None:
-                continue  # the manifest is not used
+                continue  # manifests with an unknown API version are not used
             found.setdefault(version, {})[side.name] = None
             if version not in (*release.served, *release.on_request):
                 unserved.setdefault((release.name, version), {})[side.name] = None

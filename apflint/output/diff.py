@@ -348,7 +348,9 @@ def _describe_method(schema: FlowSchema) -> str:
 
 def _format_request(example: ChangedRequest) -> str:
     """Return the request as arguments of `apflint explain`, quoted for a shell."""
-    return shlex.join(example.witness.words or ())  # `words` is None only for users that cannot exist
+    return shlex.join(
+        example.witness.words or ()
+    )  # `words` is None only for a request that lacks groups which authentication adds
 
 
 def _list_causes(example: ChangedRequest, difference: ConfigurationDifference) -> list[tuple[str, str]]:
@@ -413,8 +415,8 @@ def _describe_upgrade(difference: ConfigurationDifference, sides: Sides) -> list
         # Before kubernetes/kubernetes pull request 98028, servers do not update existing objects.
         sentences.append(f"A {new.name} server creates missing objects and leaves existing ones as they are.")
     elif difference.objects:
-        # Source: NewFlowSchemaRemover and the suggested strategy in pkg/registry/flowcontrol/ensurer. Recorded on
-        # 1.36.2.
+        # Source: NewFlowSchemaRemover and the suggested strategy in pkg/registry/flowcontrol/ensurer. A recording of
+        # kube-apiserver 1.36.2 confirms it.
         sentences.append(
             f"A {new.name} server deletes removed objects and updates changed ones, if their annotation"
             f' {AUTOUPDATE} is "true".'

@@ -257,7 +257,7 @@ def report_clusters(explanations: Sequence[tuple[EffectiveConfiguration, Explana
         *(Column(title, "name") for title in ("Cluster", "FlowSchema", "Priority level")),
         *(Column("Nominal"), Column("Attainable")),
     )
-    meaning = "NOMINAL and ATTAINABLE are seats of one API server. For the reasons, add --cluster NAME."
+    meaning = "NOMINAL and ATTAINABLE are seats of one API server. For match reasons, add --cluster NAME."
     yield Table(columns, rows, notes=[*remarks, meaning])
 
 
@@ -408,7 +408,7 @@ def _report_tried(explanation: Explanation, style: Style) -> Iterator[Block]:
 
     Built-in FlowSchemas that do not match are only counted, unless `style.verbose` is true.
     """
-    has_one_file = len(explanation.basis.files) == 1  # the header names this file
+    has_one_file = len(explanation.basis.files) == 1  # the header names the only file, so the rows omit it
     considered: list[Verdict | SkippedFlowSchema] = [
         verdict for verdict in explanation.considered if style.verbose or not _is_ordinary(explanation, verdict)
     ]
@@ -453,7 +453,7 @@ def _describe_basis(basis: Basis) -> str:
     if not basis.objects:
         return f"{release}, only {built_in} (name manifests with -f)."
     origin = basis.files[0] if len(basis.files) == 1 else pluralize(len(basis.files), "file")
-    live = sum(file.startswith(LIVE_PREFIX) for file in basis.files)  # each file has one object
+    live = sum(file.startswith(LIVE_PREFIX) for file in basis.files)  # each live object counts as a file
     if live == len(basis.files):
         return f"{release}, {pluralize(live, 'object')} of the running cluster."
     if live:

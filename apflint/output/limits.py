@@ -117,12 +117,12 @@ def _tabulate_seats(limits: Limits, style: Style) -> Table:
         titles += ["Min", "Max", "Attainable"]
         notes = [
             f"NOMINAL: the seats of the level, {seats}.",
-            "MIN: the seats that the level never lends. MAX: its upper limit, as in the metrics of the server.",
-            "ATTAINABLE: the seats that it can reach while all other levels are idle.",
+            "MIN: the seats that the level never lends. MAX: the upper limit of the level, as in the metrics of the server.",
+            "ATTAINABLE: the seats that the level can reach while all other levels are idle.",
         ]
         if style.verbose:
             titles.append("Idle")
-            notes.append("IDLE: the seats that it has while no level gets requests.")
+            notes.append("IDLE: the seats that the level has while no level gets requests.")
     columns = [_LEVEL, *map(Column, titles)]
     rows = [_row(level, *map(str.lower, titles)) for level in limits.levels]
     if size := _find_room(columns, rows, style):

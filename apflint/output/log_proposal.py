@@ -237,7 +237,7 @@ def _describe_effects(answer: LogAnswer, proposal: LogProposal) -> list[str]:
     if more := len(effects) - len(lines):
         lines.append(f"{count_noun(more, 'other client')}: JSON has their figures")
     if not effects:
-        lines.append("no client waits or is rejected more or less")
+        lines.append("the waits and rejections of all clients stay the same")
     if answer.evidence.period is not None:
         lines.append("waits in the first 10 s, before limits are adjusted, do not count; rejections do")
     lines += [

@@ -44,7 +44,7 @@ def describe_outcome(
             return f"Rejected after {wait_seconds:g} seconds, or when the client is gone"
         case "waited too long when another request arrives":
             wait = f"{DEFAULT_WAIT_SECONDS:g} seconds (a quarter of --request-timeout)"
-            return f"Rejected after {wait}, once another request arrives there"
+            return f"Rejected after {wait}, once another request arrives at the queue"
         case "client is gone":
             return "Removed when the client is gone or its timeout expires"
 

@@ -84,7 +84,7 @@ def tabulate_seats(changes: Sequence[LevelChange], notes: Sequence[str] = ()) ->
             gain = Text(f"{change.gain:+,}" if change.gain else "0", "good" if change.gain > 0 else "bad")
             rows.append((Text(change.name, "bold"), gain, *cells))
     columns = (Column("Priority level", "name"), Column("Change"), *map(Column, _FIGURES))
-    meaning = "MIN: the seats that it never lends. ATTAINABLE: the seats that it can reach while all others are idle."
+    meaning = "MIN: the seats that the level never lends. ATTAINABLE: the seats that it can reach while all other levels are idle."
     return Table(columns, rows, "Seats of each level", notes=(*notes, meaning))
 
 

@@ -147,7 +147,7 @@ Request  list pods in namespace "ci" as "runner"
 CLUSTER  FLOWSCHEMA  PRIORITY LEVEL  NOMINAL  ATTAINABLE
 prod     fast        vendor              204         775
 staging  slow        catch-all            15         416
-NOMINAL and ATTAINABLE are seats of one API server. For the reasons, add --cluster NAME.
+NOMINAL and ATTAINABLE are seats of one API server. For match reasons, add --cluster NAME.
 """
     )
     printed = print_json(capsys, "explain", *REQUEST)

@@ -165,7 +165,7 @@ def test_json(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
     )
 
 
-def test_overlays_of_the_story(
+def test_overlays_with_patches(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Each overlay changes objects, so each table has the key `kustomize` instead of `paths`."""

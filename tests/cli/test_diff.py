@@ -740,7 +740,7 @@ def test_every_bound_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_remaining_requests_depend_on_the_world() -> None:
-    """A new FlowSchema captures all authenticated requests. With `world="any"`, requests without system:authenticated remain."""
+    """A new FlowSchema captures all authenticated requests. Other requests remain only with `world="any"`."""
     earlier = schema("earlier", "workload-low", "system:authenticated", at=100)
     sides = side(level("x", 30), schema("own", "x")), side(level("x", 60), schema("own", "x"), earlier)
     assert ("limits", "own", "own") not in list_changes(compare_configurations(*sides))

@@ -204,7 +204,7 @@ def test_names_of_managers_cannot_control_the_terminal(
 
 
 def test_live_and_a_cluster_of_the_settings(cluster: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The running cluster is compared with the seats of the other side. Both sides have the release of the running cluster."""
+    """Both sides have the seats of the cluster in the settings, and the release of the running cluster."""
     write(tmp_path, builders.priority_level("batch", 20, QUEUING))
     table = '[[cluster]]\nname = "prod"\nkubernetes = "1.30"\nserver-concurrency = 900\npaths = ["manifests"]\n'
     (tmp_path / "apflint.toml").write_text(table, encoding="utf-8")

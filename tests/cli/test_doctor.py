@@ -390,7 +390,9 @@ def test_level_with_too_few_seats(capsys: pytest.CaptureFixture[str]) -> None:
         r"increase its borrowingLimitPercent, such as to (\d+): then it can borrow up to (\d+) seats", more
     )
     assert found is not None
-    assert int(found[1]) // 100 <= int(found[2]) <= -(-int(found[1]) // 100)  # the nominal limit is 1 seat
+    assert (
+        int(found[1]) // 100 <= int(found[2]) <= -(-int(found[1]) // 100)
+    )  # borrowingLimitPercent is relative to the nominal limit of 1 seat
     assert "limitResponse type Queue instead of Reject" in queues
     assert "an audit log" in simulation
 

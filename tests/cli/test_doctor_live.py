@@ -128,7 +128,7 @@ def test_dump_of_another_server_is_not_used(tmp_path: Path, capsys: pytest.Captu
 
 
 class Moments(dict[str, tuple[int, Any]]):
-    """Answers of a server. All requests of the first snapshot get older metrics."""
+    """Answers of a server that returns the metrics `earlier` for the first snapshot, and newer metrics for the second."""
 
     def __init__(self, earlier: bytes) -> None:
         super().__init__(answers())

@@ -175,7 +175,7 @@ def test_load_balancer_that_leads_to_a_known_server(
     tmp_path: Path, certificate: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     servers = [Recorder(answers_of(1)), Recorder(answers_of(1))]
-    # Both have the same start time, so they are one server.
+    # Equal start times stand for one server that has two addresses.
     with cluster(servers, tmp_path, certificate) as (kubeconfig, _):
         found, notes = diagnose(kubeconfig, capsys)
     assert [server["started"] for server in found["servers"]] == [1]

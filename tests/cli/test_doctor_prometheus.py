@@ -66,7 +66,10 @@ def spoil(metric: str, _: str, values: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def make_older(metric: str, _: str, values: tuple[str, ...]) -> tuple[str, ...]:
-    """Return values as if the server had started ten minutes earlier: `demand_seats_count` is the uptime in nanoseconds."""
+    """Return values as if the server had started ten minutes earlier.
+
+    Only `demand_seats_count` changes, because its value is the uptime in nanoseconds.
+    """
     is_clock = metric.endswith("demand_seats_count")
     return tuple(value if value == "_" or not is_clock else str(float(value) + 600e9) for value in values)
 

@@ -200,7 +200,7 @@ def test_text_is_short_and_starts_with_the_answer(name: str, kubernetes: str) ->
         ("1.28", 10, 10, 1),
         ("1.32", 10, 10, 10),
         ("1.33", 10, 10, 1),
-        # The watch cache sends the existing objects, for which the server assumes at most 1 MB: 10 seats, as recorded.
+        # A watch that sends the existing objects takes 10 seats in recordings, because the server assumes at most 1 MB.
         ("1.34", 37, 10, 10),
         ("1.37", 37, 10, 10),
     ],
@@ -858,7 +858,7 @@ def test_path_in_place_of_an_object_name(capsys: pytest.CaptureFixture[str], tmp
     (tmp_path / "apf.yaml").write_text(CLUSTER)
     for path in ("good", "apf.yaml"):
         assert run(["explain", "list", "pods", path, "--as", "alice"]) == 2
-        advice = f'apflint: "{path}" is a path, and list has no object name. To read manifests from it, use -f {path}\n'
+        advice = f'apflint: "{path}" is a path, and list does not take an object name. To read manifests from the path, use -f {path}\n'
         assert capsys.readouterr().err == advice
     assert run(["explain", "get", "pods", "good", "--as", "alice"]) == 0
     assert '"good" is read as the name of an object.' in capsys.readouterr().out

@@ -171,7 +171,7 @@ def test_seats_of_a_list(
 def test_seats_of_a_list_by_its_parameters(
     query: str, seats: tuple[int, int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Lists of 154 objects of 10 kB, at a level that does not limit the seats of a request."""
+    """The lists have 154 objects of 10 kB each. The level does not limit the seats of a request."""
     (tmp_path / "m").write_text(
         'apiserver_flowcontrol_nominal_limit_seats{priority_level="exempt"} 0\n'
         'apiserver_resource_objects{group="",resource="configmaps"} 154\n'

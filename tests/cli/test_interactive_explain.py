@@ -176,7 +176,7 @@ def test_invalid_value_is_explained_and_prompted_again(
     assert "Request  " in shown[2]
     assert "\x1b" not in "".join(shown)
     if message.startswith('"post"'):
-        return  # the verb would also be asked again
+        return  # the verb is asked for again before the target
     asked = [label for label, _ in script.asked]
     assert asked[len(before)] == asked[len(before) + 1]
 

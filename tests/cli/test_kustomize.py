@@ -98,7 +98,10 @@ def test_bookkeeping_of_kustomize_is_no_finding(project: Path, capsys: pytest.Ca
     assert run(["check", "-k", "prod", "--format", "json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["summary"]["objects"] == 2
-    assert {finding["rule"] for finding in report["findings"]} == {"APF505", "APF603"}  # as if the files were checked
+    assert {finding["rule"] for finding in report["findings"]} == {
+        "APF505",
+        "APF603",
+    }  # the same rules as in a check of the files
 
 
 @needs_kubectl

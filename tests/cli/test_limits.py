@@ -35,7 +35,7 @@ def test_json_of_limits(capsys: pytest.CaptureFixture[str]) -> None:
     assert list(found) == ["schema", "configuration", "serverConcurrency", "kubernetes", "levels"]
     assert found["configuration"] == "built-in objects of 1.36; no objects in the current directory"
     assert (found["serverConcurrency"], found["kubernetes"]) == (600, "1.36")
-    # Recorded from kube-apiserver 1.36.2: nominal, lower and upper limit.
+    # The limits (nominal, lower, upper) were recorded on kube-apiserver 1.36.2.
     assert {level["name"]: (level["nominal"], level["min"], level["max"]) for level in found["levels"]} == {
         "catch-all": (13, 13, 613),
         "exempt": (0, 0, 600),
@@ -110,7 +110,7 @@ def test_json_of_shards(capsys: pytest.CaptureFixture[str]) -> None:
     assert (found["hash"], found["hand"]) == ("17644606172554983095", [55, 62, 126, 125, 105, 1])
     (row,) = answer(capsys, "shards", "--hand-size", "8", "--queues", "64", "--elephants", "1,4")["rows"]
     assert (row["handSize"], row["queues"], row["entropyBits"]) == (8, 64, 48)
-    # The table of the Kubernetes documentation.
+    # These probabilities are from the table in the Kubernetes documentation.
     assert row["squish"] == pytest.approx({"1": 2.25929199850899e-10, "4": 0.0004886697053040446}, rel=1e-12)
     recommended = answer(capsys, "shards", "--recommend", "0.001", "--elephants", "4")
     assert recommended["rows"]

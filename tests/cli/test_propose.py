@@ -64,7 +64,7 @@ def test_written_files_do_what_the_proposal_says(project: Path, capsys: pytest.C
     # The alerts are those of the configuration with the proposal.
     alerts = read(capsys, "alerts", "apf", names[0], "--kubernetes", "1.36")
     assert yaml.safe_load((project / names[2]).read_text("utf-8")) == yaml.safe_load(alerts)
-    # The printed command lines have the verified answer, without further options.
+    # The printed command lines confirm the proposal, if they are run unchanged.
     for line in found["commands"]["verify"]:
         program, *arguments = shlex.split(line)
         if program == "apflint":

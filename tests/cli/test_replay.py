@@ -178,7 +178,7 @@ def test_numbers_of_a_level(engine: str, tmp_path: Path, capsys: pytest.CaptureF
             request(3, 10, 11),  # starts when request 1 ends
             request(4, 6, 6.5, responseStatus={"code": 429}, annotations=None),
             request(5, 0, 20, verb="watch", requestURI="/api/v1/namespaces/team-a/pods?watch=1"),
-            # An eviction that a PodDisruptionBudget refuses.
+            # A PodDisruptionBudget refuses an eviction with 429, too. This is not a rejection by APF.
             request(6, 6, 6.1, verb="create", responseStatus={"code": 429}),
         ],
     )

@@ -62,7 +62,7 @@ def test_explain(log: str, snapshot: SnapshotAssertion, capsys: pytest.CaptureFi
     assert run(["explain", "--event", log, *SERVER, "--color", "never"]) == 0
     printed = capsys.readouterr()
     assert printed.out == snapshot
-    assert printed.err == "apflint: 1 line of the log without a request\n"
+    assert printed.err == "apflint: 1 line of the log skipped: not about a request\n"
 
 
 def test_explain_as_json(log: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -228,13 +228,13 @@ def test_lines_of_other_programs_are_counted(output: str, tmp_path: Path, capsys
     assert run(["explain", "--event", str(tmp_path / "server.log"), *BUILT_IN, "--format", output]) == 0
     printed = capsys.readouterr()
     assert "error" not in printed.out
-    assert printed.err == ("" if output == "json" else "apflint: 2 lines of the log without a request\n")
+    assert printed.err == ("" if output == "json" else "apflint: 2 lines of the log skipped: not about a request\n")
 
 
 def test_deprecated_flags_come_before_the_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "server.log").write_text(f"Flag --x has been deprecated\n{SOME[0]}\n", encoding="utf-8")
     assert run(["explain", "--event", str(tmp_path / "server.log"), *BUILT_IN]) == 0
-    assert capsys.readouterr().err == "apflint: 1 line of the log without a request\n"
+    assert capsys.readouterr().err == "apflint: 1 line of the log skipped: not about a request\n"
 
 
 @pytest.mark.parametrize("option", ["--since", "--until"])

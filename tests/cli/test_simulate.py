@@ -662,7 +662,10 @@ def interruptible() -> Iterator[None]:
 
 @contextmanager
 def interrupt_at(slot: int) -> Iterator[None]:
-    """Send SIGINT to this process at the end of a time slot. Slots are numbered from 1, across all simulations of the run."""
+    """Send SIGINT to this process at the end of the time slot `slot` of the statistics.
+
+    Slots are numbered from 1, across all simulations of the run.
+    """
     before, slots = Statistics.sample, itertools.count(1)
 
     def sample(statistics: Statistics) -> None:

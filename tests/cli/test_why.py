@@ -161,11 +161,11 @@ def test_client_without_an_option(word: str, user: str, folder: Path, capsys: py
         ("useragent:curl", "a user agent", "userAgent=curl"),
     ],
 )
-def test_client_that_is_no_user_names_the_command(
+def test_group_or_user_agent_instead_of_a_user(
     word: str, kind: str, condition: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The command lists the users. With an audit log among the files, it names this log, so it runs as printed."""
-    assert f" is {kind}, and the answer is about one user: apflint why --as USER" in fail(capsys, word, "list", "pods")
+    """The error has a command that lists the users. The command names the audit log, so it runs as printed."""
+    assert f" is {kind}, not a user. Name one user: apflint why --as USER" in fail(capsys, word, "list", "pods")
     message = " ".join(fail(capsys, word, str(folder)).split())
     command = message.rpartition("apflint ")[2]
     assert command == f"replay {folder}/audit.log.gz --where {condition} --by user"

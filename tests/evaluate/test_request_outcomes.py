@@ -76,7 +76,10 @@ def test_until_1_27_only_another_request_ends_the_wait(name: str, reason: str | 
     assert [outcome[::2] for outcome in found] == [("dispatched", None), ("queued", None), *[("rejected", 429)] * 3]
     texts = sentences(queue_level(), name)
     assert "seconds" not in texts[1]
-    assert texts[3] == "Rejected after 15 seconds (a quarter of --request-timeout), once another request arrives there"
+    assert (
+        texts[3]
+        == "Rejected after 15 seconds (a quarter of --request-timeout), once another request arrives at the queue"
+    )
     assert texts[4] == "Removed when the client is gone or its timeout expires"
     chosen = "the fewest requests" if name in ("1.18", "1.22") else "the least estimated work"
     assert f"in the one of its 6 queues with {chosen}" in texts[1]

@@ -90,7 +90,7 @@ def test_names_are_not_markup() -> None:
     markdown, html = render(metrics)
     assert "<script" not in html
     assert "&lt;script&gt;" in html
-    code = re.sub(r"(`+).*?[^`]\1(?!`)", "", markdown)  # outside of code spans
+    code = re.sub(r"(`+).*?[^`]\1(?!`)", "", markdown)  # the Markdown outside of code spans
     assert "<script" not in code
     assert "@all" not in code
 

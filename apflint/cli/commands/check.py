@@ -107,7 +107,7 @@ def check(
     fail_on: options.FailOn = None,
     exit_zero: options.ExitZero = False,
     statistics: Annotated[
-        bool, option(OUTPUT, "Show the number of findings of each rule instead.", "--statistics")
+        bool, option(OUTPUT, "Show the number of findings of each rule instead of the findings.", "--statistics")
     ] = False,
     color: options.Color = "auto",
     quiet: Annotated[bool, option(OUTPUT, "Show findings only, without the summary.", "--quiet", "-q")] = False,

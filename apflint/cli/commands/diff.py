@@ -51,7 +51,14 @@ def diff(
             autocompletion=complete_configuration,
         ),
     ],
-    new: Annotated[str, argument("The same.", metavar="NEW", autocompletion=complete_configuration)],
+    new: Annotated[
+        str,
+        argument(
+            "Configuration to compare with OLD, in one of the same forms.",
+            metavar="NEW",
+            autocompletion=complete_configuration,
+        ),
+    ],
     filename: Annotated[
         list[str] | None,
         option(
@@ -135,7 +142,7 @@ def diff(
 def _read_sides(
     names: tuple[str, str], request: InputRequest, cluster: str | None
 ) -> tuple[EffectiveConfiguration, EffectiveConfiguration]:
-    """Read OLD and NEW. For a running cluster, use the server concurrency limit of the other side."""
+    """Read OLD and NEW. A running cluster gets the server concurrency limit of the other side."""
     old, new = names
     if old == LIVE:
         after = read_side(new, request, cluster)

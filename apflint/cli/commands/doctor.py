@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _FILES_HELP = "Metrics and debug dumps of API servers: files, gzip, directories, or - for standard input."
 _MANIFESTS_HELP = "Manifests that the server should have: files or directories; repeatable."
 _LIVE_HELP = "Read the metrics, dumps and objects of the API servers that kubectl reaches."
-_WATCH_HELP = "With --live: read the metrics again after this time, such as 60s, and show rates. A terminal shows them until Ctrl-C."
+_WATCH_HELP = "With --live: read the metrics again after this time, such as 60s, and show rates. On a terminal, repeat until Ctrl-C."
 _FORMATS = (*FORMATS, "html")
 
 

@@ -59,7 +59,10 @@ _MAX_PRINTED_ERRORS = 10
             "a user of a group lists the pods of a namespace",
             "apflint explain list pods -n team-a --as alice --as-group dev",
         ),
-        ("the same in a cluster of the settings", "apflint explain --cluster prod list pods -n team-a --as alice"),
+        (
+            "the same request in a cluster of the settings",
+            "apflint explain --cluster prod list pods -n team-a --as alice",
+        ),
         ("a probe from outside", "apflint explain get /healthz --as system:anonymous"),
         (
             "an HTTP request of a service account",
@@ -111,7 +114,7 @@ def explain(
         str | None,
         option(
             REQUEST,
-            "File of audit events in JSON, also as AKS, EKS and GKE log them, or of kube-apiserver's own log lines, or -.",
+            "File with audit events in JSON, as kube-apiserver, AKS, EKS or GKE log them, or with kube-apiserver's own log; or -.",
             metavar="FILE",
         ),
     ] = None,
@@ -244,7 +247,7 @@ def _explain_in_clusters(request: Request, selected: InputRequest, how: Style, *
             (configuration, Explainer(configuration.effective).explain(request, reasons=is_json))
             for configuration in configurations
         ]
-    # Clusters can share files, which then have equal notes. Print these only once.
+    # Print equal notes only once: clusters that share files have the same notes.
     notes = tuple(dict.fromkeys(note for configuration in configurations for note in configuration.notes))
     text = to_json(clusters_json(explanations), 2) if is_json else render_text(report_clusters(explanations), how)
     return show(Answer(text, notes))
@@ -278,7 +281,8 @@ def _note_path(request: Request, words: tuple[str, ...]) -> Request:
         return request
     if request.info.verb in COLLECTION_VERBS:
         raise UserError(
-            f'"{word}" is a path, and {request.info.verb} has no object name. To read manifests from it, use -f {word}'
+            f'"{word}" is a path, and {request.info.verb} does not take an object name. To read manifests from the'
+            f" path, use -f {word}"
         )
     note = f'"{word}" is read as the name of an object. To read manifests from the path of this name, use -f.'
     return request._replace(notes=(*request.notes, note))
@@ -340,7 +344,7 @@ def _explain_events(explainer: Explainer, path: str, how: Style) -> Iterator[tup
     log = LogExplainer(explainer, how)
     yield from log.explain(split_lines(read_log_pieces(path)))
     if log.other_lines:
-        print_note(f"{pluralize(log.other_lines, 'line')} of the log without a request")
+        print_note(f"{pluralize(log.other_lines, 'line')} of the log skipped: not about a request")
 
 
 def _print_answers(path: str, answers: Iterator[tuple[str, list[RejectedLine]]], *, is_log: bool) -> int:
@@ -358,8 +362,8 @@ def _print_answers(path: str, answers: Iterator[tuple[str, list[RejectedLine]]],
             for text, new_errors in answers:
                 sys.stdout.write(text)
                 sys.stdout.flush()  # a program that writes requests to a pipe may wait for each answer
-                # `text` is a single answer for people, or several lines of JSON. In JSON, each new error has a line,
-                # which is not an answer.
+                # `text` is a single answer for people, or several lines of JSON. A line of JSON is an answer or one of the
+                # new errors.
                 answered += text.count("\n") - len(new_errors) if text.startswith("{") else bool(text)
                 progress.label = f"Explained {pluralize(answered, 'request')}"
                 errors += new_errors[: _MAX_PRINTED_ERRORS - len(errors)]

@@ -112,7 +112,7 @@ def migrate(
     default = choose_target(version, target_releases)
     follows_clusters = releases is None and kubernetes is None and version is None
     clusters = _list_clusters(project)
-    # The releases that run today, for warnings.
+    # Warnings depend on the releases that run today, which are those in the settings.
     stated = [cluster for cluster in clusters if cluster.is_stated]
     stated_release = [project.kubernetes] if "kubernetes" in project.origins else []
     # Each file is migrated independently of all other files. So read the files without the clusters and context of the settings.

@@ -31,7 +31,7 @@ _LOGS_HELP = "Audit logs of all API servers, with an incident: files, directorie
             "apflint propose --isolate group:analytics --seats 50 -f manifests/ --write manifests/analytics.yaml",
         ),
         (
-            "the same for a team and its jobs, with the policy test and alerts",
+            "a separate level for a team and its jobs, with the policy test and alerts",
             "apflint propose --isolate group:analytics --isolate 'serviceaccount:analytics/*' --seats 50 -o proposal",
         ),
         (
@@ -39,7 +39,7 @@ _LOGS_HELP = "Audit logs of all API servers, with an incident: files, directorie
             "apflint propose logs/ -f manifests/ --metrics metrics-1.txt --metrics metrics.txt -o proposal",
         ),
         (
-            "the same for a level, and for clients that may wait for at most a second",
+            "a change that protects a level, and clients that may wait for at most 1 s",
             "apflint propose audit.log -f manifests/ --protect leader-election --protect group:tenants=1s",
         ),
         (
@@ -55,7 +55,7 @@ def propose(
         option(
             PROPOSAL,
             "Client that gets its own priority level: user:NAME, group:NAME, serviceaccount:NAMESPACE/NAME, or"
-            " serviceaccount:NAMESPACE/*; repeatable, for one level.",
+            " serviceaccount:NAMESPACE/*; repeatable: all of these clients share the level.",
             "--isolate",
             metavar="SUBJECT",
         ),
@@ -118,7 +118,12 @@ def propose(
         str | None, option(EVIDENCE, "With logs: choose an incident that begins before this time.", metavar="TIME")
     ] = None,
     goals: Annotated[
-        str | None, option(PROPOSAL, "File with goals, which has the other options of goals as keys.", metavar="FILE")
+        str | None,
+        option(
+            PROPOSAL,
+            "File with goals, whose keys stand for options, such as maySuffer for --may-suffer.",
+            metavar="FILE",
+        ),
     ] = None,
     sources: options.SourceOptions = options.SourceOptions(),  # noqa: B008  # a frozen value
     write: Annotated[

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 CLIENT = "Client"
 _WORDS_HELP = (
-    "The client, and what is there, in any order: metrics, debug dumps, audit logs, manifests (files, directories, or -); and"
+    "The client and the evidence, in any order: metrics, debug dumps, audit logs, manifests (files, directories, or -); and"
     " the request in question as for `explain`: VERB RESOURCE NAME, or VERB /PATH."
 )
 _WATCH_HELP = "With --live: read the metrics again after this time, such as 10s, for rates."

@@ -30,7 +30,7 @@ def render(report: Report, name: str = "text", style: Style = Style()) -> str:  
 
     The result ends in a newline, unless it is empty.
     """
-    from importlib import import_module  # imported on demand
+    from importlib import import_module  # a run imports only the module of its format
 
     text: str = import_module(FORMATS[name]).render(report, style)
     return text

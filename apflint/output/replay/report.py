@@ -76,9 +76,8 @@ _MAX_ROWS = 24
 def report_replay(report: ReplayReport, style: Style) -> Iterator[Block]:
     """Yield the report. In text, lists of users and FlowSchemas fit into the width of the terminal."""
     sentences = list(describe_coverage(report))
-    partial = int(
-        report.coverage.interrupted
-    )  # the complete log may lead to another verdict, so this sentence is first
+    # If reading was interrupted, print this first, because the complete log may lead to another verdict.
+    partial = int(report.coverage.interrupted)
     yield Only(DOCUMENTS, [Heading(TITLE, 1)])
     yield Prose(list(describe_contradictions(report)), "error")
     yield Only(TEXT, [Prose(sentences[:partial], "error")])

@@ -39,7 +39,7 @@ def test_files_without_objects_are_not_counted(directory: Path, capsys: pytest.C
     assert run(["check", "--select", "APF305", "--format", "markdown"]) == 1
     assert "**1 error**: 1 object in 1 file, Kubernetes `" in capsys.readouterr().out
     assert run(["check", "--select", "APF305", "--format", "json"]) == 1
-    assert json.loads(capsys.readouterr().out)["summary"]["files"] == 2  # files that were read
+    assert json.loads(capsys.readouterr().out)["summary"]["files"] == 2  # JSON counts all files that were read
 
 
 def test_empty_directory_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
