@@ -95,9 +95,9 @@ class LoadOptions(NamedTuple):
             if value and self.request is None:
                 raise UserError(f"{name} requires --request")
         if self.metrics is not None and not self.from_audit:
-            raise UserError("--metrics requires --from-audit: a load file has `objects`")
+            raise UserError("--metrics requires --from-audit: in a load file, set `objects` instead")
         if self.objects and load is not None:
-            raise UserError("--objects requires --from-audit or --request: a load file has `objects`")
+            raise UserError("--objects requires --from-audit or --request: in a load file, set `objects` instead")
 
     def parse_scaling(self) -> Scaling:
         """Return the factors by which the rates of clients are multiplied (--scale). Raises UserError for invalid values."""

@@ -154,8 +154,8 @@ def reject_combinations(first: dict[str, object], second: dict[str, object]) -> 
 def reject_kube_context(context: list[str] | None, advice: str) -> None:
     """Raise UserError if a path in --context does not exist and may be the name of a kubeconfig context.
 
-    The value of kubectl's option --context is such a name. On Amazon EKS, the name contains `/` and `:`. `advice` is the last
-    part of the message, with `{}` for the name.
+    kubectl's option --context takes the name of a context. On Amazon EKS, this name contains `/` and `:`. `advice` is the
+    last part of the message, with `{}` for the name.
     """
     from apflint.sources.discovery import SUFFIXES
 

@@ -118,7 +118,7 @@ class ProposalPlace(NamedTuple):
         return [*release, f"--server-concurrency={effective.limits.server_concurrency}"]
 
     def _write_diff(self, file: str) -> str:
-        """Return a command line that shows what the new objects change, or "" if there is no short command line."""
+        """Return a command line that shows what the new objects change. `file` is the file with these objects."""
         effective = self.configuration.effective
         arguments = self._list_assumptions()
         if LIVE in self._words:

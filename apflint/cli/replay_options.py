@@ -31,8 +31,10 @@ if TYPE_CHECKING:
 _ENGINE = "Engine"
 _MAX_TOP = 2**31 - 1
 """Maximum of --top. A LIMIT of SQL is a 64-bit integer, and no log has as many groups."""
-_SINCE_HELP = "Only requests received at this time or later, or in the last part of the log of this length, such as 2h."
-_UNTIL_HELP = "Only requests received before this time, or before the last part of the log of this length."
+_SINCE_HELP = (
+    "Only requests received at this time or later, such as 2h before the end of the log, or a time of RFC 3339."
+)
+_UNTIL_HELP = "Only requests received before this time, such as 1h before the end of the log, or a time of RFC 3339."
 _WHERE_HELP = "Only requests with this value, such as user=alice, verb!=watch or user=system:node:*; repeatable."
 _EVENT_FIELD_HELP = "Field with the audit event in each log record, such as payload or record.body. Known formats are recognized without it."
 _VERIFY_HELP = "kube-apiserver's own log of the same requests, with -v=3 or higher: compare its FlowSchemas, priority levels and seats with this replay; repeatable."
@@ -128,7 +130,7 @@ class ReportOptions(NamedTuple):
         int | None,
         option(
             OUTPUT,
-            "Number of groups of --by, and of users of each level.",
+            "Maximum number of groups of --by, and of users for each level, to show.",
             metavar="N",
             show_default="10 and 3",
             parser=options.parse_integer,

@@ -339,7 +339,7 @@ def test_selected_cluster_of_a_suite(project: Path, capsys: pytest.CaptureFixtur
     status, out, err = run_command(capsys, "test", suite, "--cluster", "staging")
     assert (status, out) == (2, "")
     assert 'suite.yaml: not run, because it does not name the cluster "staging"\n' in err
-    assert "apflint: no suite was run: none of them names this cluster\n" in err
+    assert "apflint: no suite was run: no suite names this cluster\n" in err
     suite = write_suite(project, manifests="vendor")
     assert "[prod]" in run_command(capsys, "test", suite, "--cluster", "prod")[1]
     assert "pass: fast\n" in run_command(capsys, "test", suite)[1]

@@ -22,7 +22,7 @@ def test_default_is_the_newest_release(capsys: pytest.CaptureFixture[str]) -> No
     [
         (
             ["--kubernetes", "1.18", "--api-version", "v1"],
-            "Kubernetes 1.18 has no flowcontrol.apiserver.k8s.io/v1, which 1.29 introduces; the newest that it has is v1alpha1",
+            "Kubernetes 1.18 has no flowcontrol.apiserver.k8s.io/v1, which 1.29 introduces. Its newest version is v1alpha1",
         ),
         (["--api-version", "v2"], 'unknown API version "v2": use v1, v1beta3, v1beta2, v1beta1 or v1alpha1.'),
         (["--kubernetes", "1.99"], '"1.99" is too new'),

@@ -382,7 +382,7 @@ INCIDENT = sorted(
 
 
 def test_level_with_too_few_seats(capsys: pytest.CaptureFixture[str]) -> None:
-    """The cause compares needed and available seats. The actions explain the borrowing limit, and name queues."""
+    """The cause compares needed and available seats. The actions suggest a higher borrowing limit, and queues."""
     (cause,) = answer(capsys, *INCIDENT, "--exit-zero")["causes"]
     assert re.search(r"cannot borrow: 3\.0 seats needed on average, at most 1 available", cause["message"])
     more, queues, simulation = (action["text"] for action in cause["actions"])

@@ -197,7 +197,9 @@ def test_baseline_without_metrics(server: Server, capsys: pytest.CaptureFixture[
     found, _ = diagnose(server, capsys, 'cluster="small-level"')
     (cluster,) = found["prometheus"]["clusters"]
     assert cluster["baseline"] is None
-    assert any("the metrics in the baseline are too few" in gap for gap in cluster["gaps"])  # it has only one scrape
+    assert any(
+        "the metrics in the baseline are too few" in gap for gap in cluster["gaps"]
+    )  # the baseline has only one scrape
     found, _ = diagnose(server, capsys, 'cluster="small-level"', since=-10)
     assert any("no metrics in the baseline" in gap for gap in found["prometheus"]["clusters"][0]["gaps"])
     assert found["prometheus"]["comparison"][0]["levels"] == []

@@ -769,9 +769,8 @@ def test_line_has_the_answer_of_the_same_text(line: str) -> None:
 def test_requests_in_utf_16_are_rejected(data: bytes) -> None:
     with pytest.raises(UserError, match="the requests are in UTF-16; write them in UTF-8"):
         replies(data)
-    assert [answer["inputLine"] for answer in replies(LINE, data) if "error" in answer] == [
-        2
-    ]  # UTF-16 is detected only in the first line, so here, only the line is rejected
+    # UTF-16 is detected only in the first line. If the second line is in UTF-16, only this line is rejected.
+    assert [answer["inputLine"] for answer in replies(LINE, data) if "error" in answer] == [2]
 
 
 def test_endless_line_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -176,7 +176,7 @@ def test_options_for_logs_need_logs(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["propose", "--protect", "batch"]) == 2
     assert "require audit logs" in capsys.readouterr().err
     assert run(["propose"]) == 2
-    assert "name the clients and their seats, or audit logs" in capsys.readouterr().err
+    assert "name audit logs, or clients and their seats" in capsys.readouterr().err
 
 
 def test_protection_that_no_change_meets(capsys: pytest.CaptureFixture[str]) -> None:

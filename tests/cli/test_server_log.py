@@ -260,7 +260,7 @@ def test_compressed_audit_log_is_explained(output: str, tmp_path: Path, capsys: 
 
 
 @pytest.mark.parametrize("output", ["text", "json"])
-def test_some_json_is_not_no_json(output: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_log_with_some_lines_that_are_not_json(output: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """If only some lines are not JSON, these lines are reported, and the file is still read as an audit log."""
     path = write_log(tmp_path / "audit.log", [event(), event()])
     with path.open("a", encoding="utf-8") as file:

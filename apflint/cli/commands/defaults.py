@@ -61,7 +61,7 @@ def _choose_version(text: str | None, release: Release) -> str:
     introduced = next(life.introduced for life in API_VERSIONS if life.name == version)
     if introduced > release.minor:
         raise UserError(
-            f"Kubernetes {release.name} has no {GROUP}/{version}, which 1.{introduced} introduces; the newest that it has is"
+            f"Kubernetes {release.name} has no {GROUP}/{version}, which 1.{introduced} introduces. Its newest version is"
             f" {release.newest_version}"
         )
     return version

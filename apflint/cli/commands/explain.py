@@ -338,7 +338,7 @@ def _explain_logged_json(explainer: Explainer, description: str) -> ExplainLogge
 
 
 def _explain_events(explainer: Explainer, path: str, how: Style) -> Iterator[tuple[str, list[RejectedLine]]]:
-    """Yield the items of `LogExplainer.explain`. At the end, print the number of lines that are not about requests."""
+    """Yield the explanations of a log (see `LogExplainer.explain`). At the end, print how many lines are not about requests."""
     from apflint.output.explain_log import LogExplainer
 
     log = LogExplainer(explainer, how)

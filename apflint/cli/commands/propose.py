@@ -188,7 +188,7 @@ def propose(
     if metrics or objects or protect or may_suffer or max_objects is not None:
         raise UserError("--metrics, --objects, --protect, --may-suffer and --max-objects require audit logs")
     if not isolate or seats is None:
-        raise UserError("name the clients and their seats, or audit logs, as in --isolate group:analytics --seats 50")
+        raise UserError("name audit logs, or clients and their seats, as in --isolate group:analytics --seats 50")
     options.reject_combinations({"--write": write}, {"--output-dir": output_dir})
     request = sources.select()
 

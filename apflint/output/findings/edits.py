@@ -28,7 +28,7 @@ class EditLocator:
         source = finding.document.source if finding.document else self._sources.get(finding.file)
         if source is None:
             return None
-        # The text may contain a YAML anchor. Edits are then verified by parsing the text again, which takes time.
+        # In a text with a YAML anchor, edits are verified by parsing the text again. Limit the total size of such texts.
         if "&" in source.text:
             self._characters_left -= len(source.text)
         self._neighbors_left -= _count_neighbors(finding)
