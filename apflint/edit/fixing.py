@@ -15,7 +15,7 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.budgets import MAX_FIX_ATTEMPTS, MAX_FIX_ATTEMPTS_ON_LARGE_INPUTS
-from apflint.checks import ABOUT_CAPTURED_REQUESTS, DECODING, SELECTS_FIELDS, rules_of, rules_with
+from apflint.checks import DECODING, SELECTS_FIELDS, rules_of, rules_with
 from apflint.edit.fix_batch import Conflict, edit_inputs, group_inseparable, identity, is_unrecognized
 from apflint.edit_operations import Remove, Rename
 from apflint.finding import SEVERITIES
@@ -40,8 +40,11 @@ _MAX_FOLLOW_UPS = 4
 _VALIDATION = rules_of("validation")
 _DECODING = rules_with(DECODING)
 _SELECTING = rules_with(SELECTS_FIELDS)
-_ABOUT_REACHABLE = rules_with(ABOUT_CAPTURED_REQUESTS) | {"APF502"}
-"""Rules that report nothing in a FlowSchema that APF501 reports as unreachable."""
+_HIDDEN_BY_UNREACHABLE = frozenset(
+    ("APF502", "APF505", "APF508", "APF510", "APF511", "APF512", "APF513", "APF518", "APF601")
+)
+"""Rules that report nothing in a FlowSchema that APF501 reports as unreachable, and whose findings do not depend on its
+matchingPrecedence."""
 
 
 class Refusal(NamedTuple):
@@ -280,7 +283,7 @@ def _masks_others(finding: Finding) -> bool:
 def _masked_rules(finding: Finding) -> frozenset[str]:
     """Return the rules that cannot check an object before `finding` is fixed."""
     if finding.rule == "APF501":
-        return _ABOUT_REACHABLE
+        return _HIDDEN_BY_UNREACHABLE
     if is_unrecognized(finding):
         return _VALIDATION
     if finding.rule in _DECODING:
