@@ -38,13 +38,13 @@ class Answer(NamedTuple):
     status: int = ExitCode.OK
 
 
-def run(request: InputRequest, find_answer: Callable[[Inputs], Answer]) -> int:
-    """Run a command, and return its exit status."""
+def run(request: InputRequest, find_answer: Callable[[Inputs], Answer], *, quiet: bool = False) -> int:
+    """Run a command, and return its exit status. If `quiet` is true, show no progress."""
     # 1. Sources. The source arguments name files, directories, git revisions, kustomizations, clusters in the settings, or
     #    a running cluster. A source yields names and contents of files. Unreadable sources become errors in the result.
     # 2. Configurations. A configuration is a release, the objects of its sources, and a name: one for each cluster, or one
     #    without a name if the project has no clusters.
-    with show_progress("Reading") as progress:
+    with show_progress("Reading", quiet=quiet) as progress:
         inputs = read_inputs(request, progress.track)
 
     # 3. The command works on the configurations. `check` loads the files, runs the checks on each configuration, and renders

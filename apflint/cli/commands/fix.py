@@ -92,7 +92,7 @@ def fix(
     chosen = settings.prepare_options()()
 
     def find_answer(inputs: Inputs) -> Answer:
-        outcome = _fix_files(inputs, chosen, color, diff=diff, unsafe=unsafe_fixes)
+        outcome = _fix_files(inputs, chosen, color, diff=diff, unsafe=unsafe_fixes, quiet=quiet)
         notes: tuple[str, ...] = ()
         if not quiet:
             for finding in sorted(outcome.fixed, key=_order):
@@ -108,7 +108,7 @@ def fix(
             summary += _render_summary(outcome, diff=diff, unsafe=unsafe_fixes, findings_shown=False)
         return Answer(notes=notes, errors=outcome.errors, summary=summary, status=status)
 
-    return run(request, find_answer)
+    return run(request, find_answer, quiet=quiet)
 
 
 def fix_and_check(request: InputRequest, chosen: Options, output: Output, *, diff: bool, unsafe: bool) -> int:
@@ -117,7 +117,7 @@ def fix_and_check(request: InputRequest, chosen: Options, output: Output, *, dif
         raise UserError("--fix edits files. For standard input use `apflint fix -`, which prints the result")
 
     def find_answer(inputs: Inputs) -> Answer:
-        outcome = _fix_files(inputs, chosen, output.color, diff=diff, unsafe=unsafe)
+        outcome = _fix_files(inputs, chosen, output.color, diff=diff, unsafe=unsafe, quiet=output.quiet)
         if diff:
             is_empty = output.require_objects and not outcome.before.objects
             status = ExitCode.ERROR if is_empty else exit_code_of(outcome.before, output)
@@ -131,7 +131,7 @@ def fix_and_check(request: InputRequest, chosen: Options, output: Output, *, dif
             summary += _render_summary(outcome, diff=diff, unsafe=unsafe, findings_shown=not diff)
         return answer._replace(summary=summary)
 
-    return run(request._replace(purpose="fix"), find_answer)
+    return run(request._replace(purpose="fix"), find_answer, quiet=output.quiet)
 
 
 class _Outcome(NamedTuple):
@@ -150,14 +150,14 @@ class _Outcome(NamedTuple):
     """Whether files cannot be read or written."""
 
 
-def _fix_files(inputs: Inputs, chosen: Options, color: str, *, diff: bool, unsafe: bool) -> _Outcome:
+def _fix_files(inputs: Inputs, chosen: Options, color: str, *, diff: bool, unsafe: bool, quiet: bool) -> _Outcome:
     """Fix findings in memory. Then print the edits, or write the files."""
     # Without `helm=False`, findings in the output of Helm would refer to the templates of the chart. Fixes need the places in the
     # text that was read.
     chosen = chosen._replace(max_findings_per_rule=MAX_FIXED_FINDINGS, covered=True, helm=False)
     checker = Checker(inputs, chosen)
     files = {name: inputs.files[name] for name in inputs.reported}
-    with show_progress("Fixing"):
+    with show_progress("Fixing", quiet=quiet):
         check = _checker(inputs, chosen, checker.check)
         before = {name: file.data if file.may_hold_apf else b"" for name, file in files.items()}
         first = check(before)
