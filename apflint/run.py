@@ -38,13 +38,13 @@ class Answer(NamedTuple):
     status: int = ExitCode.OK
 
 
-def run(request: InputRequest, find_answer: Callable[[Inputs], Answer]) -> int:
-    """Run a command, and return its exit status."""
+def run(request: InputRequest, find_answer: Callable[[Inputs], Answer], *, quiet: bool = False) -> int:
+    """Run a command, and return its exit status. If `quiet` is true, show no progress."""
     # 1. Sources. The source arguments name files, directories, git revisions, kustomizations, clusters in the settings, or
     #    a running cluster. A source yields names and contents of files. Unreadable sources become errors in the result.
     # 2. Configurations. A configuration is a release, the objects of its sources, and a name: one for each cluster, or one
     #    without a name if the project has no clusters.
-    with show_progress("Reading") as progress:
+    with show_progress("Reading", quiet=quiet) as progress:
         inputs = read_inputs(request, progress.track)
 
     # 3. The command works on the configurations. `check` loads the files, runs the checks on each configuration, and renders
@@ -78,15 +78,16 @@ def analyze(request: InputRequest, find_answer: Callable[[EffectiveConfiguration
 
     def answer(inputs: Inputs) -> Answer:
         configuration = build_configuration(inputs)
-        for note in configuration.notes:
-            print_note(note)
+        _print_notes(configuration)
         return find_answer(configuration)
 
     return run(request, answer)
 
 
-def read(request: InputRequest) -> EffectiveConfiguration:
+def read(request: InputRequest, *, notes_unserved: bool = True) -> EffectiveConfiguration:
     """Return the configuration that an input request names, and print the notes about the configuration.
+
+    If `notes_unserved` is true, the notes name API versions in the manifests that the release does not serve.
 
     Commands call this function if they read other inputs besides the configuration. Raises UserError as
     `read_configuration` does.
@@ -94,6 +95,13 @@ def read(request: InputRequest) -> EffectiveConfiguration:
     from apflint.sources.effective_configurations import read_configuration
 
     configuration = read_configuration(request)
-    for note in configuration.notes:
-        print_note(note)
+    _print_notes(configuration, notes_unserved=notes_unserved)
     return configuration
+
+
+def _print_notes(configuration: EffectiveConfiguration, *, notes_unserved: bool = True) -> None:
+    from apflint.output.configuration_line import describe_unserved
+
+    unserved = describe_unserved(configuration) if notes_unserved else ()
+    for note in (*configuration.notes, *(sentence.removesuffix(".") for sentence in unserved)):
+        print_note(note)

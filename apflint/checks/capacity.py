@@ -35,11 +35,12 @@ _NOTABLE = 0.1
 _SEVERE = 0.25
 """Minimum relative loss of seats of a level for the severity `warning`."""
 _NAME: Path = ("metadata", "name")
-_CRITICAL_LEVELS = ("leader-election", "node-high", "system")
-_MAX_LENDABLE_PERCENT = 50
+CRITICAL_LEVELS = ("leader-election", "node-high", "system")
+"""Built-in priority levels of the control plane and the nodes."""
+MAX_LENDABLE_PERCENT = 50
+"""Maximum lendablePercent of a critical level that APF604 does not report."""
 _MAX_QUEUED_REQUESTS = 100_000
-_MAX_RISK = 0.01
-"""Maximum probability that busy flows fill all queues of another flow. Greater probabilities are reported."""
+_MAX_RISK = shuffle_sharding.MAX_SQUISH_PROBABILITY
 _BUSY_FLOWS = shuffle_sharding.BUSY_FLOWS
 _MAX_SINGLE_SEATS = 2
 """Maximum number of seats of a level that APF606 reports."""
@@ -244,7 +245,7 @@ def critical_level_lends(effective: Effective) -> Iterator[Problem]:
     """APF604: report priority levels of the control plane that lend most of their seats."""
     for place, limited in _limited_levels(effective):
         name, percent = place.document.name, limited.lendable_percent
-        if name in _CRITICAL_LEVELS and _MAX_LENDABLE_PERCENT < percent <= 100:
+        if name in CRITICAL_LEVELS and MAX_LENDABLE_PERCENT < percent <= 100:
             yield Problem(
                 place / "lendablePercent",
                 f"priority level {quote(name)} lends {percent}% of its seats",
@@ -252,7 +253,7 @@ def critical_level_lends(effective: Effective) -> Iterator[Problem]:
                     "It can take up to 10 seconds until the level gets back the seats that it lends.",
                     "Meanwhile leases, node heartbeats or requests of the control plane wait.",
                 ),
-                help=f"set lendablePercent to {_MAX_LENDABLE_PERCENT} or less",
+                help=f"set lendablePercent to {MAX_LENDABLE_PERCENT} or less",
             )
 
 
@@ -276,7 +277,7 @@ def weak_isolation(effective: Effective) -> Iterator[Problem]:
         risk = _measure_risk(queuing, busy) if flows is None or flows >= _MIN_FLOWS else 0
         if risk > _MAX_RISK:
             clients = "four busy flows" if busy == _BUSY_FLOWS else f"{busy} of the {flows} flows of this level"
-            better = next(iter(shuffle_sharding.recommend_pairs(_MAX_RISK / 10, busy, max(queuing.queues, 64))), None)
+            better = shuffle_sharding.find_isolating_pair(queuing.queues, busy)
             yield Problem(
                 place,
                 f"{clients} fill all queues of another flow with a probability of {_percent(risk)}",

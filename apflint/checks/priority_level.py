@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from apflint.checks.capacity import CRITICAL_LEVELS, MAX_LENDABLE_PERCENT
+from apflint.checks.queuing_values import choose_queuing, find_built_in_queuing, fix_queuing, suggest_queuing
 from apflint.edit_operations import Fix, Insert
 from apflint.evaluate.shuffle_sharding import (
     MAX_ENTROPY_BITS,
     MAX_QUEUES,
-    find_best_hand,
     largest_deck,
     largest_hand,
     required_entropy_bits,
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 _TYPES = ("Limited", "Exempt")
 _RESPONSES = ("Queue", "Reject")
+_DEFAULT_QUEUES = 64
+"""The server's default number of queues (`PriorityLevelConfigurationDefaultQueues`)."""
 
 
 def exempt_level_mismatch(workspace: Workspace) -> Iterator[Problem]:
@@ -180,14 +183,16 @@ def _mismatched_queuing(release: Release, place: Place, response: LimitResponse)
             fix=remove_field((*place.path, "queuing"), safe=True),
         )
     elif response.type == "Queue" and response.queuing is None:
-        # The edit that adds the field `queues` creates the missing mapping `queuing`, too. The value is the server's
-        # default number of queues (DefaultQueues).
-        insertion = Insert((*place.path, "queuing", "queues"), 64)
+        # The edit that adds the field `queues` creates the missing mapping `queuing`, too.
+        built_in = find_built_in_queuing(release, place)
+        queues = max(_DEFAULT_QUEUES, built_in.queues if built_in else 0)  # APF608 reports levels with fewer queues
+        origin = "the default" if queues == _DEFAULT_QUEUES else "as the built-in priority level"
+        insertion = Insert((*place.path, "queuing", "queues"), queues)
         yield required(
             place / "queuing",
             'limitResponse of type Queue requires the field "queuing"',
             help="add queuing; queuing: {} uses all defaults",
-            fix=Fix("add queuing with 64 queues, the default", safe=False, operations=(insertion,)),
+            fix=Fix(f"add queuing with {queues} queues, {origin}", safe=False, operations=(insertion,)),
         )
     elif response.type not in _RESPONSES and response.queuing is not None and release.checks_fields_of_invalid_types:
         yield forbidden(
@@ -239,8 +244,9 @@ def percent_out_of_range(workspace: Workspace) -> Iterator[Problem]:
     lendable += ((place, exempt.lendable_percent) for place, exempt in _exempt(workspace))
     for place, percent in lendable:
         suggestion = "set lendablePercent to a value from 0 to 100"
-        nearest = min(max(percent, 0), 100)
-        share = "all" if nearest else "none"
+        is_critical = place.document.name in CRITICAL_LEVELS  # APF604 reports critical levels that lend more
+        nearest = min(max(percent, 0), MAX_LENDABLE_PERCENT if is_critical else 100)
+        share = {0: "none", 100: "all"}.get(nearest, "half")
         title = f"set lendablePercent to {nearest}, so that other levels can borrow {share} of its seats"
         fix = set_field(place.document, (*place.path, "lendablePercent"), nearest, title, safe=False)
         yield from _reject_outside(place / "lendablePercent", percent, 0, 100, suggestion=suggestion, fix=fix)
@@ -255,38 +261,20 @@ def hand_larger_than_deck(workspace: Workspace) -> Iterator[Problem]:
     for place, queuing in workspace.queuing():
         if queuing.hand_size > 0 and queuing.hand_size > queuing.queues:
             maximum = largest_hand(queuing.queues)
-            can_grow = (largest_deck(queuing.hand_size) or 0) >= queuing.hand_size
             limit = (
                 f"With {queuing.queues} queues, handSize can be at most {maximum},"
                 f" because the API server accepts at most {MAX_ENTROPY_BITS} bits of entropy."
             )
+            values = choose_queuing(workspace.release, place, queuing)
+            more = ", or increase queues" if values == (queuing.queues, 1) else ""
             yield invalid(
                 place / "handSize",
                 f"{_with_default(place / 'handSize', queuing.hand_size)} is greater than"
                 f" {_with_default(place / 'queues', queuing.queues)}",
                 notes=(limit,) if 0 < maximum < queuing.queues else (),
-                help=f"{_suggest_hand(queuing.queues)}{', or increase queues' if can_grow else ''}"
-                if queuing.queues > 0
-                else "set queues to 1 or more",
-                # If the manifest sets only queues, the default of handSize is too large, and the fix is safe. If the
-                # manifest sets handSize, the fix is unsafe, because the wrong value may be queues.
-                fix=_fix_hand(place, queuing.queues, safe=not place.document.at(*place.path, "handSize")),
+                help=f"{suggest_queuing(queuing, values)}{more}" if values else "set queues to 1 or more",
+                fix=fix_queuing(place, queuing, values),
             )
-
-
-def _suggest_hand(queues: int) -> str:
-    """Return advice that names the best handSize for `queues`. The API server must accept some handSize for `queues`."""
-    best, maximum = find_best_hand(queues), largest_hand(queues)
-    at_most = f" (at most {maximum})" if best < maximum else ""
-    reason = f", which separates four busy flows best with {queues:,} queues" if queues > 1 else ""
-    return f"set handSize to {best}{at_most}{reason}"
-
-
-def _fix_hand(place: Place, queues: int, *, safe: bool) -> Fix | None:
-    """Return a fix that sets the best handSize for `queues`, or None if the API server accepts no handSize for `queues`."""
-    best = find_best_hand(queues) if 0 < queues <= MAX_QUEUES else 0
-    path = (*place.path, "handSize")
-    return set_field(place.document, path, best, f"set handSize to {best}", safe=safe) if best else None
 
 
 def _with_default(place: Place, value: int) -> str:
@@ -306,8 +294,8 @@ def shuffle_entropy_too_high(workspace: Workspace) -> Iterator[Problem]:
             continue
         bits = required_entropy_bits(queues, hand_size)
         if bits > MAX_ENTROPY_BITS:
-            maximum_hand, maximum_queues = largest_hand(queues), largest_deck(hand_size)
-            fits = [_suggest_hand(queues)] if maximum_hand else []
+            values, maximum_queues = choose_queuing(workspace.release, place, queuing), largest_deck(hand_size)
+            fits = [suggest_queuing(queuing, values)] if values else []
             fits += [f"{'' if fits else 'set '}queues to {maximum_queues:,} or less"] if maximum_queues else []
             yield invalid(
                 place / "handSize",
@@ -317,7 +305,7 @@ def shuffle_entropy_too_high(workspace: Workspace) -> Iterator[Problem]:
                     f"The API server accepts at most {MAX_ENTROPY_BITS} bits, because it chooses the queues of a flow by a 64-bit hash.",
                 ),
                 help=", or ".join(fits),
-                fix=_fix_hand(place, queues, safe=not place.document.at(*place.path, "handSize")),
+                fix=fix_queuing(place, queuing, values),
             )
 
 
@@ -340,10 +328,9 @@ def queue_length_out_of_range(workspace: Workspace) -> Iterator[Problem]:
 def hand_size_out_of_range(workspace: Workspace) -> Iterator[Problem]:
     """APF309: report a handSize below 1."""
     for place, queuing in workspace.queuing():
-        suggestion = "set handSize to 1 or more; the default is 8"
-        if largest_hand(queuing.queues):
-            suggestion = _suggest_hand(queuing.queues)
-        fix = _fix_hand(place, queuing.queues, safe=False)
+        values = choose_queuing(workspace.release, place, queuing)
+        suggestion = suggest_queuing(queuing, values) if values else "set handSize to 1 or more; the default is 8"
+        fix = fix_queuing(place, queuing, values)
         yield from _reject_outside(place / "handSize", queuing.hand_size, 1, suggestion=suggestion, fix=fix)
 
 

@@ -14,7 +14,7 @@ from apflint.budgets import MAX_EXPLAINED_SHADOWS, MAX_EXPLAINING_WORK
 from apflint.checks import policy_rules
 from apflint.checks.descriptions import describe_flow_schema, note_assumed_levels, object_keys
 from apflint.effective_configuration import once
-from apflint.evaluate.configuration import matching_order
+from apflint.evaluate.configuration import CATCH_ALL, matching_order
 from apflint.finding import Elsewhere, Problem
 from apflint.fixes.field_fixes import set_field
 from apflint.location import Place, field_path
@@ -125,7 +125,11 @@ def _shadowed_schema(effective: Effective, part: FlowSchemaPart, blockers: Seque
     advice, notes, fix = "remove the FlowSchema", _note_names("FlowSchemas", names), None
     if all(is_treated_alike(part.schema, blocker) for blocker in blockers):
         notes += ("Without this FlowSchema, its requests get the same priority level and distinguisherMethod.",)
-    elif lowest > _MIN_PRECEDENCE:
+    elif lowest <= _MIN_PRECEDENCE:
+        notes += (f"No FlowSchema can have a matchingPrecedence below {_MIN_PRECEDENCE}.",)
+    elif any(_protects_system(effective, blocker) for blocker in blockers):
+        advice = f"remove the FlowSchema, or use a matchingPrecedence below {lowest} if it should capture these system requests"
+    else:
         value = _find_precedence_before(effective, lowest)
         advice = f"use a matchingPrecedence below {lowest}, or remove the FlowSchema"
         if value is not None:
@@ -137,11 +141,14 @@ def _shadowed_schema(effective: Effective, part: FlowSchemaPart, blockers: Seque
                 f"change matchingPrecedence {part.schema.spec.matching_precedence} to {value}",
                 safe=False,
             )
-    else:
-        notes += (f"No FlowSchema can have a matchingPrecedence below {_MIN_PRECEDENCE}.",)
     captors = names[0] if len(names) == 1 else f"one of {len(names)} earlier FlowSchemas"
     reason = f"every request it matches is captured by {captors}"
     return _problem(effective, part, reason, captors=blockers, assumed=blockers, notes=notes, help=advice, fix=fix)
+
+
+def _protects_system(effective: Effective, schema: FlowSchema) -> bool:
+    """Return whether a FlowSchema is built in for system requests. APF507 reports FlowSchemas that capture its requests."""
+    return effective.is_built_in(schema) and schema.name not in (*builtin.GENERAL_PURPOSE, CATCH_ALL)
 
 
 def _find_precedence_before(effective: Effective, precedence: int) -> int | None:

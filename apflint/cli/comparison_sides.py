@@ -56,7 +56,8 @@ def read_side(word: str, request: InputRequest, cluster: str | None = None) -> E
         words = (*((word,) if word != "." else ()), f"{CLUSTER_PREFIX}{selected}", *request.words)
     if request.recorded is not None and not has_own_objects(word):
         words = (LIVE, *words)
-    configuration = read(request._replace(words=words, defaults=request.defaults or word.startswith(BUILT_IN_PREFIX)))
+    selection = request._replace(words=words, defaults=request.defaults or word.startswith(BUILT_IN_PREFIX))
+    configuration = read(selection, notes_unserved=False)  # the report has the notes of both sides
     shown = "<stdin>" if word == "-" else word
     name = f"{shown} (cluster {selected})" if selected is not None else shown
     return configuration._replace(name=" + ".join((name, *request.words)))

@@ -85,14 +85,14 @@ class Progress:
 
 
 @contextmanager
-def show_progress(label: str) -> Iterator[Progress]:
+def show_progress(label: str, *, quiet: bool = False) -> Iterator[Progress]:
     """Show the label and the elapsed time on standard error, if the body of the `with` statement takes longer than a second.
 
-    The line is erased at the end. Nothing is shown if standard error is not a terminal that can erase a line. The body of the
-    `with` statement may change the activity.
+    The line is erased at the end. Nothing is shown if `quiet` is true, or if standard error is not a terminal that can erase a
+    line. The body of the `with` statement may change the activity.
     """
     progress = Progress(label)
-    if not (sys.stderr and sys.stderr.isatty()) or os.environ.get("TERM") == "dumb":
+    if quiet or not (sys.stderr and sys.stderr.isatty()) or os.environ.get("TERM") == "dumb":
         yield progress
         return
     from threading import Event, Thread

@@ -40,6 +40,11 @@ _MAX_FOLLOW_UPS = 4
 _VALIDATION = rules_of("validation")
 _DECODING = rules_with(DECODING)
 _SELECTING = rules_with(SELECTS_FIELDS)
+_HIDDEN_BY_UNREACHABLE = frozenset(
+    ("APF502", "APF505", "APF508", "APF510", "APF511", "APF512", "APF513", "APF518", "APF601")
+)
+"""Rules that report nothing in a FlowSchema that APF501 reports as unreachable, and whose findings do not depend on its
+matchingPrecedence."""
 
 
 class Refusal(NamedTuple):
@@ -191,7 +196,8 @@ class _Comparison:
         """Maps a scope, an object (kind and name) or an edited field (file, object, field) to the indices of fixes in
         the batch."""
         self._masked: defaultdict[Scope, set[str]] = defaultdict(set)
-        """Maps the scope of an error (an object or a file) to the validation rules whose findings the error masked."""
+        """Maps the object or file with a masking finding to the rules whose findings it masked: validation rules, and rules
+        about the requests of a FlowSchema."""
         for index, finding in enumerate(batch):
             fields = list(_edited_fields(finding))
             keys: list[Hashable] = [*_scopes(finding), *((finding.file, finding.object, field) for field in fields)]
@@ -221,13 +227,13 @@ class _Comparison:
         return identity(finding) not in self._known
 
     def _was_masked(self, finding: Finding) -> bool:
-        """Return whether a finding was masked by an error that the batch has fixed.
+        """Return whether a finding was masked by a finding that the batch has fixed.
 
         A validation finding at an edited field was not masked: the edit caused the finding. For example, the fix renamed a
         misspelled field, but its value was intended for another field.
         """
-        if finding.rule not in _VALIDATION:
-            return self._masks_analysis
+        if finding.rule not in _VALIDATION and self._masks_analysis:
+            return True
         is_edited = (finding.file, finding.object, finding.field) in self._fixes
         return not is_edited and any(finding.rule in self._masked.get(scope, ()) for scope in _scopes(finding))
 
@@ -275,7 +281,9 @@ def _masks_others(finding: Finding) -> bool:
 
 
 def _masked_rules(finding: Finding) -> frozenset[str]:
-    """Return the validation rules that cannot check an object before `finding` is fixed."""
+    """Return the rules that cannot check an object before `finding` is fixed."""
+    if finding.rule == "APF501":
+        return _HIDDEN_BY_UNREACHABLE
     if is_unrecognized(finding):
         return _VALIDATION
     if finding.rule in _DECODING:

@@ -28,7 +28,9 @@ MAX_HAND = 15
 has 15 or 16 queues."""
 DOCUMENTED_ELEPHANTS = (1, 4, 16)
 BUSY_FLOWS = 4
-"""Number of elephants for which hand sizes are compared if the flows are unknown. An item of `DOCUMENTED_ELEPHANTS`."""
+"""Number of elephants for which a hand size is good or bad, if nothing is known about the flows: the second documented number."""
+MAX_SQUISH_PROBABILITY = 0.01
+"""Maximum probability that `BUSY_FLOWS` elephants squish a mouse with a good hand size. APF605 reports greater probabilities."""
 # fmt: off
 DOCUMENTED_PAIRS = (
     (12, 32), (10, 32), (10, 64), (9, 64), (8, 64), (8, 128), (7, 128), (7, 256), (6, 256), (6, 512), (6, 1024),
@@ -206,6 +208,14 @@ def recommend_pairs(probability: float, elephants: int, max_queues: int = 1024) 
         if deck and not any(other.queues <= deck for other in pairs):
             pairs.append(compute_sharding(hand, deck, (elephants,)))
     return tuple(sorted(pairs, key=lambda pair: (pair.queues, pair.hand_size)))
+
+
+def find_isolating_pair(queues: int, elephants: int = BUSY_FLOWS) -> Sharding | None:
+    """Return the pair with the fewest queues for which elephants squish a mouse ten times less often than the maximum.
+
+    The pair has at most `queues` queues, or 64 if that is more. Return None if there is no such pair.
+    """
+    return next(iter(recommend_pairs(MAX_SQUISH_PROBABILITY / 10, elephants, max(queues, 64))), None)
 
 
 def _smallest_deck(probability: float, elephants: int, hand: int, largest: int) -> int | None:

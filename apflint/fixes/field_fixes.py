@@ -41,6 +41,12 @@ def set_fields(places: Iterable[Place], name: str, value: Value, title: str) -> 
     return Fix(title, safe=False, operations=tuple(operation for fix in fixes for operation in fix.operations))
 
 
+def set_values(place: Place, values: Mapping[str, Value], title: str) -> Fix:
+    """Return an unsafe fix that sets several fields of the mapping at `place`."""
+    fixes = [set_field(place.document, (*place.path, name), values[name], title, safe=False) for name in values]
+    return Fix(title, safe=False, operations=tuple(operation for fix in fixes for operation in fix.operations))
+
+
 def remove_field(path: Path, *, safe: bool) -> Fix:
     """Return a fix that removes a field."""
     return Fix(f"remove {quote(path[-1])}", safe, (Remove(path),))

@@ -38,17 +38,18 @@ class Sides(NamedTuple):
 def name_sides(old: EffectiveConfiguration, new: EffectiveConfiguration) -> Sides:
     """Return the names and descriptions of two configurations."""
     is_assumed = old.is_release_assumed or new.is_release_assumed
-    return Sides(old.name, new.name, old.description, new.description, is_assumed, tuple(_describe_unserved(old, new)))
+    return Sides(old.name, new.name, old.description, new.description, is_assumed, tuple(describe_unserved(old, new)))
 
 
-def _describe_unserved(old: EffectiveConfiguration, new: EffectiveConfiguration) -> Iterator[str]:
-    """Yield a sentence for each API version in the manifests that the release of its side does not serve.
+def describe_unserved(*sides: EffectiveConfiguration) -> Iterator[str]:
+    """Yield a sentence for each API version in the manifests that the release of their configuration does not serve.
 
-    If both sides have the same release, and no release serves the versions of both, yield one sentence about that.
+    `sides` are one configuration, or two that are compared. If two have the same release, and no release serves the versions of
+    both, yield one sentence about that.
     """
     found: dict[str, dict[str, None]] = {}
     unserved: dict[tuple[str, str], dict[str, None]] = {}
-    for side in (old, new):
+    for side in sides:
         release = side.effective.release
         for document in side.effective.workspace.documents():
             version = document.version
@@ -60,14 +61,15 @@ def _describe_unserved(old: EffectiveConfiguration, new: EffectiveConfiguration)
     if not unserved:
         return
     serving = [release for release in RELEASES if not found.keys() - {*release.served, *release.on_request}]
-    if not serving and old.effective.release == new.effective.release:
+    releases = {side.effective.release for side in sides}
+    if not serving and len(releases) < len(sides):
         versions = (f"{_describe_version(version)} of {join_words(names, 'and')}" for version, names in found.items())
         yield (
             f"No release serves {join_words(versions, 'and')}."
-            f" This comparison reads both sides as Kubernetes {old.effective.release.name} does."
+            f" This comparison reads both sides as Kubernetes {sides[0].effective.release.name} does."
         )
         return
-    is_assumed = old.is_release_assumed or new.is_release_assumed
+    is_assumed = any(side.is_release_assumed for side in sides)
     advice = f": choose the release of your cluster, such as --kubernetes {serving[-1].name}" if serving else ""
     for (release_name, version), names in unserved.items():
         sentence = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from apflint.builtin import AUTOUPDATE
+from apflint.builtin import AUTOUPDATE, list_names
 from apflint.diff.requests import has_flows
 from apflint.evaluate.flows import BY_NAMESPACE, BY_USER
 from apflint.evaluate.limits import DEFAULT_WAIT_SECONDS
@@ -31,7 +31,8 @@ from apflint.output.json_text import SCHEMA
 from apflint.output.limits import level_json
 from apflint.output.match_reasons import describe_match
 from apflint.output.outcome_sentences import describe_starvation
-from apflint.wording import pluralize
+from apflint.releases import BORROWING_MINOR
+from apflint.wording import join_words, pluralize, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -77,7 +78,7 @@ _SHOWN = ("Change", "Nominal", "Min", "Attainable", "Queued")
 
 def report_difference(difference: ConfigurationDifference, sides: Sides) -> Iterator[Block]:
     """Yield the requests that move, the seats of levels, and the objects that differ."""
-    first, *others = _summarize(difference)
+    first, *others = (*_summarize(difference), *_describe_borrowing(difference))
     warnings = [*_warn_about_queues(difference)]
     warnings += ((Text(sentence, "warning"),) for sentence in sides.unserved)
     scope: Inline = (
@@ -261,6 +262,37 @@ def _summarize(difference: ConfigurationDifference) -> list[str]:
     return sentences
 
 
+def _describe_borrowing(difference: ConfigurationDifference) -> Iterator[str]:
+    """Yield what it means for seats that only one of the releases has borrowing, with the most affected levels as examples."""
+    releases = [side.limits.release for side in (difference.old, difference.new)]
+    if releases[0].has_borrowing == releases[1].has_borrowing:
+        return
+    is_new = releases[1].has_borrowing
+    without, others = releases if is_new else releases[::-1]
+    yield (
+        f"Borrowing is new in Kubernetes 1.{BORROWING_MINOR}: levels use idle seats that other levels lend, and get their own seats"
+        " back within 10 seconds."
+    )
+    pairs = [(change.old, change.new) for change in difference.levels if change.old and change.new]
+    levels = [pair if is_new else pair[::-1] for pair in pairs if not pair[0].is_exempt]
+    if not levels:
+        return
+    built_in = list_names(others, "PriorityLevelConfiguration")
+    # Levels of the manifests are of more interest than built-in ones.
+    before, after = max(
+        levels, key=lambda pair: (pair[0].name not in built_in, pair[1].attainable / max(pair[0].nominal, 1))
+    )
+    parts = [
+        f"{quote(after.name)} has {before.nominal} seats in {without.name}, and up to {after.attainable} in {others.name}"
+    ]
+    before, after = max(levels, key=lambda pair: pair[1].nominal - pair[1].min)
+    if after.min < after.nominal:
+        parts.append(
+            f"{quote(after.name)} keeps only {after.min} of its {after.nominal} seats while other levels borrow the rest"
+        )
+    yield f"{'; '.join(parts)}."
+
+
 def _warn_about_queues(difference: ConfigurationDifference) -> Iterator[tuple[str | Text, ...]]:
     """Yield a warning if levels get fewer queues."""
     lowered = [
@@ -417,10 +449,13 @@ def _describe_upgrade(difference: ConfigurationDifference, sides: Sides) -> list
     elif difference.objects:
         # Source: NewFlowSchemaRemover and the suggested strategy in pkg/registry/flowcontrol/ensurer. A recording of
         # kube-apiserver 1.36.2 confirms it.
-        sentences.append(
-            f"A {new.name} server deletes removed objects and updates changed ones, if their annotation"
-            f' {AUTOUPDATE} is "true".'
-        )
+        kinds = {change.change for change in difference.objects}
+        verbs = {"removed": "deletes removed objects", "changed": "updates changed objects"}
+        if actions := [action for kind, action in verbs.items() if kind in kinds]:
+            condition = f'if their annotation {AUTOUPDATE} is "true"'
+            sentences.append(f"A {new.name} server {join_words(actions)}, {condition}.")
+        if "added" in kinds:
+            sentences.append(f"A {new.name} server creates missing objects.")
     return sentences
 
 

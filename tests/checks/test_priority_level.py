@@ -235,7 +235,7 @@ def test_message_marks_values_that_are_defaults() -> None:
     (finding,) = findings(priority_level("x", queuing={"queues": 4}), only="APF305")
     assert finding.message == "handSize 8 (default) is greater than queues 4"
     assert finding.help == (
-        "set handSize to 1 (at most 4), which separates four busy flows best with 4 queues, or increase queues"
+        "set queues to 58 and handSize to 8; with 4 queues, four busy flows often fill all queues of another flow"
     )
 
 
@@ -244,14 +244,13 @@ def test_message_marks_values_that_are_defaults() -> None:
     [
         # handSize is absent, and its default is 8. Only queues is set, so the author intended this number of queues.
         ({"queues": 1}, "APF305", 1, True),
-        ({"queues": 4}, "APF305", 1, True),
         ({"queues": 1024}, "APF306", 6, True),
         ({"queues": 1, "handSize": 8}, "APF305", 1, False),
-        ({"queues": 16, "handSize": 40}, "APF305", 2, False),
+        ({"queues": 48, "handSize": 49}, "APF305", 7, False),
         ({"handSize": 100}, "APF305", 9, False),
         ({"queues": 512, "handSize": 7}, "APF306", 6, False),
-        ({"queues": 32, "handSize": -1}, "APF309", 5, False),
-        # No handSize is valid for a negative or too large number of queues.
+        ({"queues": 64, "handSize": -1}, "APF309", 9, False),
+        # For such a number of queues, no handSize is valid.
         ({"queues": -1, "handSize": 3}, "APF305", None, False),
         ({"queues": -1, "handSize": -1}, "APF309", None, False),
         ({"queues": 20_000_000, "handSize": -1}, "APF309", None, False),
@@ -268,6 +267,28 @@ def test_fix_sets_the_best_hand_size(queuing: dict[str, int], rule: str, fixed: 
     assert finding.help is not None
     assert finding.help.startswith(finding.fix.title)
     assert not findings(priority_level("x", queuing={**queuing, "handSize": fixed}), only="APF30")
+
+
+@pytest.mark.parametrize(
+    ("name", "queuing", "rule", "expected"),
+    [
+        ("x", {"queues": 16, "handSize": 40}, "APF305", (58, 8)),
+        ("x", {"queues": 4}, "APF305", (58, 8)),
+        ("x", {"queues": 32, "handSize": -1}, "APF309", (58, 8)),
+        ("x", {"queues": 6, "handSize": 128}, "APF305", (128, 6)),  # in the wrong order
+        ("workload-low", {"queues": 4}, "APF305", (128, 6)),  # the built-in values
+        ("system", {"queues": 6, "handSize": 40}, "APF305", (64, 6)),  # 40 queues are fewer than the built-in ones
+    ],
+)
+def test_fix_sets_the_number_of_queues_if_no_hand_size_separates_flows(
+    name: str, queuing: dict[str, int], rule: str, expected: tuple[int, int]
+) -> None:
+    (finding,) = findings(priority_level(name, queuing=queuing), only=rule)
+    assert finding.fix is not None
+    title = f"set queues to {expected[0]} and handSize to {expected[1]}"
+    assert (finding.fix.title, finding.fix.safe) == (title, False)
+    assert finding.help is not None
+    assert finding.help.startswith(f"{title}; with ")
 
 
 @pytest.mark.parametrize(("percent", "nearest", "share"), [(120, 100, "all"), (-1, 0, "none")])

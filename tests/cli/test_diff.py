@@ -775,3 +775,41 @@ def test_flow_schemas_with_one_generated_name_are_distinguished(
     found = json.loads(capsys.readouterr().out)
     assert {change["from"]["priorityLevel"] for change in found["changes"]} == {"global-default", "workload-low"}
     assert {change["to"]["priorityLevel"] for change in found["changes"]} == {"workload-high"}
+
+
+UPGRADED = """\
+apiVersion: flowcontrol.apiserver.k8s.io/v1beta2
+kind: PriorityLevelConfiguration
+metadata: {name: monitoring}
+spec: {type: Limited, limited: {assuredConcurrencyShares: 10, limitResponse: {type: Reject}}}
+"""
+
+
+@pytest.mark.parametrize(("old", "new"), [("1.25", "1.33"), ("1.33", "1.25")])
+def test_borrowing_is_explained_if_one_release_lacks_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], old: str, new: str
+) -> None:
+    (tmp_path / "apf.yaml").write_text(UPGRADED, encoding="utf-8")
+    run(["diff", f"defaults:{old}", f"defaults:{new}", "-f", str(tmp_path / "apf.yaml"), "--isolated"])
+    printed = capsys.readouterr().out
+    assert "Borrowing is new in Kubernetes 1.26: levels use idle seats that other levels lend" in printed
+    assert '"monitoring" has 24 seats in 1.25, and up to 355 in 1.33' in printed
+    assert '"workload-low" keeps only 24 of its 236 seats while other levels borrow the rest.' in printed
+
+
+@pytest.mark.parametrize(("old", "new"), [("1.18", "1.25"), ("1.26", "1.37"), ("1.36", "1.36")])
+def test_borrowing_is_not_explained_if_no_release_adds_it(
+    capsys: pytest.CaptureFixture[str], old: str, new: str
+) -> None:
+    run(["diff", f"defaults:{old}", f"defaults:{new}", "--isolated"])
+    assert "Borrowing" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("old", "new"), [("1.18", "1.22"), ("1.20", "1.25"), ("1.26", "1.28"), ("1.31", "1.34")])
+def test_upgrade_names_only_what_happens(capsys: pytest.CaptureFixture[str], old: str, new: str) -> None:
+    run(["diff", f"defaults:{old}", f"defaults:{new}", "--isolated"])
+    printed = capsys.readouterr().out
+    server = printed.partition(f"A {new} server ")[2]
+    assert ("deletes removed objects" in server) == ("  removed: " in printed)
+    assert ("updates changed objects" in server) == ("  changed: " in printed)
+    assert ("creates missing objects" in server) == ("  added: " in printed)

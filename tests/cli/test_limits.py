@@ -211,3 +211,29 @@ def test_seats_that_no_shares_give(want: str, message: str, capsys: pytest.Captu
 def test_level_wanted_twice(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["limits", "defaults:1.36", "--want", "system=1", "--want", "system=2"]) == 2
     assert "named twice" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["limits"], ["graph"], ["explain", "list", "pods", "--as", "x", "-f"]])
+@pytest.mark.parametrize(("release", "is_served"), [("1.28", True), ("1.37", False)])
+def test_note_about_an_api_version_that_the_release_does_not_serve(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    command: list[str],
+    release: str,
+    *,
+    is_served: bool,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "apf.yaml").write_text(UNSERVED, encoding="utf-8")
+    assert run([*command, "apf.yaml", "--kubernetes", release]) == 0
+    note = "apflint: Kubernetes 1.37 does not serve v1beta2 (1.23 to 1.28) of apf.yaml\n"
+    assert (note in capsys.readouterr().err) is not is_served
+
+
+UNSERVED = """\
+apiVersion: flowcontrol.apiserver.k8s.io/v1beta2
+kind: PriorityLevelConfiguration
+metadata: {name: monitoring}
+spec: {type: Limited, limited: {assuredConcurrencyShares: 10, limitResponse: {type: Reject}}}
+"""

@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.shell import LEVEL
+from support.shell import LEVEL, ROOT
 
 from apflint import engine
 from apflint.cli import app, progress
@@ -153,3 +153,25 @@ def test_number_of_explained_requests_is_shown(
     assert app.run(["explain", "--requests", "r"]) == 0
     assert capsys.readouterr().out.count("\n") == 3
     assert "Explained 3 requests (0 s) ..." in stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    "command", [["check"], ["fix"], ["fix", "--diff"], ["check", "--diff"], ["test", str(ROOT / "fixtures" / "policy")]]
+)
+def test_quiet_shows_no_progress(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: list[str]
+) -> None:
+    labels = []
+
+    def show(shown: progress.Progress, done: object) -> None:  # noqa: ARG001  # the signature of the replaced function
+        labels.append(shown.label)
+
+    (tmp_path / "a.yaml").write_text(LEVEL, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(progress, "_show", show)
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    assert app.run([*command, "--quiet"]) in (0, 1, 2)
+    assert labels == []
+    assert app.run(command) in (0, 1, 2)
+    assert labels
+    capsys.readouterr()

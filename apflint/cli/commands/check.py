@@ -185,13 +185,13 @@ def check(
         return _write_baseline(request, get_options())
 
     def find_answer(inputs: Inputs) -> Answer:
-        with show_progress("Analyzing"):
+        with show_progress("Analyzing", quiet=quiet):
             found, notes = _check(inputs, get_options)
         if not (quiet or force_exclude):
             notes += note_files_without_objects(inputs, found)
         return answer_with_report(found, inputs, output)._replace(notes=notes)
 
-    exit_code = run(request, find_answer)
+    exit_code = run(request, find_answer, quiet=quiet)
     if words == Words() and not quiet:
         _suggest_live()
     return exit_code

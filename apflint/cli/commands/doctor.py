@@ -90,9 +90,7 @@ def doctor(
     warning. If Ctrl-C ends --watch, the status is that of the last report.
     """
     kubectl = options.parse_kubectl(live, kubeconfig, kube_context)
-    if watch is not None and kubectl is None:
-        raise UserError("--watch requires --live")
-    _check_sources({"FILE": files, "--metrics": metrics, "--dump": dump}, prometheus, live=live)
+    _check_sources({"FILE": files, "--metrics": metrics, "--dump": dump}, prometheus, live=live, watch=watch)
     options.reject_combinations({"--cluster": cluster}, {"--kustomize": kustomize})
     settings = options.join_settings(
         config,
@@ -111,17 +109,23 @@ def doctor(
     if cluster is not None:
         settings = _apply_cluster(settings, cluster)
     question = DoctorQuestion(settings, named, output_format, color, verbose, exit_zero)
-    if prometheus.prometheus is not None:
-        reading = prometheus.read(settings.kubernetes if "kubernetes" in settings.origins else None)
-        return show(answer_question(question, Observed(reading.servers, reading=reading, is_live=False)))
-    if kubectl is None:
-        paths = options.chain_paths(files, metrics, dump)
-        return show(answer_question(question, Observed(group_servers(read_parts(paths)), is_live=False)))
-    return diagnose_live(question, kubectl, watch)
+    if kubectl is not None:
+        return diagnose_live(question, kubectl, watch)
+    return show(answer_question(question, _observe(settings, prometheus, options.chain_paths(files, metrics, dump))))
 
 
-def _check_sources(files: dict[str, object], prometheus: PrometheusOptions, *, live: bool) -> None:
+def _observe(settings: Settings, prometheus: PrometheusOptions, paths: tuple[str, ...]) -> Observed:
+    """Read the API servers from Prometheus if `--prometheus` is given, or else from saved metrics and dumps."""
+    if prometheus.prometheus is None:
+        return Observed(group_servers(read_parts(paths)), is_live=False)
+    reading = prometheus.read(settings.kubernetes if "kubernetes" in settings.origins else None)
+    return Observed(reading.servers, reading=reading, is_live=False)
+
+
+def _check_sources(files: dict[str, object], prometheus: PrometheusOptions, *, live: bool, watch: float | None) -> None:
     """Raise UserError if the options name no API server, or several sources of metrics. `files` are options that name files."""
+    if watch is not None and not live:
+        raise UserError("--watch requires --live")
     prometheus.reject_without_prometheus()
     if not any(files.values()) and not live and prometheus.prometheus is None:
         raise UserError(

@@ -27,6 +27,7 @@ from apflint.wording import pluralize
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from apflint.edit.fix_batch import Identity
     from apflint.edit.fixing import Check, Refusal
     from apflint.engine import Options
     from apflint.finding import Finding, Report
@@ -91,11 +92,13 @@ def fix(
     chosen = settings.prepare_options()()
 
     def find_answer(inputs: Inputs) -> Answer:
-        outcome = _fix_files(inputs, chosen, color, diff=diff, unsafe=unsafe_fixes)
+        outcome = _fix_files(inputs, chosen, color, diff=diff, unsafe=unsafe_fixes, quiet=quiet)
         notes: tuple[str, ...] = ()
         if not quiet:
             for finding in sorted(outcome.fixed, key=_order):
-                print_remark(f"{_at(finding)}: {'would fix' if diff else 'fixed'} {finding.rule}: {_title(finding)}")
+                hidden = " (hidden by another finding)" if identity(finding) in outcome.exposed else ""
+                verb = "would fix" if diff else "fixed"
+                print_remark(f"{_at(finding)}: {verb} {finding.rule}{hidden}: {_title(finding)}")
             if not force_exclude:
                 notes = note_files_without_objects(inputs, outcome.before)
         is_unfixed = outcome.refused or (diff and outcome.fixed)
@@ -105,7 +108,7 @@ def fix(
             summary += _render_summary(outcome, diff=diff, unsafe=unsafe_fixes, findings_shown=False)
         return Answer(notes=notes, errors=outcome.errors, summary=summary, status=status)
 
-    return run(request, find_answer)
+    return run(request, find_answer, quiet=quiet)
 
 
 def fix_and_check(request: InputRequest, chosen: Options, output: Output, *, diff: bool, unsafe: bool) -> int:
@@ -114,7 +117,7 @@ def fix_and_check(request: InputRequest, chosen: Options, output: Output, *, dif
         raise UserError("--fix edits files. For standard input use `apflint fix -`, which prints the result")
 
     def find_answer(inputs: Inputs) -> Answer:
-        outcome = _fix_files(inputs, chosen, output.color, diff=diff, unsafe=unsafe)
+        outcome = _fix_files(inputs, chosen, output.color, diff=diff, unsafe=unsafe, quiet=output.quiet)
         if diff:
             is_empty = output.require_objects and not outcome.before.objects
             status = ExitCode.ERROR if is_empty else exit_code_of(outcome.before, output)
@@ -128,7 +131,7 @@ def fix_and_check(request: InputRequest, chosen: Options, output: Output, *, dif
             summary += _render_summary(outcome, diff=diff, unsafe=unsafe, findings_shown=not diff)
         return answer._replace(summary=summary)
 
-    return run(request._replace(purpose="fix"), find_answer)
+    return run(request._replace(purpose="fix"), find_answer, quiet=output.quiet)
 
 
 class _Outcome(NamedTuple):
@@ -136,6 +139,8 @@ class _Outcome(NamedTuple):
     """The findings in the files before fixing."""
     fixed: list[Finding]
     """Findings that were fixed. With --diff, findings that would be fixed."""
+    exposed: frozenset[Identity]
+    """Fixed findings that were not found before fixing, because another finding hid them."""
     refused: tuple[Refusal, ...]
     after: Report
     """The findings in the files after fixing."""
@@ -145,14 +150,14 @@ class _Outcome(NamedTuple):
     """Whether files cannot be read or written."""
 
 
-def _fix_files(inputs: Inputs, chosen: Options, color: str, *, diff: bool, unsafe: bool) -> _Outcome:
+def _fix_files(inputs: Inputs, chosen: Options, color: str, *, diff: bool, unsafe: bool, quiet: bool) -> _Outcome:
     """Fix findings in memory. Then print the edits, or write the files."""
     # Without `helm=False`, findings in the output of Helm would refer to the templates of the chart. Fixes need the places in the
     # text that was read.
     chosen = chosen._replace(max_findings_per_rule=MAX_FIXED_FINDINGS, covered=True, helm=False)
     checker = Checker(inputs, chosen)
     files = {name: inputs.files[name] for name in inputs.reported}
-    with show_progress("Fixing"):
+    with show_progress("Fixing", quiet=quiet):
         check = _checker(inputs, chosen, checker.check)
         before = {name: file.data if file.may_hold_apf else b"" for name, file in files.items()}
         first = check(before)
@@ -171,7 +176,8 @@ def _fix_files(inputs: Inputs, chosen: Options, color: str, *, diff: bool, unsaf
     fixed = [finding for finding in result.fixed if contents[finding.file] == result.inputs[finding.file]]
     is_final = contents == result.inputs and not inputs.left_out
     after_fixing = result.report if is_final else check(contents)
-    return _Outcome(first, fixed, result.refused, after_fixing, tuple(errors), bool(errors or inputs.errors))
+    exposed = frozenset(map(identity, fixed)) - set(map(identity, first.findings))
+    return _Outcome(first, fixed, exposed, result.refused, after_fixing, tuple(errors), bool(errors or inputs.errors))
 
 
 def _checker(inputs: Inputs, chosen: Options, check_files: Check) -> Check:
@@ -211,8 +217,7 @@ def _render_refusals(outcome: _Outcome, *, diff: bool) -> str:
 def _render_summary(outcome: _Outcome, *, diff: bool, unsafe: bool, findings_shown: bool) -> str:
     parts = []
     if outcome.fixed:
-        files = pluralize(len({finding.file for finding in outcome.fixed}), "file")
-        parts.append(f"{'would fix' if diff else 'fixed'} {pluralize(len(outcome.fixed), 'finding')} in {files}")
+        parts.append(_summarize_fixed(outcome, diff=diff))
     if outcome.refused:
         parts.append(f"{pluralize(len(outcome.refused), 'finding')} not fixed")
     if not parts and outcome.has_errors and not outcome.before.files:
@@ -228,6 +233,18 @@ def _render_summary(outcome: _Outcome, *, diff: bool, unsafe: bool, findings_sho
     if others and not findings_shown:
         parts.append(f"{pluralize(others, 'finding')} without a fix: apflint check")
     return format_note("; ".join(parts))
+
+
+def _summarize_fixed(outcome: _Outcome, *, diff: bool) -> str:
+    """Return `fixed 3 findings in 1 file, and 1 that they had hidden`. The first number is that of `check` before fixing."""
+    exposed = sum(identity(finding) in outcome.exposed for finding in outcome.fixed)
+    known = len(outcome.fixed) - exposed
+    # A covered finding is another place of a finding that `check` shows once.
+    shown = known - sum(finding.covered for finding in outcome.fixed) or known
+    files = pluralize(len({finding.file for finding in outcome.fixed}), "file")
+    summary = f"{'would fix' if diff else 'fixed'} {pluralize(shown, 'finding')} in {files}"
+    pronoun, present = ("it", "hides") if shown == 1 else ("they", "hide")
+    return f"{summary}, and {exposed} that {pronoun} {present if diff else 'had hidden'}" if exposed else summary
 
 
 def _order(finding: Finding) -> tuple[Any, ...]:

@@ -86,7 +86,7 @@ def test(
     )
     if cluster is not None:
         find_cluster(effective, cluster)
-    with show_progress("Testing"):
+    with show_progress("Testing", quiet=quiet):
         paths = [path for named in suites for path in find_suites(named, effective.exclude)]
         result = Run(tuple(file for path in paths for file in run_suite_file(path, request, print_note)))
     if not result.files:

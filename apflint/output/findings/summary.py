@@ -118,7 +118,8 @@ def _fixable(report: Report, command: str) -> str:
     if not fixes:
         return ""
     more = f" ({len(fixes) - safe} more with --unsafe-fixes)" if 0 < safe < len(fixes) else ""
-    subject = "It" if len(report.findings) == 1 else f"{safe or len(fixes)} of them"
+    at_least = "At least " if report.left_out else ""  # findings that are not printed may have fixes, too
+    subject = "It" if len(report.findings) == 1 else f"{at_least}{safe or len(fixes)} of them"
     return f"{subject} can be fixed: {command}{'' if safe else ' --unsafe-fixes'}{more}"
 
 

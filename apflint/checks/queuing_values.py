@@ -1,0 +1,93 @@
+"""Values of queues and handSize to write in place of values that the API server rejects (APF305, APF306, APF309)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apflint import builtin
+from apflint.checks.distinguisher import queuing_of
+from apflint.evaluate.shuffle_sharding import (
+    BUSY_FLOWS,
+    MAX_QUEUES,
+    MAX_SQUISH_PROBABILITY,
+    find_best_hand,
+    find_isolating_pair,
+    is_admitted,
+    largest_hand,
+    squish_probability,
+)
+from apflint.fixes.field_fixes import set_field, set_values
+from apflint.named_tuple import NamedTuple
+
+if TYPE_CHECKING:
+    from apflint.edit_operations import Fix
+    from apflint.location import Place
+    from apflint.model import QueuingConfiguration
+    from apflint.releases import Release
+
+
+class QueuingValues(NamedTuple):
+    """A number of queues and a hand size that the API server accepts."""
+
+    queues: int
+    hand_size: int
+
+
+def choose_queuing(release: Release, place: Place, queuing: QueuingConfiguration) -> QueuingValues | None:
+    """Return good values for the queuing configuration at `place`, or None if its number of queues is invalid.
+
+    The number of queues stays if it separates flows well with a hand size. Otherwise, APF605 would report the result.
+    """
+    queues, hand_size = queuing.queues, queuing.hand_size
+    if not 0 < queues <= MAX_QUEUES:
+        return None
+    best = find_best_hand(queues)
+    if queues == 1 or _is_good(queues, best):
+        return QueuingValues(queues, best)
+    built_in = find_built_in_queuing(release, place)
+    minimum = built_in.queues if built_in is not None else 1  # APF608 reports built-in levels with fewer queues
+    if hand_size >= minimum and _is_good(hand_size, queues):  # the manifest may have the two values in the wrong order
+        return QueuingValues(hand_size, queues)
+    if built_in is not None and queues < minimum:
+        return QueuingValues(built_in.queues, built_in.hand_size)
+    pair = find_isolating_pair(queues)
+    return QueuingValues(pair.queues, pair.hand_size) if pair else None
+
+
+def _is_good(queues: int, hand_size: int) -> bool:
+    return (
+        is_admitted(queues, hand_size) and squish_probability(hand_size, queues, BUSY_FLOWS) <= MAX_SQUISH_PROBABILITY
+    )
+
+
+def find_built_in_queuing(release: Release, place: Place) -> QueuingConfiguration | None:
+    """Return the queues of the built-in priority level with the name of the object at `place`. None if there are none."""
+    levels = builtin.load_objects(release).priority_levels
+    return next((queuing_of(level) for level in levels if level.name == place.document.name), None)
+
+
+def suggest_queuing(queuing: QueuingConfiguration, values: QueuingValues) -> str:
+    """Return advice that names good values for a queuing configuration that the API server rejects."""
+    queues, hand_size = values
+    if queues != queuing.queues:
+        often = f"with {queuing.queues} queues, four busy flows often fill all queues of another flow"
+        return f"set queues to {queues:,} and handSize to {hand_size}; {often}"
+    maximum = largest_hand(queues)
+    at_most = f" (at most {maximum})" if hand_size < maximum else ""
+    reason = f", which separates four busy flows best with {queues:,} queues" if queues > 1 else ""
+    return f"set handSize to {hand_size}{at_most}{reason}"
+
+
+def fix_queuing(place: Place, queuing: QueuingConfiguration, values: QueuingValues | None) -> Fix | None:
+    """Return a fix that writes good values, or None without values.
+
+    The fix is safe if it only adds handSize: the default of handSize does not fit to the number of queues in the manifest.
+    """
+    if values is None:
+        return None
+    queues, hand_size = values
+    document, path = place.document, (*place.path, "handSize")
+    if queues == queuing.queues:
+        return set_field(document, path, hand_size, f"set handSize to {hand_size}", safe=not document.at(*path))
+    fields = {"queues": queues, "handSize": hand_size}
+    return set_values(place, fields, f"set queues to {queues:,} and handSize to {hand_size}")
