@@ -115,7 +115,7 @@ def _list_facts(diagnosis: ClientDiagnosis, configuration: str | None) -> Iterat
         yield from _list_certainty(diagnosis)
     yield _Fact(0, _label("Client", " ".join(_describe_client(diagnosis))))
     if level := " ".join(_describe_level(diagnosis)):
-        yield _Fact(1, _label("Level", level))
+        yield _Fact(2, _label("Level", level))
     if (release := diagnosis.evidence.assumed_release) is not None:
         text = f"{release} is assumed, the newest known: --kubernetes X.Y for another."
         yield _Fact(_LEAST, _label("Release", text))
@@ -123,7 +123,7 @@ def _list_facts(diagnosis: ClientDiagnosis, configuration: str | None) -> Iterat
     for number, action in enumerate(diagnosis.actions):
         yield _Fact(number and 5 + 2 * number, _label("" if number else "Do", write_sentence(action.text)))
         if action.command is not None:
-            yield _Fact(2 + 4 * number, [_command(action.command)])
+            yield _Fact(1 + 5 * number, [_command(action.command)])
     if not is_assumption:
         yield from _list_certainty(diagnosis)
 
