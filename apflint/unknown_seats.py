@@ -8,3 +8,8 @@ FIND_SEATS = (
     "Name the seats of an API server: with --metrics FILE, the saved metrics of the server, or with --server-concurrency N."
     f" How to find N: {SEATS_URL}"
 )
+
+
+def describe_assumed_seats(seats: int) -> str:
+    """Return the comment of a file whose numbers depend on an assumed number of seats."""
+    return f"Assumed: {seats} seats in each API server, the default. Set others with --server-concurrency: {SEATS_URL}"

@@ -203,7 +203,8 @@ def _print(
     *,
     exit_zero: bool,
 ) -> int:
-    proposal = answer.proposal
+    proposal = None if answer.proposal is None else place.mark_assumption(answer.proposal)
+    answer = answer._replace(proposal=proposal)
     files = None if proposal is None else place.write_files(proposal)
     if output_format == "json":
         text = to_json(name_configuration(log_answer_json(answer, files), configuration.description), 2)

@@ -202,9 +202,18 @@ def _describe_role(diagnosis: ClientDiagnosis) -> str:
     assert cause is not None
     if not cause.is_client:
         if not cause.is_apf:
-            return f"Not caused by API Priority and Fairness: {_OTHER_CAUSES[cause.name]}. No client is the cause."
-        return f"{_describe_harm(diagnosis, user)}: {_OTHER_CAUSES[cause.name]}. No client is the cause."
+            return (
+                f"Not caused by API Priority and Fairness: {_OTHER_CAUSES[cause.name]}. {_exclude_clients(diagnosis)}"
+            )
+        return f"{_describe_harm(diagnosis, user)}: {_OTHER_CAUSES[cause.name]}. {_exclude_clients(diagnosis)}"
     return f"{_describe_harm(diagnosis, user)}: the cause {_is(cause)} {_quote(cause.clients[0])}."
+
+
+def _exclude_clients(diagnosis: ClientDiagnosis) -> str:
+    """Return a sentence about clients, for a cause that is not a client. Metrics alone do not name clients."""
+    evidence = diagnosis.evidence
+    is_known = evidence.has_dump or evidence.log is not None
+    return "No client is the cause." if is_known else "No dump and no log shows its clients."
 
 
 def _is(cause: ClientCause) -> str:
