@@ -196,7 +196,7 @@ def write_policy_test(
 
 def _render_suite(suite: dict[str, Any], limits: LevelLimits) -> str:
     note = "What must stay true of this proposal. `apflint test FILE` proves `always` and `never` for all requests."
-    note += f" nominalSeats is what was asked for, in each API server. The level always keeps {pluralize(limits.min, 'seat')} of its own (minSeats)."
+    note += f" nominalSeats is what was asked for, in each API server. The level always keeps {pluralize(limits.min, 'seat')}, and never lends them (minSeats)."
     return render_yaml(suite, {(): note})
 
 
