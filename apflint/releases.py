@@ -30,6 +30,8 @@ EXEMPT_FIELD_MINOR = 28
 """Minor release that added `spec.exempt` (see `Release.has_exempt_field`)."""
 PRESERVE_ZERO_MINOR = 29
 """Minor release that added the preserve-zero annotation (see `Release.keeps_zero_shares`)."""
+OLDEST_SIMULATED_MINOR = 31
+"""Oldest minor release that can be simulated: `apflint.simulate.borrowing` adjusts limits as this and later releases do."""
 SERVER_CONCURRENCY = 400 + 200
 """Default number of seats of an API server: `--max-requests-inflight` plus `--max-mutating-requests-inflight`."""
 

@@ -13,6 +13,7 @@ from apflint.cli.comparison_sides import read_live
 from apflint.cli.error_reporting import print_note
 from apflint.cli.exit_codes import ExitCode
 from apflint.cli.progress import show_progress
+from apflint.cli.repeated_options import name_sources, repeat_configuration, repeat_seats, repeat_settings
 from apflint.client_diagnosis.diagnosis import CommandWords, diagnose_client
 from apflint.client_diagnosis.evidence import ClientEvidence, ConcernedClient, measure_servers
 from apflint.doctor.causes import conclude
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from apflint.client_diagnosis.log_evidence import ClientLog
     from apflint.doctor.level_state import ServerState
     from apflint.doctor.snapshot import Server
-    from apflint.effective_configuration import Effective
     from apflint.replay.object_counts import ObjectCounts
     from apflint.replay.server_decisions import ServerLogReport
     from apflint.requests.request import Request
@@ -151,9 +151,11 @@ def answer_question(
     named = CommandWords(
         question.write(split.request),
         tuple(shlex.quote(file.path) for file in files.audit_logs),
-        tuple(word for name in configuration.name.split(" + ") if name for word in ("-f", shlex.quote(name))),
+        (*repeat_configuration(completed, name_sources(completed, configuration)), *repeat_settings(selected)),
+        repeat_seats(completed),
         tuple(map(shlex.quote, files.server_files)),
         tuple(map(shlex.quote, (*split.files, *question.files))),
+        (*repeat_configuration(selected, selected.words), *repeat_seats(selected), *repeat_settings(selected)),
         is_live=selected.kubectl is not None,
     )
     diagnosis = diagnose_client(client, evidence, named)
@@ -244,14 +246,14 @@ def _collect(
     return ClientEvidence(
         measure_servers(states),
         conclude(states) if states else None,
-        _read_log(client, files, known) if files.audit_logs else None,
+        _read_log(client, files, configuration) if files.audit_logs else None,
         _read_server_log(files, configuration) if files.server_logs else None,
         Explainer(known).explain(example, reasons=False),
         known,
     )
 
 
-def _read_log(client: ConcernedClient, files: EvidenceFiles, known: Effective) -> ClientLog:
+def _read_log(client: ConcernedClient, files: EvidenceFiles, configuration: EffectiveConfiguration) -> ClientLog:
     from apflint.client_diagnosis.log_evidence import read_log_evidence
     from apflint.replay.running import ReplayOptions, replay_sides
 
@@ -260,7 +262,7 @@ def _read_log(client: ConcernedClient, files: EvidenceFiles, known: Effective) -
     try:
         with (
             show_progress("Reading"),
-            closing(replay_sides(files.audit_logs, [known], options)) as replays,
+            closing(replay_sides(files.audit_logs, [configuration.effective], options)) as replays,
         ):
             replay = next(replays)
             if not replay.extent.requests:
@@ -271,7 +273,7 @@ def _read_log(client: ConcernedClient, files: EvidenceFiles, known: Effective) -
                 print_note(
                     f"{first.file}:{first.line}: {first.reason} (unreadable lines: {replay.log.coverage.unreadable})"
                 )
-            return read_log_evidence(replay, client)
+            return read_log_evidence(replay, client, are_seats_assumed=configuration.are_seats_assumed)
     finally:
         gc.enable()
 

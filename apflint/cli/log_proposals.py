@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from apflint.cli.error_reporting import print_note
 from apflint.cli.exit_codes import ExitCode
 from apflint.cli.goals_files import print_mistakes
+from apflint.cli.observed_server import ObservedServers, use_seats_of_server
 from apflint.cli.progress import show_progress
 from apflint.cli.proposal_files import ProposalPlace
-from apflint.doctor.causes import conclude
 from apflint.doctor.level_state import compute_state
 from apflint.doctor.snapshot import group_servers
 from apflint.output.configuration_line import name_configuration
@@ -23,6 +23,8 @@ from apflint.output.proposal import TITLE
 from apflint.output.report import render_report
 from apflint.propose.goals import parse_protection, parse_subject
 from apflint.propose.log_proposal import LogGoals, Naming, propose_from_log
+from apflint.propose.observed_state import observe
+from apflint.releases import OLDEST_SIMULATED_MINOR
 from apflint.replay.running import ReplayOptions, replay_sides
 from apflint.run import Answer, read, show
 from apflint.sources.audit_logs import find_content_size
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from apflint.cli.progress import Progress
-    from apflint.doctor.causes import Conclusion
+    from apflint.doctor.level_state import ServerState
     from apflint.output.console import Style
     from apflint.propose.goals_file import ParsedGoals
     from apflint.propose.log_proposal import LogAnswer
@@ -45,9 +47,6 @@ if TYPE_CHECKING:
     from apflint.replay.object_counts import ObjectCounts
     from apflint.sources.effective_configurations import EffectiveConfiguration
     from apflint.sources.input_types import InputRequest
-
-OLDEST_MINOR = 31
-"""Oldest minor release that simulations support, as in `apflint simulate`."""
 
 
 class LogRequest(NamedTuple):
@@ -93,14 +92,14 @@ def propose_change(
         print_note(clause)
     read_object_counts(None, wanted.objects)  # raises UserError for invalid values, before the logs are read
     counts = _read_counts(wanted.metrics, wanted.objects)
-    conclusion = _conclude(wanted.metrics)
-    request = request._replace(ignored=logs.ignored)
+    states = _read_states(wanted.metrics)
+    request = use_seats_of_server(request._replace(ignored=logs.ignored), ObservedServers(states))
     configuration = read(request)
     release = configuration.effective.release
-    if release.minor < OLDEST_MINOR:
+    if release.minor < OLDEST_SIMULATED_MINOR:
         raise UserError(
-            f"simulations follow Kubernetes 1.{OLDEST_MINOR} and later, and the algorithm of {release.name} differs: choose a later"
-            f" release, as in --kubernetes 1.{OLDEST_MINOR}"
+            f"simulations follow Kubernetes 1.{OLDEST_SIMULATED_MINOR} and later, and the algorithm of {release.name} differs: choose a later"
+            f" release, as in --kubernetes 1.{OLDEST_SIMULATED_MINOR}"
         )
     levels = configuration.effective.configuration.levels
     protect, may_suffer, max_objects = [*wanted.protect], [*wanted.may_suffer], wanted.max_objects
@@ -140,7 +139,7 @@ def propose_change(
                 raise UserError(
                     "the audit log has no request: no event has the stage ResponseComplete or ResponseStarted"
                 )
-            answer = propose_from_log(replay, counts, conclusion, goals, naming, _make_show(progress))
+            answer = propose_from_log(replay, counts, observe(states), goals, naming, _make_show(progress))
     finally:
         gc.enable()
     return _print(answer, place, configuration, output_format, how, exit_zero=exit_zero)
@@ -181,10 +180,9 @@ def _read_counts(metrics: Sequence[str], objects: Sequence[str]) -> ObjectCounts
     return read_object_counts(None, objects)
 
 
-def _conclude(metrics: Sequence[str]) -> Conclusion | None:
-    if not metrics:
-        return None
-    return conclude([compute_state(server, None) for server in group_servers(read_parts(metrics))])
+def _read_states(metrics: Sequence[str]) -> tuple[ServerState, ...]:
+    """Return the states of the servers in metrics and dumps. Raises UserError for files that are neither."""
+    return tuple(compute_state(server, None) for server in group_servers(read_parts(metrics)))
 
 
 def _report_problems(coverage: Coverage) -> None:
@@ -205,7 +203,8 @@ def _print(
     *,
     exit_zero: bool,
 ) -> int:
-    proposal = answer.proposal
+    proposal = None if answer.proposal is None else place.mark_assumption(answer.proposal)
+    answer = answer._replace(proposal=proposal)
     files = None if proposal is None else place.write_files(proposal)
     if output_format == "json":
         text = to_json(name_configuration(log_answer_json(answer, files), configuration.description), 2)

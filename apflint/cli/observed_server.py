@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from apflint.user_error import UserError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from apflint.doctor.level_state import ServerState
     from apflint.request_explanation import Explanation
     from apflint.sources.input_types import InputRequest
@@ -57,6 +59,26 @@ def read_observed_servers(files: tuple[str, ...], kubectl: KubectlOptions | None
         except UserError as error:  # do not fail: the explanation needs only the objects, not the state of the servers
             return ObservedServers(problem=str(error))
     return ObservedServers(tuple(compute_state(server) for server in group_servers(parts)))
+
+
+def use_seats_of_metrics(request: InputRequest, paths: Iterable[str]) -> InputRequest:
+    """Return the input request with the server concurrency limit that metrics in files show, if they show one.
+
+    If the user set --server-concurrency, the input request does not change. Files that are not metrics of API Priority and
+    Fairness, such as those that contain only numbers of objects, do not matter here. Standard input is not read.
+    """
+    if request.server_concurrency is not None:
+        return request
+    from apflint.doctor.level_state import compute_state
+    from apflint.doctor.snapshot import group_servers
+    from apflint.sources.server_state_files import read_parts
+
+    try:
+        parts = read_parts(path for path in paths if path != "-")
+        observed = ObservedServers(tuple(map(compute_state, group_servers(parts))))
+    except UserError:
+        return request
+    return use_seats_of_server(request, observed)
 
 
 def use_seats_of_server(request: InputRequest, observed: ObservedServers | None) -> InputRequest:

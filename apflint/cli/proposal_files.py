@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import shlex
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from apflint.atomic_write import write_atomically
 from apflint.output.proposal_files import ProposalFiles
 from apflint.sources.source_arguments import BUILT_IN_PREFIX, KUSTOMIZE_PREFIX, LIVE, PREFIXES
+from apflint.unknown_seats import describe_assumed_seats
 from apflint.user_error import UserError
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from apflint.propose.proposal import ProvenProposal
     from apflint.sources.effective_configurations import EffectiveConfiguration
     from apflint.sources.input_types import InputRequest
+
+Proposal = TypeVar("Proposal", "ProvenProposal", "LogProposal")
 
 
 class ProposalPlace(NamedTuple):
@@ -88,6 +91,14 @@ class ProposalPlace(NamedTuple):
             shlex.join((*self._words, *self._list_assumptions())),
         )
 
+    def mark_assumption(self, found: Proposal) -> Proposal:
+        """Return a proposal whose texts begin with a comment if their numbers depend on an assumed number of seats."""
+        if not self.configuration.are_seats_assumed:
+            return found
+        head = f"# {describe_assumed_seats(found.after.limits.server_concurrency)}\n"
+        manifests, policy_test = (text and head + text for text in (found.manifests, found.policy_test))
+        return found._replace(manifests=manifests, policy_test=policy_test)
+
     def _write_alerts(self, found: ProvenProposal | LogProposal) -> str:
         """Return the alerts for the configuration with the proposal as YAML."""
         from apflint.monitoring.alerts import build_alerts, describe_omitted_alerts
@@ -95,6 +106,8 @@ class ProposalPlace(NamedTuple):
 
         notes = [f"Configuration: {self.configuration.description}", f"With the proposal: {found.name}"]
         notes += describe_omitted_alerts(found.after)
+        if self.configuration.are_seats_assumed:
+            notes.append(describe_assumed_seats(found.after.limits.server_concurrency))
         return render_alerts(build_alerts(found.after), notes, is_object=True)
 
     def list_tested(self, name: str, *, edits_objects: bool) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from apflint.cli.comparison_sides import read_live, read_other_side
 from apflint.cli.error_reporting import print_note
 from apflint.cli.exit_codes import ExitCode
+from apflint.cli.observed_server import use_seats_of_metrics
 from apflint.cli.progress import show_progress
 from apflint.cli.timed_sources import read_history, split_words
 from apflint.output.configuration_line import name_sides
@@ -82,6 +83,8 @@ def answer_question(question: ReplayQuestion, sources: SourceOptions, *, exit_ze
     logs = _find_logs(question, selected.words)
     wanted = wanted._replace(omitted=logs.omitted)
     selected = selected._replace(words=timed.first, ignored=logs.ignored)
+    if question.seats.metrics is not None:
+        selected = use_seats_of_metrics(selected, [question.seats.metrics])
     is_log_of_server = _is_log_of_server(logs.files, question.list_unsupported(timed))
     if compared is not None:
         return _print_comparison(logs.files, compared, selected, wanted, form, exit_zero=exit_zero)

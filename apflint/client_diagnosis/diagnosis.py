@@ -18,7 +18,9 @@ from apflint.evaluate.authentication import parse_service_account
 from apflint.evaluate.configuration import EXEMPT
 from apflint.named_tuple import NamedTuple
 from apflint.propose.log_causes import CONFIGURATION_CAUSES, MIN_USER_SHARE, write_user
+from apflint.releases import OLDEST_SIMULATED_MINOR
 from apflint.spelling import find_intended
+from apflint.unknown_seats import SEATS_URL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,9 +59,11 @@ _UNKNOWN_LISTS = (
     "Without metrics, each list counts as one seat, so a client that lists may be the cause instead: add metrics."
 )
 _ASSUMED_SEATS = (
-    "A log shows no limits: {} seats of a server are assumed, and the cause may be another one. Add metrics, or"
-    " --server-concurrency."
+    "A log shows no limits: {} seats of a server are assumed{}. Add metrics, or"
+    f" --server-concurrency N: {SEATS_URL}"
 )
+SEATS_FILE = "metrics-now.txt"
+SAVE_SEATS = f"kubectl get --raw /metrics > {SEATS_FILE}"
 _MAX_SIMILAR = 3
 _MAX_COMMAND = 140
 """Maximum number of characters of a command that names all files: two lines of a terminal."""
@@ -163,23 +167,34 @@ class ClientDiagnosis(NamedTuple):
 
 
 class CommandWords(NamedTuple):
-    """Words of the command line, for the commands that the diagnosis suggests."""
+    """Words of the command line, for the commands that the diagnosis suggests.
+
+    Words of the shell are quoted, and options about the configuration are not.
+    """
 
     request: tuple[str, ...] = ()
     """The words that name the client and the request: `--as alice list pods`."""
     logs: tuple[str, ...] = ()
     configuration: tuple[str, ...] = ()
-    """The options that name the configuration: `-f manifests/`."""
+    """The options that name the configuration, without the seats: `-f manifests/ --kubernetes 1.36`."""
+    seats: tuple[str, ...] = ()
+    """The option for the seats of an API server, or () if the seats are unknown."""
     server_files: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     """The files and directories that the user names, of any kind."""
+    given: tuple[str, ...] = ()
+    """The options about the configuration that the user gave."""
     is_live: bool = True
     """Whether the user asks about a running cluster."""
 
     def ask_about(self, user: str) -> str:
         """Return the same question about another user."""
-        where = ("--live",) if self.is_live else ()
-        return " ".join(("apflint why --as", shlex.quote(user), *self.request[2:], *self.files, *where))
+        return _join("apflint why --as", shlex.quote(user), *self.request[2:], *self.files, shlex.join(self.given))
+
+    def ask_cluster(self) -> str:
+        """Return the same question about the running cluster."""
+        where = shlex.join(self.given) if self.is_live else "--live"
+        return _join("apflint why", *self.request, where, "--watch 10s")
 
 
 def diagnose_client(client: ConcernedClient, evidence: ClientEvidence, words: CommandWords) -> ClientDiagnosis:
@@ -335,7 +350,8 @@ def _from_log(cause: LogCause, log: ClientLog, assumed_seats: int | None) -> Cli
     is_measured = cause.cause in _OUTSIDE  # service times and starts of servers do not depend on seats
     unsure = None if log.has_list_seats or is_measured else _UNKNOWN_LISTS
     if assumed_seats is not None and not is_measured:
-        unsure = _ASSUMED_SEATS.format(assumed_seats)
+        proven = "" if log.proven_seats is None else f", and the log proves {log.proven_seats}"
+        unsure = _ASSUMED_SEATS.format(assumed_seats, proven)
     return ClientCause(
         cause.cause,
         cause.message,
@@ -422,7 +438,7 @@ def _list_actions(
     # A user who has only files from the server may have no access to the cluster.
     live = None
     if words.is_live or not (words.server_files or words.logs):
-        live = " ".join(("apflint why", *words.request, "--live --watch 10s"))
+        live = words.ask_cluster()
     if role == "unknown":
         where = ", such as from the running cluster" if live else ": metrics twice, 10 s apart, and a dump of requests"
         yield Action(f"collect the evidence while the requests are slow{where}", live)
@@ -435,23 +451,48 @@ def _list_actions(
     actions = cause.actions or (Action("find the smallest change of objects that would have prevented this"),)
     if not words.is_live:
         actions = tuple(action._replace(command=fit_command(action.command, words.configuration)) for action in actions)
-    proposal = _write_proposal(client, role, cause, words)
-    # Prefer `proposal`, which names the files of the user; the command of `doctor` has placeholders.
-    if proposal is not None:
-        change = next((action for action in actions if not action.is_by_client), None)
-        actions = tuple(action._replace(command=proposal) if action is change else action for action in actions)
+    actions = tuple(_list_changes(actions, _write_proposal(client, role, cause, words, evidence), evidence))
     yield from sorted(actions, key=lambda action: action.is_by_client != (role == "culprit"))
 
 
-def _write_proposal(client: ConcernedClient, role: Role, cause: ClientCause, words: CommandWords) -> str | None:
+def _list_changes(actions: tuple[Action, ...], proposal: str | None, evidence: ClientEvidence) -> Iterator[Action]:
+    """Yield the actions, with the command `proposal` for the first one that is about objects.
+
+    `proposal` names the files of the user. The command of `doctor` has placeholders. A proposal depends on the seats of the
+    servers, so if the seats are unknown, the command reads them first.
+    """
+    change = next((action for action in actions if not action.is_by_client), None)
+    for action in actions:
+        if action is not change or proposal is None:
+            yield action
+        elif evidence.assumed_seats is None:
+            yield action._replace(command=proposal)
+        else:
+            command = f"{SAVE_SEATS} && {proposal} --metrics {SEATS_FILE}"
+            yield Action("find the smallest change, with the seats in the metrics", command)
+
+
+def _write_proposal(
+    client: ConcernedClient, role: Role, cause: ClientCause, words: CommandWords, evidence: ClientEvidence
+) -> str | None:
     """Return a command that proposes a change of objects.
 
-    Return None without a log, and if no change of objects can help.
+    Return None without a log, for a release that cannot be simulated, and if no change of objects can help.
     """
     if not words.logs or cause.name not in CONFIGURATION_CAUSES:
         return None
+    if evidence.known is not None and evidence.known.release.minor < OLDEST_SIMULATED_MINOR:
+        return None
+    goal = "" if role == "culprit" else f"--protect {shlex.quote(write_user(client.user))}"
+    configuration, seats = shlex.join(words.configuration), shlex.join(words.seats)
+    command = _join("apflint propose", *words.logs, configuration, seats, goal)
+    if cause.source == "log":  # metrics without this cause are from another time
+        return command
+    given = seats if set(words.seats) <= set(words.given) else ""
     metrics = [f"--metrics {name}" for name in words.server_files]
-    goal = [] if role == "culprit" else [f"--protect {shlex.quote(write_user(client.user))}"]
-    command = " ".join(("apflint propose", *words.logs, *words.configuration, *goal))
-    complete = " ".join((command, *metrics))
-    return complete if len(complete) <= _MAX_COMMAND else command
+    complete = _join("apflint propose", *words.logs, configuration, given, goal, *metrics)
+    return complete if metrics and len(complete) <= _MAX_COMMAND else command
+
+
+def _join(*parts: str) -> str:
+    return " ".join(filter(None, parts))

@@ -9,7 +9,6 @@ from apflint.doctor.causes.measurements import measure
 from apflint.doctor.causes.overloaded_levels import MIN_DELAY_SECONDS
 from apflint.evaluate.match import rs_join
 from apflint.named_tuple import NamedTuple
-from apflint.simulate.logged_requests import MICROSECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -24,10 +23,6 @@ if TYPE_CHECKING:
     from apflint.replay.server_decisions import ServerLogReport
     from apflint.request_explanation import Explanation
     from apflint.requests.request import Request
-
-
-MAX_DISTANCE = 60.0
-"""Maximum time in seconds between an incident in a log and the last snapshot for assuming that both show the same overload."""
 
 
 class ConcernedClient(NamedTuple):
@@ -135,10 +130,8 @@ class ClientEvidence(NamedTuple):
         log = self.log
         if log is None or log.incident is None or not self.servers:
             return log
-        start, end = (time / MICROSECONDS for time in (log.incident.start, log.incident.end))
         times = [load.started + load.age for load in self.servers if load.started is not None and load.age is not None]
-        is_same_time = not times or any(start - MAX_DISTANCE <= time <= end + MAX_DISTANCE for time in times)
-        return log if is_same_time and not self.list_unknown_objects() else None
+        return log if log.incident.is_near(times) and not self.list_unknown_objects() else None
 
     def level(self, name: str, server: str = "") -> LevelLoad | None:
         """Return the load of a level at `server`, or at the server where most requests wait or are rejected. None if unknown."""

@@ -10,6 +10,7 @@ from apflint.propose.incidents import find_incidents, is_harmed, measure_usage
 from apflint.propose.log_causes import find_log_cause, rank_users
 from apflint.simulate.log_survey import survey_log
 from apflint.simulate.logged_requests import MICROSECONDS, stream_requests
+from apflint.simulate.proven_seats import find_proven_seats
 
 if TYPE_CHECKING:
     from apflint.client_diagnosis.evidence import ConcernedClient
@@ -46,6 +47,8 @@ class ClientLog(NamedTuple):
     """Places of files that could not be read to their end, each with the reason."""
     groups: frozenset[str] = frozenset()
     """The groups of all users."""
+    proven_seats: int | None = None
+    """Least number of seats of an API server that the log proves, or None if it proves none or if the seats are known."""
 
     def shares_at(self, level: str) -> tuple[Share, ...]:
         """Return the shares of users in the seats of a level during the incident, the largest first."""
@@ -57,7 +60,7 @@ class _SightingTally:
         self.requests = self.waited = self.rejected = self.longest = 0
 
 
-def read_log_evidence(replay: Replay, client: ConcernedClient) -> ClientLog:
+def read_log_evidence(replay: Replay, client: ConcernedClient, *, are_seats_assumed: bool = False) -> ClientLog:
     """Return the evidence in a log about a client."""
     tuples = replay.log.tuples
     own = {
@@ -69,6 +72,7 @@ def read_log_evidence(replay: Replay, client: ConcernedClient) -> ClientLog:
     incident = _choose_incident(replay, own, incidents)
     usage = measure_usage(replay, survey_log(replay, _SEED), incident) if incident is not None else None
     coverage = replay.log.coverage
+    proven = find_proven_seats(replay) if are_seats_assumed else None
     return ClientLog(
         replay.extent.requests,
         frozenset(attributes.user for attributes in tuples if attributes.user is not None),
@@ -82,6 +86,7 @@ def read_log_evidence(replay: Replay, client: ConcernedClient) -> ClientLog:
         is_interrupted=coverage.interrupted,
         damaged=tuple(f"{place.file}:{place.line}: {place.reason}" for place in coverage.damaged),
         groups=frozenset(group for attributes in tuples for group in attributes.groups or ()),
+        proven_seats=None if proven is None else proven.total,
     )
 
 

@@ -115,7 +115,7 @@ def _list_facts(diagnosis: ClientDiagnosis, configuration: str | None) -> Iterat
         yield from _list_certainty(diagnosis)
     yield _Fact(0, _label("Client", " ".join(_describe_client(diagnosis))))
     if level := " ".join(_describe_level(diagnosis)):
-        yield _Fact(1, _label("Level", level))
+        yield _Fact(2, _label("Level", level))
     if (release := diagnosis.evidence.assumed_release) is not None:
         text = f"{release} is assumed, the newest known: --kubernetes X.Y for another."
         yield _Fact(_LEAST, _label("Release", text))
@@ -123,7 +123,7 @@ def _list_facts(diagnosis: ClientDiagnosis, configuration: str | None) -> Iterat
     for number, action in enumerate(diagnosis.actions):
         yield _Fact(number and 5 + 2 * number, _label("" if number else "Do", write_sentence(action.text)))
         if action.command is not None:
-            yield _Fact(2 + 4 * number, [_command(action.command)])
+            yield _Fact(1 + 5 * number, [_command(action.command)])
     if not is_assumption:
         yield from _list_certainty(diagnosis)
 
@@ -202,9 +202,18 @@ def _describe_role(diagnosis: ClientDiagnosis) -> str:
     assert cause is not None
     if not cause.is_client:
         if not cause.is_apf:
-            return f"Not caused by API Priority and Fairness: {_OTHER_CAUSES[cause.name]}. No client is the cause."
-        return f"{_describe_harm(diagnosis, user)}: {_OTHER_CAUSES[cause.name]}. No client is the cause."
+            return (
+                f"Not caused by API Priority and Fairness: {_OTHER_CAUSES[cause.name]}. {_exclude_clients(diagnosis)}"
+            )
+        return f"{_describe_harm(diagnosis, user)}: {_OTHER_CAUSES[cause.name]}. {_exclude_clients(diagnosis)}"
     return f"{_describe_harm(diagnosis, user)}: the cause {_is(cause)} {_quote(cause.clients[0])}."
+
+
+def _exclude_clients(diagnosis: ClientDiagnosis) -> str:
+    """Return a sentence about clients, for a cause that is not a client. Metrics alone do not name clients."""
+    evidence = diagnosis.evidence
+    is_known = evidence.has_dump or evidence.log is not None
+    return "No client is the cause." if is_known else "No dump and no log shows its clients."
 
 
 def _is(cause: ClientCause) -> str:

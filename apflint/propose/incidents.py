@@ -29,6 +29,8 @@ MIN_HARMED, MIN_HARMED_SHARE = 5, 0.01
 `doctor` also ignores fewer harmed requests.
 """
 _MAX_SAMPLES = 20_000
+MAX_DISTANCE = 60.0
+"""Maximum time in seconds between an incident in a log and the last snapshot for assuming that both show the same overload."""
 
 
 class Incident(NamedTuple):
@@ -43,6 +45,11 @@ class Incident(NamedTuple):
     def seconds(self) -> float:
         """Duration in seconds."""
         return (self.end - self.start) / MICROSECONDS
+
+    def is_near(self, moments: Sequence[float]) -> bool:
+        """Return whether a moment, in seconds since 1970, is so near that it may show the incident. True if none is known."""
+        start, end = self.start / MICROSECONDS - MAX_DISTANCE, self.end / MICROSECONDS + MAX_DISTANCE
+        return not moments or any(start <= moment <= end for moment in moments)
 
 
 def is_harmed(request: LoggedArrival) -> bool:

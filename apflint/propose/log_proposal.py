@@ -41,7 +41,6 @@ from apflint.wording import count_noun, quote
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from apflint.doctor.causes import Conclusion
     from apflint.doctor.causes.conclusion import OverloadCause
     from apflint.effective_configuration import Effective
     from apflint.model import Subject
@@ -50,6 +49,7 @@ if TYPE_CHECKING:
     from apflint.propose.goals import Protection
     from apflint.propose.incidents import Usage
     from apflint.propose.log_causes import LogCause
+    from apflint.propose.observed_state import ObservedState
     from apflint.propose.proof import Proof
     from apflint.propose.search import Need, Tried
     from apflint.propose.trials import LogPart, TrialOutcome
@@ -72,6 +72,7 @@ LOADS = (1.5, 2.0)
 """Factors of the load for which a proposal is also simulated."""
 MAX_EXAMINED = 5
 """Maximum number of further incidents whose causes are searched."""
+_OTHER_TIME = "The metrics show no overload, and are from another time than the incident: only their seats and numbers of objects count."
 _NOBODY = PolicyRulesWithSubjects((), (), ())
 
 
@@ -188,16 +189,16 @@ class Naming(NamedTuple):
 def propose_from_log(
     replay: Replay,
     counts: ObjectCounts | None,
-    conclusion: Conclusion | None,
+    observed: ObservedState,
     goals: LogGoals,
     naming: Naming,
     show: Callable[[str], None] = lambda _: None,
 ) -> LogAnswer:
     """Return the smallest change that would have prevented the worst incident of a log, or the reason why there is none.
 
-    `conclusion` is the conclusion of `doctor` from metrics, or None without metrics.
+    `observed` is the state of the servers in metrics.
     """
-    return _Proposer(replay, counts, conclusion, goals, naming, show).propose()
+    return _Proposer(replay, counts, observed, goals, naming, show).propose()
 
 
 class _Proposer:
@@ -205,12 +206,12 @@ class _Proposer:
         self,
         replay: Replay,
         counts: ObjectCounts | None,
-        conclusion: Conclusion | None,
+        observed: ObservedState,
         goals: LogGoals,
         naming: Naming,
         show: Callable[[str], None],
     ) -> None:
-        self.replay, self.counts, self.conclusion = replay, counts, conclusion
+        self.replay, self.counts, self.state, self.conclusion = replay, counts, observed, observed.conclusion
         self.goals, self.naming, self._show = goals, naming, show
         self.step = ""
         """Current activity of the proposer, as a clause that begins with a capital letter."""
@@ -228,6 +229,7 @@ class _Proposer:
         )
         self.cause: LogCause | None = None
         self.survey: LogSurvey | None = None
+        conclusion = observed.conclusion
         self.observed = None if conclusion is None else next(iter(conclusion.warnings or conclusion.causes), None)
 
     def show(self, step: str) -> None:
@@ -290,6 +292,9 @@ class _Proposer:
             return self._decline(
                 "the log has no incident: hardly any request is rejected or waits for more than 500 ms"
             )
+        if not self.state.is_about(found[0]):
+            self.conclusion = self.observed = None
+            self.evidence = self.evidence._replace(notes=(*self.evidence.notes, _OTHER_TIME))
         period, is_cut = self._choose_period(found[0])
         if is_cut:
             note = f"Only {MAX_EVIDENCE_REQUESTS:,} requests of the incident are simulated, from its beginning."
@@ -323,7 +328,8 @@ class _Proposer:
             if conclusion.verdict == "past":
                 return self._decline(
                     "the metrics show no overload now, but an earlier one",
-                    "leave out --metrics to propose a change for the earlier overload in the log",
+                    "to propose a change for the earlier overload in the log, replace --metrics with --server-concurrency"
+                    f" {self.replay.known.limits.server_concurrency}",
                 )
             if conclusion.verdict == "healthy":
                 return self._decline("the metrics show no overload: no request waits or is rejected unexpectedly")

@@ -21,7 +21,7 @@ from apflint.proofs.one_configuration import Analysis
 from apflint.propose.changes import NewFlowSchema, NewLevel, build_manifest, find_last_built_in
 from apflint.propose.goals import match_all_requests
 from apflint.propose.isolation import QUEUING, describe_tenant
-from apflint.wording import join_words
+from apflint.wording import join_words, pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -196,9 +196,7 @@ def write_policy_test(
 
 def _render_suite(suite: dict[str, Any], limits: LevelLimits) -> str:
     note = "What must stay true of this proposal. `apflint test FILE` proves `always` and `never` for all requests."
-    note += (
-        f" nominalSeats is what was asked for, in each API server. The level never lends {limits.min} seats (minSeats)."
-    )
+    note += f" nominalSeats is what was asked for, in each API server. The level always keeps {pluralize(limits.min, 'seat')}, and never lends them (minSeats)."
     return render_yaml(suite, {(): note})
 
 

@@ -20,10 +20,12 @@ from apflint.simulate.borrowing import ADJUSTMENT_PERIOD
 from apflint.simulate.feasibility import check_servers
 from apflint.simulate.log_survey import LogSurvey, find_kind, survey_log, to_microseconds, to_nanoseconds
 from apflint.simulate.logged_load import build_logged_load, list_names
+from apflint.simulate.proven_seats import ProvenSeats, find_proven_seats
 from apflint.simulate.scaling import NEUTRAL
 from apflint.simulate.simulation import simulate
+from apflint.unknown_seats import FIND_SEATS
 from apflint.user_error import UserError
-from apflint.wording import format_duration
+from apflint.wording import format_duration, pluralize, quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -272,33 +274,36 @@ def _may_have_fewer_seats(replay: Replay, test: BackTest) -> bool:
 def _explain_by_seats(
     replay: Replay, survey: LogSurvey, assumed: LogAssumptions, show: Callable[[Load, int], None]
 ) -> str:
-    """Return sentences with a number of seats that reproduces the log, or with the reason why there was no search.
+    """Return sentences about the seats of the server if fewer seats reproduce the log, or if there was no search.
 
-    Return an empty string if no number reproduces the log. Raises _StoppedError after Ctrl-C.
+    Return an empty string if no number reproduces the log. The sentences do not contain the number that was found: other
+    numbers may reproduce the log, too, and only the server shows which one is right. Raises _StoppedError after Ctrl-C.
     """
-    flags = (
-        "Look up the flags --max-requests-inflight and --max-mutating-requests-inflight of kube-apiserver, and set"
-        " --server-concurrency to their sum."
-    )
+    start = f"The API server may have fewer seats than the default, {SERVER_CONCURRENCY}"
+    proven = find_proven_seats(replay)
+    bound = "" if proven is None else f" {describe_proven_seats(proven)}"
     if survey.sent > MAX_SEAT_SEARCH_REQUESTS:
         return (
-            f"The API server may have fewer seats than the default, {SERVER_CONCURRENCY}. apflint did not search for a"
-            f" number of seats that reproduces the log, because the simulation has {survey.sent:,} requests, more than"
-            f" {MAX_SEAT_SEARCH_REQUESTS:,}. {flags}"
+            f"{start}. apflint did not search for a number of seats that reproduces the log, because the simulation has {survey.sent:,}"
+            f" requests, more than {MAX_SEAT_SEARCH_REQUESTS:,}.{bound} {FIND_SEATS}"
         )
-    seats = _find_server_concurrency(replay, survey, assumed, show)
-    if seats is None:
+    if _find_server_concurrency(replay, survey, assumed, show, 1 if proven is None else proven.total) is None:
         return ""
+    return f"{start}: with fewer, the simulation reproduces the log.{bound} {FIND_SEATS}"
+
+
+def describe_proven_seats(proven: ProvenSeats) -> str:
+    """Return a sentence about the least number of seats of a server."""
     return (
-        f"The API server may have fewer seats than the default, {SERVER_CONCURRENCY}: with {seats}, for example, the simulation"
-        f" reproduces the log. {flags}"
+        f"The log proves at least {proven.total}: requests of {quote(proven.level)} have"
+        f" {pluralize(proven.in_use, 'seat')} in use at once."
     )
 
 
 def _find_server_concurrency(
-    replay: Replay, survey: LogSurvey, assumed: LogAssumptions, show: Callable[[Load, int], None]
+    replay: Replay, survey: LogSurvey, assumed: LogAssumptions, show: Callable[[Load, int], None], least: int
 ) -> int | None:
-    """Return a number of seats of the API server with which the simulation reproduces the log, or None.
+    """Return a number of seats of the API server, at least `least`, with which the simulation reproduces the log, or None.
 
     A server with fewer seats rejects more requests, so bisection finds such a number. Other numbers may also reproduce
     the log: for recordings of servers with 14 and 18 seats, the search finds numbers from 14 to 53.
@@ -306,7 +311,7 @@ def _find_server_concurrency(
     Raises _StoppedError after Ctrl-C.
     """
     known = replay.known
-    low, high = 0, SERVER_CONCURRENCY
+    low, high = least - 1, SERVER_CONCURRENCY
     while high - low > 1:
         middle = max(low + 1, math.isqrt(low * high))
         effective = Effective(known.workspace, known.assumptions._replace(server_concurrency=middle))

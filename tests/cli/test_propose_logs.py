@@ -16,6 +16,7 @@ import yaml
 from support.recordings import ROOT
 
 from apflint.cli.app import run
+from apflint.doctor.snapshot import Metrics, parse_part
 from apflint.propose import search
 from apflint.propose.trials import run_trial
 
@@ -141,8 +142,30 @@ def test_log_with_two_incidents(project: Path, capsys: pytest.CaptureFixture[str
     assert nothing["reason"] == "no incident is in this time"
 
 
-def test_metrics_of_a_healthy_server(capsys: pytest.CaptureFixture[str]) -> None:
-    found = read_json(capsys, *SINGLE_FLOW, *find_metrics("healthy-busy"), status=1)
+START = "process_start_time_seconds "
+
+
+def test_metrics_of_a_healthy_server(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Metrics without an overload decide the answer only if they are from the time of the incident.
+
+    Metrics from another time show the seats of the server, and apflint says so.
+    """
+    path = str(METRICS / "healthy-busy" / "2-during.metrics.txt.gz")
+    command = [*SINGLE_FLOW[:-2], "--protect", "batch=1ms", "--max-objects", "0"]
+    other = read_json(capsys, *command, "--metrics", path, status=2)
+    assert other["reason"] == "the simulation does not reproduce the log"  # healthy-busy has 14 seats, not 30
+    assert any("another time" in note for note in other["evidence"]["notes"])
+    incident = other["evidence"]["incidents"][0]
+    text = gzip.decompress((METRICS / "healthy-busy" / "2-during.metrics.txt.gz").read_bytes()).decode()
+    metrics = parse_part("metrics", text).content
+    assert isinstance(metrics, Metrics)
+    age = metrics.age_seconds or 0.0
+    lines = [
+        f"{START}{datetime.fromisoformat(incident['end']).timestamp() - age}" if line.startswith(START) else line
+        for line in text.splitlines()
+    ]
+    (project / "same-time.txt").write_text("\n".join(lines) + "\n", "utf-8")
+    found = read_json(capsys, *SINGLE_FLOW, "--metrics", "same-time.txt", status=1)
     assert found["reason"] == "the metrics show no overload: no request waits or is rejected unexpectedly"
 
 

@@ -22,6 +22,7 @@ from apflint.output.log_proposal import log_answer_json
 from apflint.output.proposal_files import ProposalFiles
 from apflint.propose.incidents import Incident
 from apflint.propose.log_proposal import MIN_HELD_OUT_SECONDS, LogGoals, Naming, propose_from_log
+from apflint.propose.observed_state import ObservedState
 from apflint.propose.trials import run_trial, select_part
 from apflint.releases import NEWEST
 from apflint.replay.classification import TupleClassifier
@@ -124,7 +125,7 @@ def propose(directory: Path, *, has_metrics: bool, log: Path | None = None) -> L
     options = ReplayOptions(by=("namespace",), counts=counts, calls=True)
     replays = replay_sides(find_audit_logs(logs if log is None else [str(log)]), [effective], options)
     naming = Naming("apflint propose", lambda name, _: ("manifests", f"{name}.yaml"), "")
-    answer = propose_from_log(next(replays), counts, conclusion, LogGoals(), naming)
+    answer = propose_from_log(next(replays), counts, ObservedState(conclusion), LogGoals(), naming)
     replays.close()
     return answer
 

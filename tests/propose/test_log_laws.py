@@ -23,6 +23,7 @@ from apflint.propose.goals import parse_protection, parse_subject
 from apflint.propose.incidents import find_incidents, measure_usage
 from apflint.propose.log_causes import find_log_cause
 from apflint.propose.log_proposal import LogGoals, Naming, propose_from_log
+from apflint.propose.observed_state import ObservedState
 from apflint.propose.trials import run_trial, select_part
 from apflint.releases import NEWEST
 from apflint.replay.running import ReplayOptions, replay_sides
@@ -57,7 +58,7 @@ def answer(path: Path, lines: Sequence[bytes], effective: Effective, goals: LogG
     log = path / "audit.log"
     log.write_bytes(b"".join(lines))
     with closing(replay_sides(find_audit_logs([str(log)]), [effective], OPTIONS)) as replays:
-        return propose_from_log(next(replays), None, None, goals, NAMING)
+        return propose_from_log(next(replays), None, ObservedState(), goals, NAMING)
 
 
 def summarize(found: LogAnswer) -> object:

@@ -207,6 +207,7 @@ def propose(
             value = output.no_proposal_json(goal, found)
             blocks = output.report_no_proposal(found, configuration.description)
         else:
+            found = place.mark_assumption(found)
             files = place.write_files(found)
             value = output.proposal_json(found, files)
             blocks = output.report_proposal(found, files, configuration.description)

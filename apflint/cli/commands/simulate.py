@@ -15,6 +15,7 @@ from apflint.cli.completers import complete_configuration
 from apflint.cli.error_reporting import print_note
 from apflint.cli.exit_codes import ExitCode
 from apflint.cli.load_options import LoadOptions, parse_time
+from apflint.cli.observed_server import use_seats_of_metrics
 from apflint.cli.options import CLUSTER, OUTPUT, argument, option
 from apflint.cli.progress import show_progress
 from apflint.cli.simulate_inputs import InvalidLoadError, list_mistakes, read_load
@@ -33,6 +34,7 @@ from apflint.output.simulation import (
     report_simulation,
     simulation_json,
 )
+from apflint.releases import OLDEST_SIMULATED_MINOR
 from apflint.run import Answer, read, show
 from apflint.simulate.comparison import compare as compare_results
 from apflint.simulate.conditions import check_conditions, list_failures, parse_condition
@@ -60,8 +62,6 @@ if TYPE_CHECKING:
 
 QUESTION = "Question"
 PARTIAL_NOTE = "Interrupted: only a part of the log was simulated, and all figures are those of this part."
-OLDEST_MINOR = 31
-"""Oldest minor release that can be simulated: `apflint.simulate.borrowing` adjusts limits as this and later releases do."""
 _SET_HELP = "Change a field of a priority level: LEVEL.FIELD=VALUE, as in workload-low.queues=64; repeatable."
 _FAIL_IF_HELP = (
     "Exit with 1 if this is true of a client or priority level: 'NAME rejected', 'NAME waits > 1s' or"
@@ -144,6 +144,8 @@ def simulate(
     for clause in simulated.logs.describe_unused(selected.words):
         print_note(clause)
     selected = selected._replace(ignored=simulated.logs.ignored)
+    if loads.metrics is not None:
+        selected = use_seats_of_metrics(selected, [loads.metrics])
     sides, in_force = _read_sides(selected, compare, wanted, changes or ())
     how, name = style(color, verbose=verbose), describe_load(simulated.description, loads.describe_changes())
     try:
@@ -299,10 +301,10 @@ def _read_other(name: str, request: InputRequest, known: Effective) -> Effective
 
 def _reject_unsuitable(known: Effective) -> None:
     """Raise UserError if the release is too old, or if the API server rejects an object of the configuration."""
-    if known.release.minor < OLDEST_MINOR:
+    if known.release.minor < OLDEST_SIMULATED_MINOR:
         raise UserError(
-            f"simulations follow Kubernetes 1.{OLDEST_MINOR} and later, and the algorithm of {known.release.name} differs:"
-            f" choose a later release, as in --kubernetes 1.{OLDEST_MINOR} or defaults:1.{OLDEST_MINOR}"
+            f"simulations follow Kubernetes 1.{OLDEST_SIMULATED_MINOR} and later, and the algorithm of {known.release.name} differs:"
+            f" choose a later release, as in --kubernetes 1.{OLDEST_SIMULATED_MINOR} or defaults:1.{OLDEST_SIMULATED_MINOR}"
         )
     problems = find_problems(known, Options(rules=tuple(rules_of("validation")))).problems
     rejections = [problem for _, problem in problems if problem.apiserver is not None and problem.place.document]

@@ -11,6 +11,7 @@ from apflint.replay.omissions import describe_omissions
 from apflint.replay.server_traffic import find_imbalance
 from apflint.replay.unexplained_rejections import find_contradictions
 from apflint.time_zones import convert, name_zone
+from apflint.unknown_seats import FIND_SEATS
 from apflint.wording import count_noun, format_duration, join_some, join_words, pluralize, quote
 
 if TYPE_CHECKING:
@@ -149,8 +150,7 @@ def describe_contradictions(report: ReplayReport) -> Iterator[str]:
         ]
         yield (
             f"The log does not fit {report.limits.server_concurrency} seats, the default: {join_some(levels, _MAX_NAMED_LEVELS)}."
-            " Add --server-concurrency N, the sum of --max-requests-inflight and --max-mutating-requests-inflight of each API"
-            " server. If the servers had other objects, name these first, with -f."
+            f" If the servers had other objects, name these first, with -f. {FIND_SEATS}"
         )
     for found in islice((found for found in contradictions if not found.is_about_seats), _MAX_NAMED_LEVELS):
         yield (

@@ -1,0 +1,61 @@
+"""The options of a suggested command that give it the configuration of the current command."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from apflint.settings.discovery import find_settings_file
+from apflint.sources.source_arguments import CLUSTER_PREFIX, LIVE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from apflint.sources.effective_configurations import EffectiveConfiguration
+    from apflint.sources.input_types import InputRequest
+
+
+def repeat_settings(request: InputRequest) -> tuple[str, ...]:
+    """Return the options for the settings file, the programs that may run, and kubectl."""
+    return tuple(_list_settings(request))
+
+
+def _list_settings(request: InputRequest) -> Iterator[str]:
+    path, kubectl = request.settings.path, request.kubectl
+    if path is None and find_settings_file(os.getcwd()) is not None:
+        yield "--isolated"
+    elif path is not None and path != find_settings_file(os.getcwd()):
+        yield from ("--config", path)
+    if request.may_render and os.environ.get("APFLINT_RENDER") != "1":
+        yield "--render"
+    if kubectl is not None and kubectl.kubeconfig is not None:
+        yield from ("--kubeconfig", kubectl.kubeconfig)
+    if kubectl is not None and kubectl.context is not None:
+        yield from ("--kube-context", kubectl.context)
+
+
+def name_sources(request: InputRequest, configuration: EffectiveConfiguration) -> tuple[str, ...]:
+    """Return the source arguments of a configuration.
+
+    Without source arguments, apflint has read the only cluster of the settings, or the current directory. The result omits a
+    current directory without objects, because no command accepts it with -f.
+    """
+    if request.words:
+        return request.words
+    if configuration.cluster:
+        return (CLUSTER_PREFIX + configuration.cluster,)
+    return (".",) if configuration.objects else ()
+
+
+def repeat_configuration(request: InputRequest, sources: Iterable[str]) -> tuple[str, ...]:
+    """Return the options for source arguments, and for the release and the built-in objects."""
+    words = [word for source in sources for word in (["--live"] if source == LIVE else ["-f", source])]
+    words += [] if request.defaults else ["--no-defaults"]
+    if request.kubernetes is not None and LIVE not in request.words:
+        words += ["--kubernetes", request.kubernetes.name]
+    return tuple(words)
+
+
+def repeat_seats(request: InputRequest) -> tuple[str, ...]:
+    """Return the option for the seats of an API server, or no words if neither the user nor metrics have named them."""
+    return () if request.server_concurrency is None else ("--server-concurrency", str(request.server_concurrency))

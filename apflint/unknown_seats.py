@@ -1,0 +1,15 @@
+"""Advice for users who have not stated the number of seats of an API server."""
+
+from __future__ import annotations
+
+SEATS_URL = "https://github.com/apflint/apflint/blob/main/docs/guides/server-seats.md"
+"""Page of the documentation that shows how to find the number of seats, also on managed clusters."""
+FIND_SEATS = (
+    "Name the seats of an API server: with --metrics FILE, the saved metrics of the server, or with --server-concurrency N."
+    f" How to find N: {SEATS_URL}"
+)
+
+
+def describe_assumed_seats(seats: int) -> str:
+    """Return the comment of a file whose numbers depend on an assumed number of seats."""
+    return f"Assumed: {seats} seats in each API server, the default. Set others with --server-concurrency: {SEATS_URL}"
