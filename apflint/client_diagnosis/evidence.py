@@ -141,7 +141,10 @@ class ClientEvidence(NamedTuple):
         return log if is_same_time and not self.list_unknown_objects() else None
 
     def level(self, name: str, server: str = "") -> LevelLoad | None:
-        """Return the load of a level at `server`, or at the server where most requests wait or are rejected. None if unknown."""
+        """Return the load of a level at `server`, or None if unknown.
+
+        If `server` is empty, return the load at the server where most requests wait or are rejected.
+        """
         found = [
             level
             for load in self.servers

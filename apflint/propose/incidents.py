@@ -153,7 +153,7 @@ _MIN_CALM = 5
 
 
 def measure_usage(replay: Replay, survey: LogSurvey, incident: Incident) -> Usage:
-    """Return the use of seats during an incident. `survey` is the survey of the same requests."""
+    """Return the use of seats during an incident. `survey` is the survey of `replay`."""
     tallies: dict[tuple[str, str, tuple[str, str, str]], _Tally] = {}
     servers: Counter[tuple[int, str]] = Counter()
     harmed_servers: Counter[tuple[int, str]] = Counter()

@@ -242,7 +242,11 @@ def _find_imbalance(view: _View) -> LogCause | None:
 
 
 def find_captured(view: _View) -> dict[str, list[int]]:
-    """Return the user's FlowSchemas that capture requests for the system at a level, each with indices of attribute tuples."""
+    """Return the user's FlowSchemas that capture requests of system components, with the indices of attribute tuples.
+
+    A request belongs to a system component if a protected FlowSchema would capture it in a cluster with only built-in
+    objects.
+    """
     known = view.replay.known
     release = known.release
     defaults = TupleClassifier(Effective(build_workspace((), release), known.assumptions))
@@ -388,7 +392,7 @@ def _find_timeouts(view: _View) -> LogCause | None:
     return LogCause(
         "client-timeouts",
         f"Requests of {join_some(users, _MAX_NAMES)} leave the queue of {quote(view.level)} after a quarter of their short timeout, while"
-        " the others wait as long and are served.",
+        " other requests wait as long and are executed.",
         view.level,
         impatient[0].flow_schema,
         users,

@@ -139,8 +139,8 @@ class Proof(NamedTuple):
                 for loss in self.losses
             )
             yield (
-                f"levels of the system would have too few seats: {join_words(seats, 'and')}. Without evidence of their peaks, they"
-                f" keep {KEPT_FRACTION:.0%} of their seats in a server without other levels"
+                f"levels of the system would have too few seats: {join_words(seats, 'and')}. If the peak of a level is"
+                f" unknown, the level must keep {KEPT_FRACTION:.0%} of the seats that it has in a server with only built-in levels"
             )
 
 
@@ -153,8 +153,8 @@ def prove(
 ) -> Proof:
     """Prove the effects of a change from `before` to `after`. `kept_seats` are minimum numbers of seats by level name.
 
-    Without `kept_seats`, the minimums are computed from the release (`list_kept_seats`). Findings of the rules in
-    `measured` are allowed.
+    If `kept_seats` is None, the minimums are computed from the release (`list_kept_seats`). New findings of the rules in
+    `measured` do not prevent the proposal.
     """
     system = system_request_rules.list_rules(before.release)
     comparison = ConfigurationComparison(
@@ -194,7 +194,10 @@ def _is_intended(move: Move, intention: Intention) -> bool:
 
 
 def _is_unavoidable(finding: Finding, intention: Intention) -> bool:
-    """Return whether a finding cannot be avoided: it is about seats, or about FlowSchemas that lose their requests."""
+    """Return whether a new finding does not prevent a proposal, because every such proposal has this finding.
+
+    The finding is about seats, about FlowSchemas that lose their requests, or about FlowSchemas of the new level.
+    """
     if finding.rule in ("APF501", "APF502"):
         document = finding.document
         names = {schema.name for schema in intention.sources} if intention.returns else set()

@@ -111,7 +111,7 @@ def resolve_periods(
         )
     if compared.start >= compared.end:
         raise UserError(
-            f"{_OPTION}: the log does not cover the baseline. It covers {_describe(covered)}: name a later --since, or the log"
+            f"{_OPTION}: the log does not cover the baseline. It covers {_describe(covered)}: use a later --since, or the log"
             " of an earlier time as the baseline"
         )
     if compared.start < period.end and period.start < compared.end:

@@ -46,8 +46,8 @@ _ATTRIBUTE_COLUMNS = """
     distinguished_by TEXT, seats INTEGER, holds INTEGER
 """
 
-# SQLite takes less than half of the time if the rows are almost sorted by the first expression of GROUP BY. Rows are
-# almost sorted by `ended`.
+# The rows are almost sorted by `ended`. So `ended` is the first expression of GROUP BY, which takes SQLite less than half
+# of the time.
 _DROP_COPIES = """
     DELETE FROM request WHERE id IS NOT NULL AND rowid NOT IN (
         SELECT min(rowid) FROM request WHERE id IS NOT NULL GROUP BY ended, id, started, received)

@@ -193,7 +193,7 @@ def _divide(part: float, total: float) -> float:
 
 
 def _is_comparable(before: Traffic, now: Traffic) -> bool:
-    """Return whether the durations of an operation can be compared."""
+    """Return whether both periods have enough executed requests of an operation to compare their durations."""
     return min(before.executed, now.executed) >= _MIN_EXECUTED
 
 

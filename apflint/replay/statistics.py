@@ -613,8 +613,8 @@ def _follow(changes: dict[int, tuple[int, int, int]], number: int) -> tuple[int,
 def _distributions(database: Database, value: str, condition: str) -> dict[int, DurationPercentiles]:
     """Return the percentiles of the SQL expression `value`, by index of the level.
 
-    Without fast window functions, the function needs 8 bytes of memory for each value, and 40 bytes for each value of
-    the largest level.
+    For databases without fast window functions, Python sorts the values. Python then needs 8 bytes of memory for each
+    value, and 40 bytes for each value of the largest level.
     """
     if database.is_distributed:
         return _query_histograms(database, value, condition)
@@ -671,7 +671,7 @@ def _query_histograms(database: Database, value: str, condition: str) -> dict[in
 
 
 def _find_bin(bins: Iterable[tuple[int, int, int, int]], rank: int) -> tuple[int, int, int]:
-    """Return shift and number of the bin that contains a rank, and the rank within the bin."""
+    """Return the bin that contains a rank (number of omitted bits, number of the bin), and the rank within the bin."""
     for shift, number, count, _ in bins:
         if rank < count:
             return shift, number, rank

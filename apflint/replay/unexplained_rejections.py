@@ -87,11 +87,11 @@ def _contradicts_seats(report: ReplayReport, level: LevelTraffic, seats: int) ->
 
 
 def _find_reached_limit(level: LevelTraffic) -> int:
-    """Return the seats that a level has at least if it rejects requests for longer than the server needs to adjust the limits.
+    """Return the minimum seats of a level that rejects requests for longer than the server needs to adjust the limits.
 
-    A level with queues rejects requests only while others wait, which counts as demand, so it gets its nominal limit. A
-    level without queues has no demand beyond the seats in use, so it may lend the others. Source: `updateBorrowingLocked`
-    in kube-apiserver's util/flowcontrol/apf_controller.go.
+    A level with queues rejects requests only while other requests wait. Waiting requests count as demand, so the level
+    gets its nominal limit. A level without queues has no demand beyond the seats in use, so the level may lend all other
+    seats down to its min limit. Source: `updateBorrowingLocked` in kube-apiserver's util/flowcontrol/apf_controller.go.
     """
     return level.limits.nominal if level.limits.response == "Queue" else level.limits.min
 

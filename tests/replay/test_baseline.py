@@ -410,7 +410,7 @@ def test_log_without_events_is_an_error(log: Path, capsys: pytest.CaptureFixture
 
 
 def test_new_operation_of_a_known_client(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A known client with a new verb is a difference, and so are many new clients. Watches have no seats."""
+    """The report names a known client with a new verb, and counts further new clients. Watches have no seats."""
     events = [json.loads(line) for line in log.read_text("utf-8").splitlines()]
     events += [request(105 + number / 50, verb="deletecollection") for number in range(200)]
     events += [request(105, f"guest-{name}", verb="watch") for name in "abcdefgh"]
