@@ -99,7 +99,7 @@ def _list_gaps(evidence: ClientEvidence, question: Question) -> Iterator[Gap]:
         yield Gap("Metrics show limits, rejections and execution times.", SAVE_METRICS)
     elif evidence.servers and not evidence.has_rates:
         yield Gap(
-            "The counts in one snapshot are totals since the server started: add a second snapshot to see current rates.",
+            "The counts in one snapshot are totals since the server started: a second snapshot shows current rates.",
             SAVE_METRICS,
         )
     if evidence.log is not None and not evidence.servers:
@@ -111,17 +111,19 @@ def _list_gaps(evidence: ClientEvidence, question: Question) -> Iterator[Gap]:
 
 
 def _compare_objects(evidence: ClientEvidence, question: Question) -> Iterator[Gap]:
-    """Yield a gap if the level of the requests is computed from the configuration, but the servers have other objects."""
+    """Yield a gap if the level is computed from the configuration, but the servers have other objects."""
     if not question.level or not evidence.servers:
         return
     if evidence.level(question.level) is None and evidence.has_metrics:
         yield Gap(
-            f"The servers do not have the level {quote(question.level)}: add the objects of the servers with -f or --live."
+            f"The servers do not have the level {quote(question.level)}: add the objects of the servers, with -f or"
+            " --live."
         )
     elif unknown := evidence.list_unknown_objects():
         names = join_some(tuple(map(quote, unknown)), _MAX_NAMES)
         yield Gap(
-            f"The servers have objects that the configuration lacks ({names}): add the objects of the servers with -f or --live."
+            f"The servers have objects that the configuration lacks ({names}): add the objects of the servers, with -f"
+            " or --live."
         )
 
 

@@ -117,7 +117,7 @@ class ClientDiagnosis(NamedTuple):
     client: ConcernedClient
     role: Role
     verdict: Verdict | None
-    """The verdict of `doctor` about the servers, or None without metrics and dumps."""
+    """The verdict of `doctor` about the servers, or None if there are neither metrics nor dumps."""
     placements: tuple[Placement, ...]
     """The FlowSchemas and levels of the requests. Placements that the cause concerns come first. Empty if unknown."""
     cause: ClientCause | None

@@ -90,10 +90,10 @@ class ClientEvidence(NamedTuple):
 
     servers: tuple[ServerLoad, ...] = ()
     conclusion: Conclusion | None = None
-    """The conclusion of `doctor` from the metrics and dumps, or None without metrics and dumps."""
+    """The conclusion of `doctor` from the metrics and dumps, or None if there are neither."""
     log: ClientLog | None = None
     server_log: ServerLogReport | None = None
-    """The facts from kube-apiserver's own log, which names no users, or None without such a log."""
+    """The facts from kube-apiserver's own log, which names no users. None if there is no such log."""
     explanation: Explanation | None = None
     """The explanation of the request in question, or of an example, in the configuration."""
     known: Effective | None = None

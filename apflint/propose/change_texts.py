@@ -227,7 +227,7 @@ def _passes(suite: dict[str, Any], test: dict[str, Any], after: Effective) -> bo
 def _list_examples(
     candidate: Candidate, after: Effective, cause: LogCause, tuples: Sequence[AttributeTuple]
 ) -> Iterator[dict[str, Any]]:
-    """Yield test cases about FlowSchemas and levels that change: a logged request of each user, and what it must reach."""
+    """Yield test cases about changed FlowSchemas and levels: a logged request of each user, and what it must reach."""
     from apflint.replay.classification import TupleClassifier
 
     classifier = TupleClassifier(after)
@@ -254,7 +254,7 @@ def _list_examples(
 
 
 def _find_targets(candidate: Candidate, cause: LogCause) -> set[str]:
-    """Return the FlowSchemas and levels whose requests become examples. Empty if the precedence of a FlowSchema changes."""
+    """Return the FlowSchemas and levels whose requests become examples. Empty if a precedence changes."""
     if candidate.schema:
         return set()
     names = {_name_object(change) for change in candidate.changes}

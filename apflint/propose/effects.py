@@ -36,8 +36,8 @@ Waits below `DEFAULT_WAIT` may grow by any factor.
 Reports name all clients with longer waits.
 """
 _BORROWED_PART, _BORROWED_SEATS = 0.1, 0.25
-"""Limit of the borrowed seats of a contained client: a proportion of its borrowed seats before the change, or this number
-of seats if that is greater.
+"""Limit of the seats that a contained client borrows after the change: this proportion of the seats that the client
+borrowed before the change, or this number of seats, whichever is greater.
 """
 CONTAINED = frozenset(("flood-one-flow", "list-heavy"))
 """Causes whose clients must not take seats of other levels after the change."""
@@ -72,9 +72,9 @@ def list_goals(
 ) -> TrialGoals:
     """Return the goals for clients.
 
-    Clients in `protections` must not wait longer than stated. If `protections` is empty, the default limit applies to the
-    other clients of the overloaded level, or to all clients if `cause` is None. The cause and the clients in `may_suffer`
-    may have worse figures than before, and all other clients must not.
+    Clients in `protections` must not wait longer than stated. If `protections` is empty, the default limit applies to
+    the other clients of the overloaded level, or to all clients if `cause` is None. The cause and the clients in
+    `may_suffer` may have worse figures than before, and all other clients must not.
     """
     waits: list[WaitGoal] = []
     kept: list[ClientKey] = []

@@ -24,7 +24,7 @@ STEP = MICROSECONDS
 MAX_PAUSE = 60 * MICROSECONDS
 """Maximum time in microseconds between harmed requests of one incident."""
 MIN_HARMED, MIN_HARMED_SHARE = 5, 0.01
-"""Minimum number of harmed requests of a level, and their minimum proportion of its requests, for an overload.
+"""A level is overloaded if at least this number, and at least this proportion, of its requests are harmed.
 
 `doctor` also ignores fewer harmed requests.
 """

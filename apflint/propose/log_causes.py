@@ -152,8 +152,8 @@ def _find_restart(view: _View) -> LogCause | None:
         return None
     return LogCause(
         "restart",
-        f"An API server started: its own client lists {len(listed)} resources during the incident, and the clients list and watch"
-        " again what they need.",
+        f"An API server started: its own client lists {len(listed)} resources during the incident, and the other"
+        " clients list and watch their objects again.",
         view.level,
         advice=f"find out why the server restarted; this load ends about {_START_SECONDS} seconds after the start",
     )
@@ -168,7 +168,7 @@ def _find_watches(view: _View) -> LogCause | None:
     return LogCause(
         "watch-init-storm",
         f"{count_noun(sum(kind.requests for kind in watches), 'watch', 'watches')} begin at {quote(view.level)}, most of them by {top.user}. Each"
-        " holds its seats until its first events are sent, which the log does not show.",
+        " watch holds its seats until its first events are sent, which the log does not show.",
         view.level,
         top.flow_schema,
         (top.user,),
@@ -185,8 +185,8 @@ def _find_exempt(view: _View) -> LogCause | None:
     (user, _), *_ = rank_users(kinds)
     return LogCause(
         "exempt-abuse",
-        f"Exempt requests hold {used:.1f} of {total} seats of an API server, most of them those of {user}. No limit applies to"
-        " them, and the other levels have fewer seats meanwhile.",
+        f"Exempt requests hold {used:.1f} of {total} seats of an API server, and {user} holds the most. No limit"
+        " applies to exempt requests, and the other levels have fewer seats meanwhile.",
         EXEMPT,
         EXEMPT,
         (user,),

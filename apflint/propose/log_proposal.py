@@ -156,7 +156,7 @@ class LogAnswer(NamedTuple):
     evidence: LogEvidence
     cause: LogCause | None
     observed: OverloadCause | None
-    """The cause that the metrics show, or None without metrics, or if the metrics show no cause."""
+    """The cause that the metrics show, or None if there are no metrics, or if the metrics show no cause."""
     proposal: LogProposal | None
     reason: str
     """The reason why there is no proposal, as a clause, or "" if there is a proposal."""
@@ -344,7 +344,7 @@ class _Proposer:
         return None
 
     def _decline_inversion(self, user: str, advice: str) -> LogAnswer:
-        """Return the answer for a priority inversion: requests of the webhook `user` wait for requests that need the webhook."""
+        """Return the answer for an inversion: requests of the webhook `user` wait for requests that need the webhook."""
         reason = "the cause is inversion, and no simulation shows how fast the webhook is at another level"
         client = write_user(user)
         if find_refusal(parse_subject(client)) is None:
@@ -422,7 +422,7 @@ class _Proposer:
         return list_goals(part, outcome.clients, self.cause, self.goals.protections, self.goals.may_suffer)
 
     def _keep_part(self, cause: LogCause, candidate: Candidate) -> tuple[str, ...]:
-        """Return one clause if the new level for the client that is the cause has too few seats, or () if it has enough.
+        """Return one clause if the new level for the client that is the cause has too few seats, or () if not.
 
         An equal part of the seats of the overloaded level is enough.
         """
@@ -433,7 +433,8 @@ class _Proposer:
         if limits is None or isolation.new_level is None or limits.nominal >= isolation.goal.seats:
             return ()
         return (
-            f"the level for {', '.join(cause.users)} has {limits.nominal} seats, less than an equal part of {quote(cause.level)} ({isolation.goal.seats} seats)",
+            f"the level for {', '.join(cause.users)} has {limits.nominal} seats, less than an equal part of"
+            f" {quote(cause.level)} ({isolation.goal.seats} seats)",
         )
 
     def _try_forbidden(self, cause: LogCause, trials: Trials) -> tuple[str, ...]:
@@ -561,7 +562,7 @@ def _list_notes(replay: Replay, counts: ObjectCounts | None) -> Iterator[str]:
 
 
 def _summarize_tried(tried: Sequence[Tried]) -> Sequence[str]:
-    """Return a sentence for each kind of change that misses a goal: the main goal that the largest such change misses."""
+    """Return a sentence for each kind of change that misses a goal: the main goal that the largest change misses."""
     by_kind: dict[str, list[Tried]] = {}
     for entry in tried:
         if entry.misses:

@@ -167,8 +167,8 @@ def write_policy_test(
 ) -> str:
     """Return a policy test of the intention: all requests of the tenant get the level, and no others get it.
 
-    `manifests` are the files of the configuration, relative to the directory of the test. If `cluster` is not empty, the
-    test uses this cluster of the settings instead of `manifests`. The test passes with the proposal.
+    `manifests` are the files of the configuration, relative to the directory of the test. If `cluster` is not empty,
+    the test uses this cluster of the settings instead of `manifests`. The test passes with the proposal.
     """
     limits = after.limits.level(proposal.level)
     assert limits is not None, "the configuration has the level"
@@ -195,9 +195,9 @@ def write_policy_test(
 
 
 def _render_suite(suite: dict[str, Any], limits: LevelLimits) -> str:
-    note = "Tests that pass as long as the proposal is applied. `apflint test FILE` proves `always` and `never` for all requests."
-    note += (
-        " nominalSeats is the requested number of seats in each API server."
+    note = (
+        "Tests that pass as long as the proposal is applied. `apflint test FILE` proves `always` and `never` for all"
+        " requests. nominalSeats is the requested number of seats in each API server."
         f" The level never lends {limits.min} of these seats (minSeats)."
     )
     return render_yaml(suite, {(): note})

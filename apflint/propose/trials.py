@@ -50,7 +50,7 @@ class ClientFigures(NamedTuple):
     requests: int
     rejected: int
     wait_p99: int
-    """99th percentile of the wait of requests that were not rejected on arrival. 0 without such requests.
+    """99th percentile of the wait of requests that were not rejected on arrival. 0 if there are none.
 
     Requests that arrived in the first seconds of a part (`LogPart.early`) are not included.
     """

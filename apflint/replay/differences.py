@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from apflint.replay.client_traffic import ClientTraffic
 
 _MINIMUM_EXPECTED = 0.5
-"""Expected number of requests of a client that sent none in the baseline. With 0, its difference would be infinite."""
+"""Expected number of requests of a client that sent none in the baseline. For 0, the difference would be infinite."""
 _MIN_EXECUTED = 3
 """Minimum number of executed requests in the period, and in the baseline, for comparing their durations."""
 SLOW_FACTOR = 2.0

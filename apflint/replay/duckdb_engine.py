@@ -525,7 +525,7 @@ def _find_object_compression(file: AuditLogFile) -> str | None:
     except UserError:
         return None
     compression = find_compression(BytesIO(start))
-    # apflint can check whether Zstandard data is complete only by reading all of the object. So Python reads the object.
+    # A check whether Zstandard data is complete would read the whole object. So Python reads the object instead.
     return None if compression == "zstd" else compression
 
 
@@ -576,7 +576,7 @@ def _list_new_tuples(database: DuckDatabase) -> list[AttributeTuple] | None:
 def _store_requests(database: DuckDatabase, numbers: list[int], server: int) -> None:
     """Move the requests of `raw` to `request`.
 
-    `numbers` are the indices of the tuples in `new_key`. `server` is the index of the API server of events that name no server.
+    `numbers` are the indices of the tuples in `new_key`. Events without a server get the index `server`.
     """
     database.query("INSERT INTO key SELECT key, CAST(? AS INTEGER[])[position] FROM new_key", [numbers])
     database.query(

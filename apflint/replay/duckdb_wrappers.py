@@ -42,7 +42,7 @@ class UnwrappedEvents(NamedTuple):
     number: int | None = None
     """Number of events and other lines, or None if it is not known."""
     server: str = ""
-    """Name of the API server of events for which `event` has no name. Empty if the wrapper does not contain it."""
+    """Name of the API server of events for which `event` has no name. Empty if the wrapper contains no server names."""
     has_all_servers: bool = False
     """Whether each event must have the name of its server."""
 

@@ -103,9 +103,9 @@ class Extent(NamedTuple):
 
     requests: int
     start: int
-    """Time at which the first request was received, in microseconds since 1970. 0 without requests."""
+    """Time at which the first request was received, in microseconds since 1970. 0 if there are no requests."""
     end: int
-    """Time at which the last request was received, in microseconds since 1970. 0 without requests."""
+    """Time at which the last request was received, in microseconds since 1970. 0 if there are no requests."""
 
 
 class Replay(NamedTuple):

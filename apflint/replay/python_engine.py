@@ -157,7 +157,7 @@ class EventReader:
     def read_file(
         self, file: AuditLogFile, report: Callable[[int], object] = lambda _: None, *, max_bytes: int | None = None
     ) -> None:
-        """Read the events of a file. With `max_bytes`, read only about this many bytes from the start of an uncompressed file.
+        """Read the events of a file. If `max_bytes` is given, read about this many bytes of an uncompressed file.
 
         `report` is called with the number of bytes read since the previous call. Call `flush` after the last file: the
         last rows of a file stay in a buffer, so that one statement stores the rows of many small files.

@@ -198,7 +198,7 @@ class ReplayReport(NamedTuple):
     """Stages and requests that the log does not contain."""
     limits: Limits
     intervals: Intervals | None
-    """The intervals of all time series, or None without classified requests."""
+    """The intervals of all time series, or None if no request is classified."""
     levels: tuple[LevelTraffic, ...]
     """Priority levels with requests, in descending order of rejections.
 
@@ -211,7 +211,7 @@ class ReplayReport(NamedTuple):
     has_defaults: bool
     """Whether the built-in objects of the release were added to the configuration."""
     verification: Verification | None = None
-    """Agreement with the logs of the servers, or None without `--verify`."""
+    """Agreement with the logs of the servers, or None if `--verify` is not given."""
     configuration: str = ""
     """Name of the configuration, such as `manifests/`, `live` or `defaults:1.37`. Empty if the caller did not name it."""
     later_configurations: tuple[tuple[int, str], ...] = ()
@@ -329,7 +329,7 @@ def _query(database: Database, sql: str) -> list[Any]:
 
 
 def _find_intervals(database: Database) -> Intervals | None:
-    """Divide the time from the first to the last request into intervals, or return None without classified requests.
+    """Divide the time from the first to the last request into intervals. Return None if no request is classified.
 
     The ends of watches are ignored, because watches may end much later.
     """

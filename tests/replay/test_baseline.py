@@ -356,7 +356,7 @@ def test_json_has_names_and_numbers(engine: str, log: Path, capsys: pytest.Captu
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_another_log_as_the_baseline(engine: str, log: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The result is the same as if both parts were in one log. All of the other log is the baseline."""
+    """If the baseline is another log, the result is the same as with one log that contains both."""
     lines_of_log = log.read_text("utf-8").splitlines(keepends=True)
     (log.parent / "old.log").write_text("".join(line for line in lines_of_log if is_before(line)), encoding="utf-8")
     (log.parent / "new.log").write_text("".join(line for line in lines_of_log if not is_before(line)), encoding="utf-8")

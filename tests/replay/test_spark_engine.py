@@ -77,7 +77,7 @@ def test_spark_agrees_with_other_engines(tmp_path: Path) -> None:
 @needs_spark
 @pytest.mark.slow
 def test_spark_unwraps_events(tmp_path: Path) -> None:
-    """Spark reads several logs at once, one for each wrapper with one event per line. Audit IDs differ between the logs."""
+    """Spark reads several logs at once, one for each wrapper with one event per line. Audit IDs differ between logs."""
     recorded = gzip.decompress((FIXTURES / "live" / "audit.log.gz").read_bytes()).decode().splitlines()[::12]
     for number, name in enumerate(LINES):
         text = wrap_log(name, [line.replace('"auditID":"', f'"auditID":"{number}-') for line in recorded])
