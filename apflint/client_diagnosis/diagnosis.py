@@ -244,7 +244,7 @@ def find_similar_users(user: str, users: frozenset[str]) -> tuple[str, ...]:
 
 
 def _find_placements(client: ConcernedClient, evidence: ClientEvidence) -> list[Placement]:
-    """Return the placements of the client's requests in the dumps and in the log, and of the request in question.
+    """Return the placements of the client's requests in the dumps and in the log, and of the named request.
 
     A dump shows what the server decided. So if a dump has objects that the configuration lacks, placements from the
     configuration are left out.

@@ -1,4 +1,4 @@
-"""The candidates of a search for the cause of an incident: combinations of changes, the smallest first.
+"""The candidates of a search: combinations of changes that may remove the cause of an incident, the smallest first.
 
 Not all combinations are tried. New numbers of seats come from a short list of multiples of the seats that the requests
 need.
@@ -275,7 +275,7 @@ class _Builder:
                 yield f"a level of its own for {names}", (plain, schema), own, ""
 
     def _fair_part(self) -> int:
-        """Return the seats for the client that is the cause: the seats of the overloaded level divided by its users."""
+        """Return the seats for the client that is the cause: the level's seats divided by its number of users."""
         limits = self.limits
         users = rank_users(self.usage.at(self.cause.level))
         return 1 if limits is None else max(1, limits.nominal // max(1, len(users)))

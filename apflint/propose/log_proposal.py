@@ -344,7 +344,7 @@ class _Proposer:
         return None
 
     def _decline_inversion(self, user: str, advice: str) -> LogAnswer:
-        """Return the answer for an inversion: requests of the webhook `user` wait for requests that need the webhook."""
+        """Return the answer for an inversion: the webhook `user` waits at a level whose requests need this webhook."""
         reason = "the cause is inversion, and no simulation shows how fast the webhook is at another level"
         client = write_user(user)
         if find_refusal(parse_subject(client)) is None:
@@ -433,8 +433,10 @@ class _Proposer:
         if limits is None or isolation.new_level is None or limits.nominal >= isolation.goal.seats:
             return ()
         return (
-            f"the level for {', '.join(cause.users)} has {limits.nominal} seats, less than an equal part of"
-            f" {quote(cause.level)} ({isolation.goal.seats} seats)",
+            (
+                f"the level for {', '.join(cause.users)} has {limits.nominal} seats, less than an equal part of"
+                f" {quote(cause.level)} ({isolation.goal.seats} seats)"
+            ),
         )
 
     def _try_forbidden(self, cause: LogCause, trials: Trials) -> tuple[str, ...]:
@@ -562,7 +564,7 @@ def _list_notes(replay: Replay, counts: ObjectCounts | None) -> Iterator[str]:
 
 
 def _summarize_tried(tried: Sequence[Tried]) -> Sequence[str]:
-    """Return a sentence for each kind of change that misses a goal: the main goal that the largest change misses."""
+    """Return a sentence for each kind of change that failed: the main goal that its largest change misses."""
     by_kind: dict[str, list[Tried]] = {}
     for entry in tried:
         if entry.misses:

@@ -46,8 +46,8 @@ _ATTRIBUTE_COLUMNS = """
     distinguished_by TEXT, seats INTEGER, holds INTEGER
 """
 
-# The rows are almost sorted by `ended`. With `ended` as the first expression of GROUP BY, SQLite takes less than half of
-# the time.
+# The rows are almost sorted by `ended`. With `ended` as the first expression of GROUP BY, SQLite takes less than half
+# of the time.
 _DROP_COPIES = """
     DELETE FROM request WHERE id IS NOT NULL AND rowid NOT IN (
         SELECT min(rowid) FROM request WHERE id IS NOT NULL GROUP BY ended, id, started, received)

@@ -51,7 +51,7 @@ class Difference(NamedTuple):
 
     @property
     def is_new(self) -> bool:
-        """Return whether the baseline has no such requests."""
+        """Return whether the baseline has no requests of this client or operation."""
         return not self.before.requests
 
     @property
@@ -138,7 +138,7 @@ def find_differences(now: ClientTraffic, before: ClientTraffic, ratio: float) ->
 
 
 def _name_patterns(*sides: Mapping[str, frozenset[str]]) -> dict[str, str]:
-    """Return the name to show for each pattern: the pattern itself, or the only name that matches the pattern."""
+    """Return the name to show for each pattern: the pattern, or the matching name if only one name matches."""
     members: dict[str, frozenset[str]] = {}
     for side in sides:
         for pattern, found in side.items():

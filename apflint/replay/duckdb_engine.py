@@ -448,7 +448,7 @@ def _load(
         reader.server_number(file.server)
     database.query("BEGIN")
     try:
-        # DuckDB looks for signals only after each of its tasks, which reads up to 100 MB.
+        # DuckDB checks for signals only after a task, which reads up to 100 MB. The handler interrupts the query.
         with call_on_interrupt(database.connection.interrupt), source as events:
             usual = events.server or server
             _reduce(database, reader, events.event, wanted)
