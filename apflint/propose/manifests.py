@@ -195,10 +195,9 @@ def write_policy_test(
 
 
 def _render_suite(suite: dict[str, Any], limits: LevelLimits) -> str:
-    note = (
-        "Tests that pass as long as the proposal is applied. `apflint test FILE` proves `always` and `never` for all"
-        " requests. nominalSeats is the requested number of seats in each API server."
-        f" The level never lends {limits.min} of these seats (minSeats)."
+    note = "What must stay true of this proposal. `apflint test FILE` proves `always` and `never` for all requests."
+    note += (
+        f" nominalSeats is what was asked for, in each API server. The level never lends {limits.min} seats (minSeats)."
     )
     return render_yaml(suite, {(): note})
 
