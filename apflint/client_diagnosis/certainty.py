@@ -45,7 +45,7 @@ class Certainty(NamedTuple):
 
 
 class Question(NamedTuple):
-    """The properties of a question on which the certainty of its answer depends."""
+    """The facts about a diagnosis that determine how certain the diagnosis is."""
 
     client: ConcernedClient
     is_example: bool
@@ -59,7 +59,7 @@ class Question(NamedTuple):
 
 
 def judge(evidence: ClientEvidence, question: Question) -> Certainty:
-    """Return how certain the answer to a question is."""
+    """Return how certain a diagnosis is. `question` describes the diagnosis."""
     if evidence.find_unclassified(question.client) is not None:
         return Certainty(("the request alone decides",), ())
     return Certainty(tuple(_list_basis(evidence, question.client)), tuple(_list_gaps(evidence, question)))
@@ -99,7 +99,7 @@ def _list_gaps(evidence: ClientEvidence, question: Question) -> Iterator[Gap]:
         yield Gap("Metrics show limits, rejections and execution times.", SAVE_METRICS)
     elif evidence.servers and not evidence.has_rates:
         yield Gap(
-            "Counts of one snapshot begin at the start of the server: a second snapshot shows the present.",
+            "The counts in one snapshot are totals since the server started: a second snapshot shows current rates.",
             SAVE_METRICS,
         )
     if evidence.log is not None and not evidence.servers:
@@ -111,14 +111,20 @@ def _list_gaps(evidence: ClientEvidence, question: Question) -> Iterator[Gap]:
 
 
 def _compare_objects(evidence: ClientEvidence, question: Question) -> Iterator[Gap]:
-    """Yield a gap if the level of the requests comes from the configuration, but the servers have another configuration."""
+    """Yield a gap if the level is computed from the configuration, but the servers have other objects."""
     if not question.level or not evidence.servers:
         return
     if evidence.level(question.level) is None and evidence.has_metrics:
-        yield Gap(f"The servers do not have the level {quote(question.level)}: add their objects with -f or --live.")
+        yield Gap(
+            f"The servers do not have the level {quote(question.level)}: add the objects of the servers, with -f or"
+            " --live."
+        )
     elif unknown := evidence.list_unknown_objects():
         names = join_some(tuple(map(quote, unknown)), _MAX_NAMES)
-        yield Gap(f"The servers have objects that the configuration lacks ({names}): add theirs with -f or --live.")
+        yield Gap(
+            f"The servers have objects that the configuration lacks ({names}): add the objects of the servers, with -f"
+            " or --live."
+        )
 
 
 def _list_gaps_of_clients(evidence: ClientEvidence, question: Question) -> Iterator[Gap]:
@@ -133,4 +139,4 @@ def _list_gaps_of_clients(evidence: ClientEvidence, question: Question) -> Itera
     if not question.client.has_groups and not has_fixed_groups(question.client.user):
         needed.append("its groups with --as-group")
     advice = f": name {' and '.join(needed)}" if needed else ""
-    yield Gap(f"No dump and no log shows this client, so the FlowSchema is that of the configuration{advice}.")
+    yield Gap(f"No dump and no log shows this client, so the configuration determines the FlowSchema{advice}.")

@@ -121,7 +121,7 @@ class ClientDiagnosis(NamedTuple):
     client: ConcernedClient
     role: Role
     verdict: Verdict | None
-    """The verdict of `doctor` about the servers, or None without metrics and dumps."""
+    """The verdict of `doctor` about the servers, or None if there are neither metrics nor dumps."""
     placements: tuple[Placement, ...]
     """The FlowSchemas and levels of the requests. Placements that the cause concerns come first. Empty if unknown."""
     cause: ClientCause | None
@@ -259,7 +259,7 @@ def find_similar_users(user: str, users: frozenset[str]) -> tuple[str, ...]:
 
 
 def _find_placements(client: ConcernedClient, evidence: ClientEvidence) -> list[Placement]:
-    """Return the placements of the client's requests in the dumps and in the log, and of the request in question.
+    """Return the placements of the client's requests in the dumps and in the log, and of the named request.
 
     A dump shows what the server decided. So if a dump has objects that the configuration lacks, placements from the
     configuration are left out.
@@ -320,7 +320,8 @@ def _list_causes(evidence: ClientEvidence) -> list[ClientCause]:
 def _from_overload(cause: OverloadCause, log: ClientLog | None) -> ClientCause:
     """Convert a cause that `doctor` found to a `ClientCause`.
 
-    A log may confirm the cause, and show its users, which metrics do not show.
+    Metrics rarely show the users that are the cause, but a log may show these users. If the log has the same cause, the
+    cause is no longer uncertain.
     """
     users = [] if cause.user is None else [cause.user]
     logged = log.cause if log is not None else None
@@ -394,10 +395,11 @@ def _find_role(
 
 
 def _is_calm(placement: Placement, evidence: ClientEvidence) -> bool:
-    """Return whether the evidence shows that a level without a cause neither delays nor rejects requests.
+    """Return whether the evidence shows that the level of the requests neither delays nor rejects them.
 
-    A dump alone is not sufficient, because it shows no rejections. With a log alone, no overloaded level is calm,
-    because the log shows the cause of only one of these levels.
+    The caller has found no harmful cause at this level. A dump alone is not sufficient, because a dump shows no
+    rejections. If a log is the only evidence, no overloaded level is calm, because the log shows the cause of only one
+    overloaded level.
     """
     level = evidence.level(placement.level)
     if evidence.log is not None and not evidence.servers:
@@ -408,8 +410,9 @@ def _is_calm(placement: Placement, evidence: ClientEvidence) -> bool:
 def _is_shown(client: ConcernedClient, placement: Placement, evidence: ClientEvidence) -> bool:
     """Return whether the evidence shows the level of the requests.
 
-    If the user named no request, the level is that of an example. Such a level does not count if the evidence should
-    contain requests of the client. A level from the configuration does not count if the servers have other objects.
+    A level that is computed from the configuration does not count if the servers have other objects. The level of an
+    example request does not count if the evidence should contain requests of the client: if there is a log, or if the
+    evidence contains a similar user name.
     """
     if placement.source != "dump" and evidence.list_unknown_objects():
         return False
@@ -433,9 +436,9 @@ def _list_actions(
         return
     if evidence.log is not None and client.user in evidence.log.groups - evidence.users:
         listing = ("apflint replay", *words.logs, "--where", shlex.quote(f"group={client.user}"), "--by user")
-        yield Action("name one user: this is a group, whose users the log shows", " ".join(listing))
+        yield Action("name a user instead of this group: the command lists the users in the log", " ".join(listing))
         return
-    # A user who has only files from the server may have no access to the cluster.
+    # A user who has only files from the server may have no access to the cluster: do not suggest --live.
     live = None
     if words.is_live or not (words.server_files or words.logs):
         live = words.ask_cluster()

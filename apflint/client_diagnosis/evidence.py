@@ -85,10 +85,10 @@ class ClientEvidence(NamedTuple):
 
     servers: tuple[ServerLoad, ...] = ()
     conclusion: Conclusion | None = None
-    """The conclusion of `doctor` from the metrics and dumps, or None without metrics and dumps."""
+    """The conclusion of `doctor` from the metrics and dumps, or None if there are neither."""
     log: ClientLog | None = None
     server_log: ServerLogReport | None = None
-    """The facts from kube-apiserver's own log, which names no users, or None without such a log."""
+    """The facts from kube-apiserver's own log, which names no users. None if there is no such log."""
     explanation: Explanation | None = None
     """The explanation of the request in question, or of an example, in the configuration."""
     known: Effective | None = None
@@ -134,7 +134,10 @@ class ClientEvidence(NamedTuple):
         return log if log.incident.is_near(times) and not self.list_unknown_objects() else None
 
     def level(self, name: str, server: str = "") -> LevelLoad | None:
-        """Return the load of a level at `server`, or at the server where most requests wait or are rejected. None if unknown."""
+        """Return the load of a level at `server`, or None if unknown.
+
+        If `server` is empty, return the load at the server where most requests wait or are rejected.
+        """
         found = [
             level
             for load in self.servers

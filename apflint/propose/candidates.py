@@ -1,4 +1,4 @@
-"""The candidates of a search for the cause of an incident: combinations of changes, the smallest first.
+"""The candidates of a search: combinations of changes that may remove the cause of an incident, the smallest first.
 
 Not all combinations are tried. New numbers of seats come from a short list of multiples of the seats that the requests
 need.
@@ -137,7 +137,7 @@ class _Builder:
         return next((schema for schema in self.known.configuration.order if schema.name == name), None)
 
     def _change_precedence(self) -> Iterator[_Found]:
-        """Yield a later precedence for the user's FlowSchema, after the FlowSchemas for the system."""
+        """Yield changes that place the FlowSchema of the cause after the FlowSchemas for the system."""
         schema = self._schema(self.cause.schema)
         if schema is None or schema.name in self.built_in_schemas:
             return
@@ -233,7 +233,11 @@ class _Builder:
                 yield from self._isolate(subjects, placed, is_cause=False)
 
     def _list_victims(self) -> Iterator[tuple[tuple[Subject, ...], tuple[str, ...]]]:
-        """Yield the groups that all users of the overloaded level share and nobody else has, or else the users."""
+        """Yield (subjects, users) for the clients of the overloaded level, which a new level may protect.
+
+        The subjects are a group that all users of the level have and nobody else has or, if there are few users, the
+        users themselves.
+        """
         users = tuple(user for user, _ in rank_users(self.usage.at(self.cause.level)))
         groups: dict[str, set[str]] = {}
         for attributes in self.replay.log.tuples:
@@ -271,7 +275,7 @@ class _Builder:
                 yield f"a level of its own for {names}", (plain, schema), own, ""
 
     def _fair_part(self) -> int:
-        """Return the number of seats for the client that is the cause: an equal part of the seats of its former level."""
+        """Return the seats for the client that is the cause: the level's seats divided by its number of users."""
         limits = self.limits
         users = rank_users(self.usage.at(self.cause.level))
         return 1 if limits is None else max(1, limits.nominal // max(1, len(users)))
@@ -279,9 +283,8 @@ class _Builder:
     def _list_targets(self, *, is_cause: bool) -> list[str]:
         """Return the existing levels to which clients may move.
 
-        Only levels whose users are in the log are returned, so that the simulation shows which users lose seats.
-
-        Return no level for a client that is the cause, because the client would harm the users of that level.
+        Return only levels whose users are in the log, so that the simulation shows which users lose seats. Return no
+        level if `is_cause`, because a client that is the cause would harm the users of an existing level.
         """
         if is_cause:
             return []
@@ -297,7 +300,7 @@ def _subject_of(user: str) -> Subject:
 def list_fields(candidate: Candidate) -> tuple[tuple[str, Change], ...]:
     """Return (name, change) for each value of a candidate that may be unnecessary.
 
-    The change omits the value or halves it.
+    `change` is the original change without this value, or with half of the value.
     """
     found: list[tuple[str, Change]] = []
     for change in candidate.changes:

@@ -200,9 +200,10 @@ def write_log_policy_test(
     manifests: tuple[str, ...],
     cluster: str,
 ) -> str:
-    """Return a policy test that states where the requests are intended to go.
+    """Return a policy test that states which FlowSchema and level the requests are intended to reach.
 
-    The test has a property of all requests, or else examples from the log. Return "" if there are no examples.
+    If the candidate has a new level for clients, the test is about all of their requests. Otherwise, the test has
+    example requests from the log. Return "" if the log has no examples.
     """
     isolation = candidate.isolation
     if isolation is not None and isolation.new_level is not None:
@@ -212,7 +213,7 @@ def write_log_policy_test(
     tests = [test for test in _list_examples(candidate, after, cause, tuples) if _passes(suite, test, after)]
     if not tests:
         return ""
-    note = "What must stay true of this proposal, for requests of the log. `apflint test FILE` checks it."
+    note = "Tests with requests of the log, which pass as long as the proposal is applied. Run `apflint test FILE`."
     return render_yaml({**suite, "tests": tests[:_MAX_EXAMPLES]}, {(): note})
 
 
@@ -226,7 +227,7 @@ def _passes(suite: dict[str, Any], test: dict[str, Any], after: Effective) -> bo
 def _list_examples(
     candidate: Candidate, after: Effective, cause: LogCause, tuples: Sequence[AttributeTuple]
 ) -> Iterator[dict[str, Any]]:
-    """Yield an expectation for each user of the overloaded level: the target of the user's first request."""
+    """Yield test cases about changed FlowSchemas and levels: a logged request of each user, and what it must reach."""
     from apflint.replay.classification import TupleClassifier
 
     classifier = TupleClassifier(after)
@@ -253,7 +254,7 @@ def _list_examples(
 
 
 def _find_targets(candidate: Candidate, cause: LogCause) -> set[str]:
-    """Return the names of the FlowSchemas and levels from whose requests the examples are chosen."""
+    """Return the FlowSchemas and levels whose requests become examples. Empty if a precedence changes."""
     if candidate.schema:
         return set()
     names = {_name_object(change) for change in candidate.changes}

@@ -40,7 +40,7 @@ _SOURCE = "<proposal>"
 
 
 class NewLevel(NamedTuple):
-    """A new priority level. Percentages are omitted in releases without borrowing."""
+    """A new priority level. In releases without borrowing, the manifest of the level omits the percentages."""
 
     name: str
     shares: int
@@ -214,10 +214,10 @@ def measure(changes: Sequence[Change], before: Effective, after: Effective) -> C
 
 
 def is_system_flow_schema(schema: FlowSchema, release: Release) -> bool:
-    """Return whether a FlowSchema is for the system: a protected built-in one, or one that references a level of the system.
+    """Return whether a FlowSchema is for the system: it is a protected built-in object, or references a system level.
 
-    A new FlowSchema must not capture requests of such a FlowSchema: leases, heartbeats, and requests of the control
-    plane.
+    Such FlowSchemas capture leases, heartbeats, and requests of the control plane. A new FlowSchema must not capture
+    these requests.
     """
     level = schema.spec.priority_level_configuration
     names = builtin.list_protected_flow_schemas(release)

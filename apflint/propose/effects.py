@@ -36,8 +36,8 @@ Waits below `DEFAULT_WAIT` may grow by any factor.
 Reports name all clients with longer waits.
 """
 _BORROWED_PART, _BORROWED_SEATS = 0.1, 0.25
-"""Limit of the borrowed seats of a contained client: a proportion of its borrowed seats before the change, or this number
-of seats if that is greater.
+"""Limit of the seats that a contained client borrows after the change: this proportion of the seats that the client
+borrowed before the change, or this number of seats, whichever is greater.
 """
 CONTAINED = frozenset(("flood-one-flow", "list-heavy"))
 """Causes whose clients must not take seats of other levels after the change."""
@@ -70,7 +70,12 @@ def list_goals(
     protections: Collection[Protection],
     may_suffer: Collection[Subject],
 ) -> TrialGoals:
-    """Return the goals for clients. If the user protects nobody, all clients except the cause are protected."""
+    """Return the goals for clients.
+
+    Clients in `protections` must not wait longer than stated. If `protections` is empty, the default limit applies to
+    the other clients of the overloaded level, or to all clients if `cause` is None. The cause and the clients in
+    `may_suffer` may have worse figures than before, and all other clients must not.
+    """
     waits: list[WaitGoal] = []
     kept: list[ClientKey] = []
     suffering: list[ClientKey] = []
@@ -166,7 +171,7 @@ def _get(outcome: TrialOutcome, client: ClientKey) -> ClientFigures:
 
 
 def count_borrowed(goals: TrialGoals, outcome: TrialOutcome) -> float:
-    """Return the average number of seats that the levels of contained clients borrow from other levels."""
+    """Return the average number of seats that the levels of the clients in `goals.contained` borrow."""
     users = {client.user for client in goals.contained}
     former = {client.level for client in goals.contained}
     found = 0.0

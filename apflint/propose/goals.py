@@ -1,4 +1,4 @@
-"""Find which clients get their own level, which must not wait, and for which no proposal is possible."""
+"""Goals of proposals: clients that get their own level, or must not wait. Finds clients without a possible proposal."""
 
 from __future__ import annotations
 
@@ -136,15 +136,16 @@ def is_several_users(subject: Subject) -> bool:
 def find_refusal(subject: Subject) -> str | None:
     """Return the reason why no proposal is possible for a subject, as a clause, or None if a proposal is possible.
 
-    The check uses only names. `proof` finds other subjects that also have requests of a system component.
+    This function checks only the name of the subject. `proof` detects any other subject that matches requests of a
+    system component.
     """
     name, text = (subject.user if subject.kind == "User" else subject.group) or "", write_subject(subject)
     if name == ALL or (subject.kind == "Group" and name in (AUTHENTICATED, UNAUTHENTICATED, SERVICE_ACCOUNTS)):
-        return f"{text} matches nearly all clients, so its level would be that of everybody"
+        return f"{text} matches nearly all clients, so nearly all clients would share the new level"
     if (subject.kind, name) == ("Group", "system:masters"):
         return f"{text} is exempt: its requests never wait, and Kubernetes relies on that in an emergency"
     if (subject.kind, name) == ("Group", NODES) or name.startswith(NODE_PREFIX):
-        return f"{text} matches kubelets, whose heartbeats and requests have the levels node-high and system"
+        return f"{text} matches kubelets, whose heartbeats and requests use the levels node-high and system"
     account = subject.service_account
     is_platform = name.startswith(PLATFORM_USER_PREFIXES)
     if account is not None:

@@ -24,7 +24,7 @@ STEP = MICROSECONDS
 MAX_PAUSE = 60 * MICROSECONDS
 """Maximum time in microseconds between harmed requests of one incident."""
 MIN_HARMED, MIN_HARMED_SHARE = 5, 0.01
-"""Minimum number of harmed requests of a level, and their minimum proportion of its requests, for an overload.
+"""A level is overloaded if at least this number, and at least this proportion, of its requests are harmed.
 
 `doctor` also ignores fewer harmed requests.
 """
@@ -160,7 +160,7 @@ _MIN_CALM = 5
 
 
 def measure_usage(replay: Replay, survey: LogSurvey, incident: Incident) -> Usage:
-    """Return the use of seats during an incident. `survey` is the survey of the same requests."""
+    """Return the use of seats during an incident. `survey` is the survey of `replay`."""
     tallies: dict[tuple[str, str, tuple[str, str, str]], _Tally] = {}
     servers: Counter[tuple[int, str]] = Counter()
     harmed_servers: Counter[tuple[int, str]] = Counter()

@@ -56,7 +56,7 @@ _MAX_NAME = 63
 
 
 class Captor(NamedTuple):
-    """A FlowSchema that captures requests of the tenant, with an example request of a client that belongs only to the tenant."""
+    """A FlowSchema that captures requests of a typical client of the tenant (`find_captors`), with an example."""
 
     flow_schema: FlowSchema
     position: int
@@ -130,7 +130,7 @@ def propose_isolation(effective: Effective, goal: Isolation) -> IsolationProposa
             return NoProposal(reason)
     total = effective.limits.server_concurrency
     if not 1 <= goal.seats <= total:
-        raise UserError(f"--seats {goal.seats}: an API server has 1 to {total} seats to give (--server-concurrency)")
+        raise UserError(f"--seats {goal.seats}: use 1 to {total}, the seats of an API server (--server-concurrency)")
     search = _Search(effective, goal)
     if not search.movable:
         return search.explain_immovable()
@@ -160,15 +160,15 @@ class _Search:
             return NoProposal(f"all requests of {tenant} go to FlowSchemas for the system: {names}")
         last = self.configuration.order[self.last_built_in]
         return NoProposal(
-            f"all requests of {tenant} are captured by {names}, and a FlowSchema before them would come before"
+            f"all requests of {tenant} are captured by {names}, and an earlier FlowSchema would also precede"
             f" {quote(last.name)} ({last.spec.matching_precedence}), which is for the system",
             f"raise matchingPrecedence of your FlowSchema above {last.spec.matching_precedence}, or let it reference another level",
         )
 
     def propose(self) -> IsolationProposal | NoProposal:
-        """Return the changes, or the reason if there are none.
+        """Return the changes, or the reason why there are none.
 
-        At least some of the tenant's requests must be able to move.
+        `movable` must not be empty: otherwise, call `explain_immovable`.
         """
         own = self._find_own_level()
         others = tuple(captor for captor in self.movable if captor.level != own)
@@ -338,7 +338,7 @@ def find_captors(configuration: Configuration, subjects: Sequence[Subject]) -> I
 
 
 def _reduce(configuration: Configuration, user: UserInfo) -> Configuration:
-    """Return the configuration with only the rules that match a user. The subject of each rule matches all users."""
+    """Return the configuration with only the rules that match a user. Their subjects are replaced by all users."""
     reduced = []
     for schema in configuration.order:
         rules = tuple(

@@ -152,8 +152,8 @@ def _find_restart(view: _View) -> LogCause | None:
         return None
     return LogCause(
         "restart",
-        f"An API server started: its own client lists {len(listed)} resources during the incident, and the clients list and watch"
-        " again what they need.",
+        f"An API server started: its own client lists {len(listed)} resources during the incident, and the other"
+        " clients list and watch their objects again.",
         view.level,
         advice=f"find out why the server restarted; this load ends about {_START_SECONDS} seconds after the start",
     )
@@ -168,7 +168,7 @@ def _find_watches(view: _View) -> LogCause | None:
     return LogCause(
         "watch-init-storm",
         f"{count_noun(sum(kind.requests for kind in watches), 'watch', 'watches')} begin at {quote(view.level)}, most of them by {top.user}. Each"
-        " holds its seats until its first events are sent, which the log does not show.",
+        " watch holds its seats until its first events are sent, which the log does not show.",
         view.level,
         top.flow_schema,
         (top.user,),
@@ -185,8 +185,8 @@ def _find_exempt(view: _View) -> LogCause | None:
     (user, _), *_ = rank_users(kinds)
     return LogCause(
         "exempt-abuse",
-        f"Exempt requests hold {used:.1f} of {total} seats of an API server, most of them those of {user}. No limit applies to"
-        " them, and the other levels have fewer seats meanwhile.",
+        f"Exempt requests hold {used:.1f} of {total} seats of an API server, and {user} holds the most. No limit"
+        " applies to exempt requests, and the other levels have fewer seats meanwhile.",
         EXEMPT,
         EXEMPT,
         (user,),
@@ -242,7 +242,11 @@ def _find_imbalance(view: _View) -> LogCause | None:
 
 
 def find_captured(view: _View) -> dict[str, list[int]]:
-    """Return the user's FlowSchemas that capture requests for the system at a level, each with indices of attribute tuples."""
+    """Return the user's FlowSchemas that capture requests of system components, with the indices of attribute tuples.
+
+    A request belongs to a system component if a protected FlowSchema would capture it in a cluster with only built-in
+    objects.
+    """
     known = view.replay.known
     release = known.release
     defaults = TupleClassifier(Effective(build_workspace((), release), known.assumptions))
@@ -388,7 +392,7 @@ def _find_timeouts(view: _View) -> LogCause | None:
     return LogCause(
         "client-timeouts",
         f"Requests of {join_some(users, _MAX_NAMES)} leave the queue of {quote(view.level)} after a quarter of their short timeout, while"
-        " the others wait as long and are served.",
+        " other requests wait as long and are executed.",
         view.level,
         impatient[0].flow_schema,
         users,

@@ -157,7 +157,7 @@ class LogAnswer(NamedTuple):
     evidence: LogEvidence
     cause: LogCause | None
     observed: OverloadCause | None
-    """The cause that the metrics show, or None without metrics, or if the metrics show no cause."""
+    """The cause that the metrics show, or None if there are no metrics, or if the metrics show no cause."""
     proposal: LogProposal | None
     reason: str
     """The reason why there is no proposal, as a clause, or "" if there is a proposal."""
@@ -174,7 +174,7 @@ class LogAnswer(NamedTuple):
 
 
 class Naming(NamedTuple):
-    """The command line and the files, as the texts of a proposal name them."""
+    """The command line, manifests and cluster that the texts of a proposal mention."""
 
     command: str
     manifests: Callable[[str, bool], tuple[str, ...]]
@@ -270,9 +270,9 @@ class _Proposer:
         return survey, usage, find_log_cause(replay, usage)
 
     def _choose_incident(self, found: tuple[Incident, ...]) -> tuple[Incident, ...]:
-        """Return the incidents in the order of examination.
+        """Return the incidents, with the incidents in the time that the user chose first. Otherwise, keep the order.
 
-        The first is the worst incident in the time that the user chose.
+        Return () if no incident is in this time.
         """
         chosen = self.goals.chosen.resolve(self.replay.extent.end)
         since = 0 if chosen.since is None else chosen.since.microseconds
@@ -307,7 +307,7 @@ class _Proposer:
         if (declined := self._decline_by_cause()) is not None:
             return declined
         cause = self.cause
-        assert cause is not None, "otherwise, the answer is that there is no cause"
+        assert cause is not None, "`_decline_by_cause` returns an answer if there is no cause"
         self.show("Comparing the simulation with the log")
         tested = test_log(replay, survey, lambda *_: None)
         test, assumed = tested.back_test, tested.assumptions
@@ -350,7 +350,7 @@ class _Proposer:
         return None
 
     def _decline_inversion(self, user: str, advice: str) -> LogAnswer:
-        """Return the answer for a webhook whose own requests, those of `user`, wait at the level that waits for the webhook."""
+        """Return the answer for an inversion: the webhook `user` waits at a level whose requests need this webhook."""
         reason = "the cause is inversion, and no simulation shows how fast the webhook is at another level"
         client = write_user(user)
         if find_refusal(parse_subject(client)) is None:
@@ -397,7 +397,7 @@ class _Proposer:
             after = candidate.after or effective
             misses = find_misses(verified, second, run_trial(reported, after))
             failures = prove(effective, after, find_intention(candidate, effective, after), peaks, MEASURED).failures
-            return (*(f"on the other part of the log, {miss}" for miss in misses), *failures)
+            return (*(f"in the part of the log that the search does not use, {miss}" for miss in misses), *failures)
 
         searched = search(trials, listed.candidates, reject, partial(self._keep_part, cause))
         self.searched = searched
@@ -428,9 +428,9 @@ class _Proposer:
         return list_goals(part, outcome.clients, self.cause, self.goals.protections, self.goals.may_suffer)
 
     def _keep_part(self, cause: LogCause, candidate: Candidate) -> tuple[str, ...]:
-        """Return one clause if the client that is the cause would get less than an equal part of its level's seats.
+        """Return one clause if the new level for the client that is the cause has too few seats, or () if not.
 
-        Otherwise, the tuple is empty.
+        An equal part of the seats of the overloaded level is enough.
         """
         isolation = candidate.isolation
         if isolation is None or not cause.users or candidate.after is None:
@@ -439,7 +439,10 @@ class _Proposer:
         if limits is None or isolation.new_level is None or limits.nominal >= isolation.goal.seats:
             return ()
         return (
-            f"the level for {', '.join(cause.users)} has {limits.nominal} seats. An equal part of {quote(cause.level)} would be {isolation.goal.seats} seats",
+            (
+                f"the level for {', '.join(cause.users)} has {limits.nominal} seats, less than an equal part of"
+                f" {quote(cause.level)} ({isolation.goal.seats} seats)"
+            ),
         )
 
     def _try_forbidden(self, cause: LogCause, trials: Trials) -> tuple[str, ...]:
@@ -567,7 +570,7 @@ def _list_notes(replay: Replay, counts: ObjectCounts | None) -> Iterator[str]:
 
 
 def _summarize_tried(tried: Sequence[Tried]) -> Sequence[str]:
-    """Return a sentence about each kind of change that misses a goal: the first goal that its largest change misses."""
+    """Return a sentence for each kind of change that failed: the main goal that its largest change misses."""
     by_kind: dict[str, list[Tried]] = {}
     for entry in tried:
         if entry.misses:

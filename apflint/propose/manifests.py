@@ -167,8 +167,8 @@ def write_policy_test(
 ) -> str:
     """Return a policy test of the intention: all requests of the tenant get the level, and no others get it.
 
-    `manifests` are command-line arguments for the configuration, relative to the directory of the test. If `cluster` is
-    not empty, it names a cluster of the settings that is used instead. The test passes with the proposal.
+    `manifests` are the source arguments of the configuration, relative to the directory of the test. If `cluster` is
+    not empty, the test uses this cluster of the settings instead of `manifests`. The test passes with the proposal.
     """
     limits = after.limits.level(proposal.level)
     assert limits is not None, "the configuration has the level"
@@ -218,10 +218,10 @@ def _write_examples(proposal: IsolationProposal, reaches: dict[str, object]) -> 
 def _find_exceptions(proposal: IsolationProposal, after: Effective) -> list[dict[str, Any]] | None:
     """Return the sets of the tenant's requests that other FlowSchemas capture.
 
-    All other requests of the tenant get the level.
+    All other requests of the tenant get the level. Return None if there are too many sets.
 
-    The solver finds a request that is in none of the sets. This request adds a set, until the solver finds none. Return
-    None if there are too many sets.
+    In each step, the solver looks for a captured request that is in none of the known sets. If there is such a request,
+    the requests that match the same entries of a rule become another set.
     """
     configuration, requests = after.configuration, proposal.goal.rule
     others = [schema for schema in configuration.order if schema.spec.priority_level_configuration != proposal.level]

@@ -1,6 +1,6 @@
 """Proofs about a proposal: which requests move, new findings of `check`, and the limits of each priority level before and after.
 
-Proofs about requests apply to all possible requests. `apflint diff` has the same proofs.
+Proofs about requests apply to all possible requests. `apflint diff` proves moves of requests in the same way.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ MEASURED = {
 A proposal from a log may have their findings, because the simulation measures what these rules estimate.
 """
 KEPT_FRACTION = 0.75
-"""Proportion of its seats that a level of the system must keep if its peak is unknown.
+"""Proportion of the seats that a level of the system must keep if the peak of the level is unknown.
 
 The proportion applies to the seats of a server with default flags. A server with more seats may give the additional
 seats to other levels. If a level loses more, APF603 reports a warning, too.
@@ -139,8 +139,8 @@ class Proof(NamedTuple):
                 for loss in self.losses
             )
             yield (
-                f"levels of the system would have too few seats: {join_words(seats, 'and')}. Without evidence of their peaks, they"
-                f" keep {KEPT_FRACTION:.0%} of their seats in a server without other levels"
+                f"levels of the system would have too few seats: {join_words(seats, 'and')}. If the peak of a level is"
+                f" unknown, the level must keep {KEPT_FRACTION:.0%} of its seats in a server with only built-in levels"
             )
 
 
@@ -153,8 +153,8 @@ def prove(
 ) -> Proof:
     """Prove the effects of a change from `before` to `after`. `kept_seats` are minimum numbers of seats by level name.
 
-    Without `kept_seats`, the minimums are computed from the release (`list_kept_seats`). Findings of the rules in
-    `measured` are allowed.
+    If `kept_seats` is None, the minimums are computed from the release (`list_kept_seats`). New findings of the rules
+    in `measured` do not prevent the proposal.
     """
     system = system_request_rules.list_rules(before.release)
     comparison = ConfigurationComparison(
@@ -194,7 +194,10 @@ def _is_intended(move: Move, intention: Intention) -> bool:
 
 
 def _is_unavoidable(finding: Finding, intention: Intention) -> bool:
-    """Return whether a finding cannot be avoided: it is about seats, or about FlowSchemas that lose their requests."""
+    """Return whether a new finding does not prevent a proposal, because every such proposal has this finding.
+
+    The finding is about seats, about FlowSchemas that lose their requests, or about FlowSchemas of the new level.
+    """
     if finding.rule in ("APF501", "APF502"):
         document = finding.document
         names = {schema.name for schema in intention.sources} if intention.returns else set()

@@ -31,7 +31,7 @@ INTERRUPTED = "interrupted"
 
 
 class Tried(NamedTuple):
-    """A candidate that was simulated."""
+    """A simulated candidate, with the goals that it misses."""
 
     candidate: Candidate
     misses: tuple[str, ...]
@@ -39,7 +39,7 @@ class Tried(NamedTuple):
 
 
 class Need(NamedTuple):
-    """Why a proposal changes a field: the goals that it misses without the change, or with a smaller change."""
+    """The reason for a change of a field: goals that the proposal misses without this change, or with a smaller one."""
 
     field: str
     change: str

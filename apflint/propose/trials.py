@@ -50,7 +50,7 @@ class ClientFigures(NamedTuple):
     requests: int
     rejected: int
     wait_p99: int
-    """99th percentile of the wait of requests that were not rejected on arrival. 0 without such requests.
+    """99th percentile of the wait of requests that were not rejected on arrival. 0 if there are none.
 
     Requests that arrived in the first seconds of a part (`LogPart.early`) are not included.
     """
@@ -96,8 +96,8 @@ def select_part(
 ) -> LogPart:
     """Return the part of a log in `period`, which is the start and the end in microseconds since 1970.
 
-    `known` are the assumptions of a simulation that begins at `origin`. The returned assumptions have another phase:
-    servers of a simulation that begins with the period adjust their limits at the same times as in the other simulation.
+    `known` are the assumptions of a simulation that begins at `origin`. The returned assumptions have another phase,
+    so that a simulation of the part adjusts the limits at the same times as the simulation that begins at `origin`.
     """
     part = replay._replace(period=period)
     survey = survey_log(part, 1)

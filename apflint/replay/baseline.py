@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from apflint.replay.loaded_log import Extent
 
 DEFAULT_PERIOD = 3_600_000_000
-"""Length in microseconds of the compared period without --since: the last hour of the log."""
+"""Length in microseconds of the period that is compared if --since is not given: the last hour of the log."""
 _OPTION = "--baseline"
 
 
@@ -83,7 +83,7 @@ def resolve_periods(
 
     Both periods are limited to the time that the log covers.
 
-    Without `since`, the compared period is the last hour of the log (or the last hour before `until`). If the log is
+    If `since` is None, the compared period is the last hour of the log (or the last hour before `until`). If the log is
     not longer than an hour, the log is divided: the baseline is the start of the log, at most its first half, and the
     compared period is the rest. A baseline that is a duration ends where the period starts.
 
@@ -111,8 +111,8 @@ def resolve_periods(
         )
     if compared.start >= compared.end:
         raise UserError(
-            f"{_OPTION}: the log does not cover the baseline. It covers {_describe(covered)}: name a later --since, or the log"
-            " of an earlier time as the baseline"
+            f"{_OPTION}: the log does not cover the baseline. It covers {_describe(covered)}: use a later --since, or"
+            " the log of an earlier time as the baseline"
         )
     if compared.start < period.end and period.start < compared.end:
         raise UserError(f"{_OPTION}: the baseline and the period to compare (--since, --until) overlap")

@@ -33,9 +33,9 @@ class Traffic(NamedTuple):
     seat_microseconds: int = 0
     """Sum of seats x duration after the logged wait, over the requests that `executed` counts."""
     first: int | None = None
-    """Time at which the first request was received, in microseconds since 1970. None without requests."""
+    """Time at which the first request was received, in microseconds since 1970. None if there are no requests."""
     last: int | None = None
-    """Time at which the last request was received, in microseconds since 1970. None without requests."""
+    """Time at which the last request was received, in microseconds since 1970. None if there are no requests."""
 
     def add(self, other: Traffic) -> Traffic:
         """Return the sums of this traffic and `other`."""

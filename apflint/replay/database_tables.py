@@ -46,8 +46,8 @@ _ATTRIBUTE_COLUMNS = """
     distinguished_by TEXT, seats INTEGER, holds INTEGER
 """
 
-# SQLite takes less than half of the time if the rows are almost sorted by the first expression of GROUP BY. Rows are
-# almost sorted by `ended`.
+# The rows are almost sorted by `ended`. With `ended` as the first expression of GROUP BY, SQLite takes less than half
+# of the time.
 _DROP_COPIES = """
     DELETE FROM request WHERE id IS NOT NULL AND rowid NOT IN (
         SELECT min(rowid) FROM request WHERE id IS NOT NULL GROUP BY ended, id, started, received)
@@ -218,7 +218,7 @@ def forget_unreadable_waits(database: Database) -> int:
 def count_requests(database: Database) -> tuple[int, int, int]:
     """Return the number of requests, and the times at which the first and the last request were received.
 
-    Times are in microseconds since 1970, or 0 without requests.
+    Times are in microseconds since 1970, or 0 if there are no requests.
     """
     ((number, start, end),) = database.query(
         "SELECT count(*), coalesce(min(received), 0), coalesce(max(received), 0) FROM request"
@@ -229,7 +229,7 @@ def count_requests(database: Database) -> tuple[int, int, int]:
 def drop_assignments(database: Database, *, keep_selected: bool) -> None:
     """Drop the tables and the view that `store_assignments` created.
 
-    With `keep_selected`, also delete the requests that the condition of `store_assignments` did not select.
+    If `keep_selected`, also delete the requests that the condition of `store_assignments` did not select.
     """
     if keep_selected:
         database.query(f"CREATE TABLE selected AS SELECT {_REQUEST_NAMES} FROM logged")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from apflint.replay.client_traffic import ClientTraffic
 
 _MINIMUM_EXPECTED = 0.5
-"""Expected number of requests of a client that sent none in the baseline. With 0, its difference would be infinite."""
+"""Expected number of requests of a client that sent none in the baseline. For 0, the difference would be infinite."""
 _MIN_EXECUTED = 3
 """Minimum number of executed requests in the period, and in the baseline, for comparing their durations."""
 SLOW_FACTOR = 2.0
@@ -51,7 +51,7 @@ class Difference(NamedTuple):
 
     @property
     def is_new(self) -> bool:
-        """Return whether the baseline has no such requests."""
+        """Return whether the baseline has no requests of this client or operation."""
         return not self.before.requests
 
     @property
@@ -138,7 +138,7 @@ def find_differences(now: ClientTraffic, before: ClientTraffic, ratio: float) ->
 
 
 def _name_patterns(*sides: Mapping[str, frozenset[str]]) -> dict[str, str]:
-    """Return the name to show for each pattern: the pattern itself, or the only name that matches the pattern."""
+    """Return the name to show for each pattern: the pattern, or the matching name if only one name matches."""
     members: dict[str, frozenset[str]] = {}
     for side in sides:
         for pattern, found in side.items():
@@ -193,7 +193,7 @@ def _divide(part: float, total: float) -> float:
 
 
 def _is_comparable(before: Traffic, now: Traffic) -> bool:
-    """Return whether the durations of an operation can be compared."""
+    """Return whether both periods have enough executed requests of an operation to compare their durations."""
     return min(before.executed, now.executed) >= _MIN_EXECUTED
 
 

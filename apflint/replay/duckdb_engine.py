@@ -409,7 +409,7 @@ def _select_plain(links: Sequence[str], compression: str, wanted: Wanted) -> Abs
 
 
 def _add_prefixed(database: DuckDatabase, path: str, wrapper: Wrapper) -> str | None:
-    """Return a path for DuckDB of a file whose lines have a prefix, or None if DuckDB cannot read it without a temporary file."""
+    """Return the path under which DuckDB reads a file with prefixed lines, or None if DuckDB needs a temporary file."""
     try:
         return database.prefixed_files.add(path, wrapper)
     except (ImportError, OSError):  # fsspec is not installed, or the file was removed
@@ -439,7 +439,7 @@ def _load(
     wanted: Wanted,
     is_valid: Callable[[], bool] = lambda: True,
 ) -> bool:
-    """Store the requests of the events in files. Events without the name of a server are of the server of the first file.
+    """Store the requests of the events in files. Events that name no server belong to the server of the first file.
 
     Return False, with an unchanged database, if Python must read a file, or if `is_valid` returns False after the query.
     """
@@ -448,7 +448,7 @@ def _load(
         reader.server_number(file.server)
     database.query("BEGIN")
     try:
-        # DuckDB looks for signals only after each of its tasks, which reads up to 100 MB.
+        # DuckDB checks for signals only after a task, which reads up to 100 MB. The handler interrupts the query.
         with call_on_interrupt(database.connection.interrupt), source as events:
             usual = events.server or server
             _reduce(database, reader, events.event, wanted)
@@ -525,7 +525,7 @@ def _find_object_compression(file: AuditLogFile) -> str | None:
     except UserError:
         return None
     compression = find_compression(BytesIO(start))
-    # Whether Zstandard data is complete is known only after reading the headers of all blocks, so the whole object.
+    # A check whether Zstandard data is complete would read the whole object. So Python reads the object instead.
     return None if compression == "zstd" else compression
 
 
@@ -576,7 +576,7 @@ def _list_new_tuples(database: DuckDatabase) -> list[AttributeTuple] | None:
 def _store_requests(database: DuckDatabase, numbers: list[int], server: int) -> None:
     """Move the requests of `raw` to `request`.
 
-    `numbers` are the indices of the tuples in `new_key`. `server` is the index of the API server of events that do not name it.
+    `numbers` are the indices of the tuples in `new_key`. Events without a server get the index `server`.
     """
     database.query("INSERT INTO key SELECT key, CAST(? AS INTEGER[])[position] FROM new_key", [numbers])
     database.query(

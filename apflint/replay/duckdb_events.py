@@ -77,7 +77,7 @@ def read_json(paths: Iterable[str], fields: Fields, compression: str) -> str:
 def read_lines(path: str, compression: str) -> str:
     """Return a query for the lines of a file that are not empty.
 
-    DuckDB drops a delimiter of columns at the end of a line, so the delimiter is random: no log contains it.
+    DuckDB would remove a column delimiter at the end of a line. So no line may end with the delimiter: it is random.
     """
     delimiter = "".join(secrets.choice(_CONTROL_CHARACTERS) for _ in range(_DELIMITER_LENGTH))
     return (

@@ -35,7 +35,10 @@ class PrefixFileSystem(AbstractFileSystem):
         self._files: list[tuple[str, int, Wrapper]] = []
 
     def add(self, path: str, wrapper: Wrapper) -> str:
-        """Return a path for DuckDB of a file whose lines have the prefix of a wrapper. Raises OSError if the file is missing."""
+        """Register a file with prefixed lines, and return the path under which DuckDB opens it.
+
+        Raises OSError if the file is missing.
+        """
         self._files.append((path, os.path.getsize(path), wrapper))
         return f"{self.protocol}://{len(self._files) - 1}"
 
@@ -107,7 +110,7 @@ class _PrefixFile(io.RawIOBase):
 
 
 def compile_prefix(wrapper: Wrapper) -> re.Pattern[bytes]:
-    """Return a pattern that matches a line break and the prefix of a wrapper after it, before the event."""
+    """Return a pattern that matches a line break, and the prefix between the line break and an event."""
     prefix = wrapper.prefix.replace("[^", "[^\n").replace("\ufeff", "(?:\ufeff)")
     prefix = re.sub(r"(?<!\\)\((?!\?)", "(?:", prefix)  # groups without capture are faster
     return re.compile(b"\n(?:" + prefix.encode() + b")(?=[{])")

@@ -42,14 +42,14 @@ class UnwrappedEvents(NamedTuple):
     number: int | None = None
     """Number of events and other lines, or None if it is not known."""
     server: str = ""
-    """Name of the API server of events for which `event` has no name. Empty if the wrapper does not contain it."""
+    """Name of the API server of events for which `event` has no name. Empty if the wrapper contains no server names."""
     has_all_servers: bool = False
     """Whether each event must have the name of its server."""
 
     def check_number(self, number: int) -> None:
-        """Raise an error if the number of rows of the relation is not `number`, because a line break is inside of an event."""
+        """Raise an error if the relation does not have `number` rows: an event then contains a line break."""
         if number != self.number:
-            raise duckdb.InvalidInputException("a line break is inside of an event")
+            raise duckdb.InvalidInputException("an event contains a line break")
 
 
 @contextmanager
@@ -58,9 +58,9 @@ def unwrap_events(
 ) -> Iterator[UnwrappedEvents]:
     """Write the events in a file to a temporary file, which exists during the block.
 
-    Most events have the same API server. In the temporary file, an event of another server also has the name of its
-    server, and a line that Python must read is an object with the line. The keys of the name and of the line are
-    random, so that no log contains them.
+    Most events have the same API server. In the temporary file, events of other servers have an additional key with the
+    name of the server. A line that Python must read becomes an object with one key, whose value is the line. Both keys
+    are random, so that no log contains them.
     """
     unwrapping = make_unwrapping(wrapper, quote_name, "JSON")
     mark = secrets.token_hex(8)
@@ -73,7 +73,7 @@ def unwrap_events(
     columns, event = f"{line_column} AS line, {unwrapping.text} AS text", "text"
     if wrapper.server:
         name = f"coalesce({unwrapping.server}, {quote(_NO_NAME)})"
-        # Copying an event to add a name takes time, so the most frequent name of the first records is left out.
+        # Adding a name copies the event, which takes time. So events with the most frequent name get no additional key.
         ((found,),) = database.query(
             f"SELECT mode(name) FROM (SELECT {name} AS name FROM ({lines}) LIMIT {_SAMPLE_ROWS})"
         )

@@ -85,7 +85,7 @@ OTHER_NAMESPACE = "\x00"
 def read_attributes(event: object, namespaces: Collection[str], *, has_options: bool) -> Hashable:
     """Return the values of the fields of `AttributeTuple` in an event. Namespaces outside `namespaces` become `OTHER_NAMESPACE`.
 
-    Without `has_options`, the options of lists and watches in the URL are omitted.
+    If `has_options` is false, the options of lists and watches in the URL are omitted.
 
     Raises AttributeError or TypeError if the event does not have the types of an audit event. Then `find_problem` returns
     the reason. This function runs for every event, so it does not check strings.

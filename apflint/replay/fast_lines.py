@@ -256,7 +256,7 @@ class CanonicalLines:
     def _find_namespace(self, uri: str, reference: bytes | None) -> str:
         """Return the namespace of a URI, or `OTHER_NAMESPACE`.
 
-        Cache the parts of the URI if its namespace is `reference`.
+        If the URI contains the namespace `reference`, cache this namespace and the part of the URI before it.
         """
         found, version = find_namespace(uri, (reference or b"").decode()), find_version(uri)
         namespace = OTHER_NAMESPACE if found and found not in self._namespaces else found

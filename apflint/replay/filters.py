@@ -158,7 +158,7 @@ def check_names(conditions: Sequence[Condition], *configurations: Configuration)
 
 
 def build_condition(wanted: Filter, servers: Sequence[str]) -> str:
-    """Return a resolved filter as an SQL condition on the columns of `logged`.
+    """Return a filter as an SQL condition on the columns of `logged`. Call `Filter.resolve` first.
 
     Returns an empty string for a filter that selects all requests. `servers` are the names of the API servers by index.
     """

@@ -100,7 +100,7 @@ def _read_events(file: AuditLogFile) -> bytes | None:
 
 
 def _add_key(data: bytes, key: str, server: str) -> bytes:
-    """Return lines whose objects have the name of their server as their first field."""
+    """Return lines with the name of the server as the first field of each object."""
     if data and not data.endswith(b"\n"):
         data += b"\n"
     if not key or not data:

@@ -74,7 +74,7 @@ class Coverage:
     """Name of the file that was read only up to a certain line because of an interrupt. Empty if there is none."""
 
     def reject(self, file: str, line: int, reason: str) -> None:
-        """Count an unreadable line. Keep the place of the first one."""
+        """Count an unreadable line. Keep the place of the first unreadable line."""
         self.unreadable += 1
         if self.first_unreadable is None:
             self.first_unreadable = UnreadableLine(file, line, reason)
@@ -103,9 +103,9 @@ class Extent(NamedTuple):
 
     requests: int
     start: int
-    """Time at which the first request was received, in microseconds since 1970. 0 without requests."""
+    """Time at which the first request was received, in microseconds since 1970. 0 if there are no requests."""
     end: int
-    """Time at which the last request was received, in microseconds since 1970. 0 without requests."""
+    """Time at which the last request was received, in microseconds since 1970. 0 if there are no requests."""
 
 
 class Replay(NamedTuple):

@@ -51,7 +51,7 @@ def parse_object_count(text: str) -> tuple[str, ObjectTotals]:
             " with an average size of 4,000 bytes"
         )
     resource, count, size = match.groups()
-    if "." not in resource:  # a core resource: the core group contains only built-in resources
+    if "." not in resource:  # only built-in resources may be named without a group
         known = find_resources(resource)
         if not known:
             raise UserError(

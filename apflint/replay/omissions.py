@@ -33,7 +33,7 @@ class Omissions(NamedTuple):
     stages: tuple[str, ...] = ()
     """Stages that the audit policy omits."""
     verbs: tuple[str, ...] = ()
-    """Common verbs without requests."""
+    """Common verbs of which the log has no requests."""
     requests: tuple[str, ...] = ()
     """Other requests that the log does not contain, such as `requests of nodes`."""
     has_decisions: bool = True

@@ -157,7 +157,7 @@ class EventReader:
     def read_file(
         self, file: AuditLogFile, report: Callable[[int], object] = lambda _: None, *, max_bytes: int | None = None
     ) -> None:
-        """Read the events of a file. With `max_bytes`, read only about this many bytes from the start of an uncompressed file.
+        """Read the events of a file. If `max_bytes` is given, read about this many bytes of an uncompressed file.
 
         `report` is called with the number of bytes read since the previous call. Call `flush` after the last file: the
         last rows of a file stay in a buffer, so that one statement stores the rows of many small files.
@@ -183,7 +183,7 @@ class EventReader:
                 size += len(block.data)
             if self._count_records() > before:
                 useless = 0
-            else:  # a list with events and other items
+            else:  # one line may be a list with many unreadable items
                 useless += max(number - first, self.coverage.unreadable - unreadable)
             if useless > MAX_LINES_WITHOUT_EVENTS:
                 reason = NO_EVENTS
@@ -302,7 +302,7 @@ class EventReader:
 
     def _read_events(self, data: bytes, server: int) -> list[int]:
         """Read lines that are events in the most common forms. Return the offsets of all other lines."""
-        if self._wants_texts:  # texts differ in each line, so caches would not help
+        if self._wants_texts:  # the wanted strings differ in each line, so caches would not help
             starts = find_lines(data)
         else:
             starts, _ = self._canonical_lines.read(data, server, self._rows, self._received, self._counts)
@@ -356,7 +356,7 @@ class EventReader:
     def _read_value(self, value: object, server: int, depth: int = 0) -> None:
         """Read an event, or a list or log record that contains events. `depth` is the number of wrappers around the value."""
         if depth > MAX_DEPTH:
-            self._reject(f"the event has more than {MAX_DEPTH} wrappers around each other")
+            self._reject(f"the event is nested in more than {MAX_DEPTH} wrappers")
             return
         if is_other_log(value):
             self.coverage.other_records += 1
@@ -518,7 +518,7 @@ def _decode(line: str | bytes) -> str:
 
 
 def _parse_line(text: str) -> list[object]:
-    """Return the JSON values in a line: none in a blank line, one, or several CloudWatch batches.
+    """Return the JSON values in a line. A line with several CloudWatch batches has several values, a blank line none.
 
     Raises UserError if the line is not JSON.
     """

@@ -64,7 +64,7 @@ def sum_by_server(log: Log, servers: Sequence[str]) -> tuple[ServerTraffic, ...]
 
 
 def find_imbalance(servers: Sequence[ServerTraffic]) -> Imbalance | None:
-    """Return the API server with the largest share of the load, or None if this is not far above an even share."""
+    """Return the API server with the largest share of the load, or None if no share is far above an even share."""
     requests, seats = sum(found.requests for found in servers), sum(found.seat_microseconds for found in servers)
     if len(servers) < 2 or requests < _MIN_REQUESTS:
         return None

@@ -160,7 +160,7 @@ def _open_session(remote: str | None) -> Iterator[Any]:
     try:
         spark = (builder.remote(remote) if remote else builder).getOrCreate()
         spark.conf.set("spark.sql.session.timeZone", "UTC")
-        spark.conf.set("spark.sql.caseSensitive", "true")  # fields of log records, such as `category` and `Category`
+        spark.conf.set("spark.sql.caseSensitive", "true")  # records have `category` or `Category`
     except Exception as error:  # noqa: BLE001  # Spark Connect and Py4J have different errors
         place = f"the Spark server {_hide_parameters(remote)}" if remote else "a local Spark"
         raise UserError(f"cannot use {place}: {_describe(error)}") from None

@@ -31,7 +31,7 @@ def unwrap_lines(lines: str, event_field: Sequence[str] = ()) -> str:
     The query needs a session with case-sensitive names, because some fields of wrappers differ only in case.
     """
     chosen = (Wrapper("--event-field", "", path=tuple(event_field)),) if event_field else ()
-    wrappers = chosen or WRAPPED_IN_FIELD  # Python unwraps other log records in a log whose field the user names
+    wrappers = chosen or WRAPPED_IN_FIELD  # with --event-field, Python reads other wrappers
     conditions = [(f"{_access(wrapper.path)} IS NOT NULL", wrapper) for wrapper in wrappers]
     is_event = " OR ".join(f"{_access((key,))} IS NOT NULL" for key in EVENT_KEYS)
     contents = [f"WHEN {condition} THEN {_find_content(wrapper)}" for condition, wrapper in conditions]
@@ -65,13 +65,13 @@ def _parse(wrappers: Sequence[Wrapper]) -> str:
 
 
 def _find_content(wrapper: Wrapper) -> str:
-    """Return an SQL expression for the content of a field, or NULL if Python must read the line."""
+    """Return an SQL expression for the string in the event field of a wrapper, or NULL if Python must read the line."""
     content = _access(wrapper.path)
     conditions = []
     if wrapper.category:
         categories = ", ".join(map(quote, AUDIT_CATEGORIES))
         conditions.append(f"coalesce({_access((wrapper.category,))} IN ({categories}), TRUE)")
-    if wrapper.server:  # Spark returns a JSON value that is not a string as a string, too
+    if wrapper.server:  # Spark converts other JSON values to strings
         server = _access(wrapper.server)
         conditions.append(f"NOT coalesce({is_ambiguous([server])} OR instr({server}, chr(1)) > 0, FALSE)")
     return f"CASE WHEN {' AND '.join(conditions)} THEN {content} END" if conditions else content
@@ -82,7 +82,7 @@ def _find_server(wrapper: Wrapper) -> str:
 
 
 def _add(fields: _Fields, path: Sequence[str]) -> None:
-    """Add a path to the fields of an object. A path never begins with another path of the table."""
+    """Add a path to the fields of an object. No path is the beginning of another path."""
     *keys, last = path
     for key in keys:
         inner = fields.setdefault(key, {})

@@ -198,7 +198,7 @@ class ReplayReport(NamedTuple):
     """Stages and requests that the log does not contain."""
     limits: Limits
     intervals: Intervals | None
-    """The intervals of all time series, or None without classified requests."""
+    """The intervals of all time series, or None if no request is classified."""
     levels: tuple[LevelTraffic, ...]
     """Priority levels with requests, in descending order of rejections.
 
@@ -211,7 +211,7 @@ class ReplayReport(NamedTuple):
     has_defaults: bool
     """Whether the built-in objects of the release were added to the configuration."""
     verification: Verification | None = None
-    """Agreement with the logs of the servers, or None without `--verify`."""
+    """Agreement with the logs of the servers, or None if `--verify` is not given."""
     configuration: str = ""
     """Name of the configuration, such as `manifests/`, `live` or `defaults:1.37`. Empty if the caller did not name it."""
     later_configurations: tuple[tuple[int, str], ...] = ()
@@ -329,7 +329,7 @@ def _query(database: Database, sql: str) -> list[Any]:
 
 
 def _find_intervals(database: Database) -> Intervals | None:
-    """Divide the time from the first to the last request into intervals, or return None without classified requests.
+    """Divide the time from the first to the last request into intervals. Return None if no request is classified.
 
     The ends of watches are ignored, because watches may end much later.
     """
@@ -613,8 +613,8 @@ def _follow(changes: dict[int, tuple[int, int, int]], number: int) -> tuple[int,
 def _distributions(database: Database, value: str, condition: str) -> dict[int, DurationPercentiles]:
     """Return the percentiles of the SQL expression `value`, by index of the level.
 
-    Without fast window functions, the function needs 8 bytes of memory for each value, and 40 bytes for each value of
-    the largest level.
+    For databases without fast window functions, Python sorts the values. Python then needs 8 bytes of memory for each
+    value, and 40 bytes for each value of the largest level.
     """
     if database.is_distributed:
         return _query_histograms(database, value, condition)
@@ -671,7 +671,7 @@ def _query_histograms(database: Database, value: str, condition: str) -> dict[in
 
 
 def _find_bin(bins: Iterable[tuple[int, int, int, int]], rank: int) -> tuple[int, int, int]:
-    """Return shift and number of the bin that contains a rank, and the rank within the bin."""
+    """Return the bin that contains a rank (number of omitted bits, number of the bin), and the rank within the bin."""
     for shift, number, count, _ in bins:
         if rank < count:
             return shift, number, rank

@@ -22,7 +22,10 @@ kube-apiserver adjusts limits every 10 s. Source: `borrowingAdjustmentPeriod` in
 _MAX_WATCH_SEATS = 10
 """Maximum seats of a watch. Source: `newListWorkEstimator` and `newWorkEstimator` in util/flowcontrol/request."""
 _WATCH_SECONDS = 1.0
-"""Assumed time in which a watch is initialized. The log does not show it. Recorded servers with 220 watches at once took less."""
+"""Assumed time in which a watch is initialized. A log does not show this time.
+
+A recorded server took less time for 220 simultaneous watches.
+"""
 _FREE_FACTOR = 2
 """The seats contradict the log only if the level has this many times the seats in use.
 
@@ -87,11 +90,11 @@ def _contradicts_seats(report: ReplayReport, level: LevelTraffic, seats: int) ->
 
 
 def _find_reached_limit(level: LevelTraffic) -> int:
-    """Return the seats that a level has at least if it rejects requests for longer than the server needs to adjust the limits.
+    """Return the minimum seats of a level that rejects requests for longer than the server needs to adjust the limits.
 
-    A level with queues rejects requests only while others wait, which counts as demand, so it gets its nominal limit. A
-    level without queues has no demand beyond the seats in use, so it may lend the others. Source: `updateBorrowingLocked`
-    in kube-apiserver's util/flowcontrol/apf_controller.go.
+    A level with queues rejects requests only while other requests wait. Waiting requests count as demand, so the level
+    gets its nominal limit. A level without queues has no demand beyond the seats in use, so the level may lend seats
+    down to its min limit. Source: `updateBorrowingLocked` in kube-apiserver's util/flowcontrol/apf_controller.go.
     """
     return level.limits.nominal if level.limits.response == "Queue" else level.limits.min
 

@@ -39,7 +39,7 @@ def can_unwrap(wrapper: Wrapper) -> bool:
 def make_unwrapping(wrapper: Wrapper, name: Callable[[str], str], json_type: str) -> Unwrapping:
     """Return the SQL for a wrapper.
 
-    `name` writes the name of a column, and `json_type` is the type of a column that keeps a string as in JSON.
+    `name` quotes the name of a column. `json_type` is a column type that keeps JSON strings with their quotation marks.
     """
     if wrapper.prefix:
         # No prefix contains a brace, so the first brace begins the event. A line without a prefix may be an event, too.

@@ -265,7 +265,7 @@ def test_log_without_object_counts_does_not_accuse_for_certain() -> None:
 
 
 def test_log_of_another_time_confirms_nothing() -> None:
-    """The metrics are from after a fix, and the log is from before. So the log is about another overload."""
+    """The log was recorded before a fix, and the metrics after the fix. So the log is about another overload."""
     view = View("flood-one-flow", FRONTEND, "", *LOW)
     states, known = read_states("flood-one-flow", dumps=False), read_objects("flood-one-flow")
     log = read_log("old-incident", ConcernedClient(FRONTEND))

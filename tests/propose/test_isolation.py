@@ -172,7 +172,7 @@ def test_several_subjects_are_one_tenant() -> None:
     assert {move.from_schema.name for move in found.proof.moves} == {"service-accounts", "global-default"}
     assert found.isolation.level == "dev"
     assert "already has its own priority level" in explain(found.after, "group:dev", "serviceaccount:dev/*")
-    # The level has requests of more subjects than this one, so the subject gets a new level.
+    # The level also has requests of another subject, so a proposal for this subject alone has a new level.
     assert propose(found.after, "group:dev", seats=20).isolation.level == "dev-2"
 
 
@@ -262,13 +262,13 @@ def test_requests_that_only_the_system_has() -> None:
 
 
 def test_seats() -> None:
-    with pytest.raises(UserError, match="an API server has 1 to 600 seats"):
+    with pytest.raises(UserError, match="use 1 to 600, the seats of an API server"):
         isolate(effective(), "group:dev", seats=601)
-    with pytest.raises(UserError, match="an API server has 1 to 600 seats"):
+    with pytest.raises(UserError, match="use 1 to 600, the seats of an API server"):
         isolate(effective(), "group:dev", seats=0)
     text = explain(effective(), "group:dev", seats=200)
     assert re.search(r'"leader-election" 1[0-8] instead of 2[0-9] \(at least 19\)', text)
-    # A larger server can give so many seats to other levels.
+    # A larger server has enough seats.
     propose(effective(assumptions=Assumptions(server_concurrency=2000)), "group:dev", seats=500)
 
 

@@ -356,7 +356,7 @@ def test_json_has_names_and_numbers(engine: str, log: Path, capsys: pytest.Captu
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_another_log_as_the_baseline(engine: str, log: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The result is the same as if both parts were in one log. All of the other log is the baseline."""
+    """If the baseline is another log, the result is the same as with one log that contains both."""
     lines_of_log = log.read_text("utf-8").splitlines(keepends=True)
     (log.parent / "old.log").write_text("".join(line for line in lines_of_log if is_before(line)), encoding="utf-8")
     (log.parent / "new.log").write_text("".join(line for line in lines_of_log if not is_before(line)), encoding="utf-8")
@@ -410,7 +410,7 @@ def test_log_without_events_is_an_error(log: Path, capsys: pytest.CaptureFixture
 
 
 def test_new_operation_of_a_known_client(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A known client with a new verb is a difference, and so are many new clients. Watches have no seats."""
+    """The report names a known client with a new verb, and counts further new clients. Watches have no seats."""
     events = [json.loads(line) for line in log.read_text("utf-8").splitlines()]
     events += [request(105 + number / 50, verb="deletecollection") for number in range(200)]
     events += [request(105, f"guest-{name}", verb="watch") for name in "abcdefgh"]

@@ -82,7 +82,7 @@ def test_engines_agree_on_odd_lines(name: str, line: str, tmp_path: Path, capsys
         {**replay_json(capsys, path, "--engine", engine), "engine": None} for engine in ("python", "duckdb")
     ]
     assert reports[0] == reports[1]
-    # A part of an event is joined with the next line, which then is not an event.
+    # The first part of an event is joined with the next line. The result is not an event, so one event is missing.
     assert reports[0]["events"] >= 9
 
 

@@ -53,7 +53,7 @@ def test_report_counts_the_recorded_outcomes(recordings: Path, engine: str, caps
         event["responseStatus"]["code"] == 429 and "authorization.k8s.io/decision" not in event.get("annotations", {})
         for event in last.values()
     )
-    strict = {  # without queues, the recorded wait is only the time until the decision
+    strict = {  # the level has no queues, so the logged wait is only the time until the decision
         answer["auditID"]
         for answer in replay_each(capsys, live / "audit.log.gz", "-f", live / "objects-begin.json", *SEATS)
         if answer["priorityLevel"] == "strict"

@@ -32,7 +32,7 @@ EXAMPLES = int(os.environ.get("APFLINT_TEST_EXAMPLES", "10"))
 """Number of single lines in single wrappers, and of mutated logs. Thousands of examples take several minutes."""
 WRAPS = LINES | SPLIT_LINES
 RECORDINGS = sorted(Path(os.environ.get("APFLINT_RECORDINGS", "absent")).rglob("audit*.log.gz"))
-"""Complete recorded logs. A comparison of all of them takes many minutes."""
+"""Complete recorded logs. Comparing all of these logs takes many minutes."""
 
 
 def read_both(path: Path) -> Any:

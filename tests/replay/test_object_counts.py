@@ -167,7 +167,7 @@ def test_sizes_are_needed_from_1_34_on(tmp_path: Path, capsys: pytest.CaptureFix
 
 @pytest.mark.parametrize("recordings", [RECORDINGS[1]])
 def test_counts_of_the_recorded_server(recordings: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """If all requests of a FlowSchema took 1 seat, according to the server's metrics, the estimates are 1 seat, too."""
+    """If the metrics show that all requests of a FlowSchema took 1 seat, the replay estimates 1 seat, too."""
     live = recordings / "live"
     text = gzip.decompress((live / "6-level-deleted.metrics.txt.gz").read_bytes()).decode()
     assert parse_metrics(text)["configmaps"].number > 150
@@ -197,5 +197,5 @@ def test_options_replace_metrics(tmp_path: Path, capsys: pytest.CaptureFixture[s
     metrics.write_text('apiserver_storage_objects{resource="pods"} 250\n', encoding="utf-8")
     arguments: tuple[Any, ...] = (log, "--kubernetes", "1.33", "--metrics", metrics)
     first = [line["seats"] for line in replay_each(capsys, *arguments)]
-    assert sorted(first) == [1, 1, 1, 1, 1, 3, 5]  # 3 from the cache, 5 from etcd
+    assert sorted(first) == [1, 1, 1, 1, 1, 3, 5]  # the list from the cache takes 3 seats, the list from etcd 5
     assert max(line["seats"] for line in replay_each(capsys, *arguments, "--objects", "pods=50")) == 1

@@ -77,7 +77,7 @@ def test_spark_agrees_with_other_engines(tmp_path: Path) -> None:
 @needs_spark
 @pytest.mark.slow
 def test_spark_unwraps_events(tmp_path: Path) -> None:
-    """One log for each wrapper that has one event in each line, in one run. Each log has its own audit IDs."""
+    """Spark reads several logs at once, one for each wrapper with one event per line. Audit IDs differ between logs."""
     recorded = gzip.decompress((FIXTURES / "live" / "audit.log.gz").read_bytes()).decode().splitlines()[::12]
     for number, name in enumerate(LINES):
         text = wrap_log(name, [line.replace('"auditID":"', f'"auditID":"{number}-') for line in recorded])
@@ -119,7 +119,7 @@ def test_spark_keeps_the_requests(tmp_path: Path) -> None:
         finally:
             result.log.database.close()
     assert requests[1] == 4 * requests[0]
-    assert received[1] <= received[0] + 20  # additional rows: the stages of events of each file
+    assert received[1] <= received[0] + 20  # each file adds rows with numbers of events by stage
 
 
 @needs_spark

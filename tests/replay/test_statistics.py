@@ -126,7 +126,7 @@ def test_users_of_a_level(engine: str, tmp_path: Path, capsys: pytest.CaptureFix
         ("slow", 10.0),
         ("many", 3.0),
     ]
-    # 20,000,001 microseconds in 240 intervals of 83,334 microseconds.
+    # The log covers 20,000,001 microseconds, which are divided into 240 intervals of 83,334 microseconds.
     assert report["intervals"] == {"start": at(0), "seconds": 0.083334, "count": 240}
     assert level["requestsOverTime"] == [4, *[0] * 238, 2]
     assert level["rejectedOverTime"] == [*[0] * 239, 2]

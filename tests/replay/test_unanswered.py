@@ -40,7 +40,7 @@ def test_requests_that_are_still_running(
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_events_in_any_form(engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The two events of a request may be in any order, in other files, and in envelopes."""
+    """The two events of a request may be in any order, in different files, and in envelopes."""
     write_log(tmp_path / "a.log", [received("1"), received("2"), received("2"), received("3"), received(None)])
     envelope = {"kind": "EventList", "items": [event(auditID="1"), received("4"), received("5")]}
     write_log(tmp_path / "b.log", [event(auditID="4"), envelope, event(auditID="6"), event(auditID="7")])

@@ -78,7 +78,7 @@ Others have no rejections, or those could be due to lists and watches, whose sea
 
 
 def replay_recording(name: str, seats: int, *, is_assumed: bool) -> ReplayReport:
-    """Replay a recording. If `is_assumed`, the report says that nobody states the number of seats."""
+    """Replay a recording. If `is_assumed`, the number of seats in the report counts as assumed."""
     request = create_request((str(RECORDINGS / f"{name}.objects.json"),), parse_release("1.36"), seats, isolated=True)
     found = replay(find_audit_logs([str(RECORDINGS / f"{name}.log.gz")]), read(request).effective, ReplayOptions())
     with closing(found.log.database):
@@ -94,7 +94,7 @@ def test_recordings_fit_their_number_of_seats(name: str, is_assumed: bool) -> No
 
 @pytest.mark.parametrize("name", SEATS)
 def test_recordings_do_not_fit_the_default_number_of_seats(name: str) -> None:
-    """Nobody states the seats, so the log must show that the default is wrong."""
+    """If the number of seats is assumed, the logs of small servers show that the default number is wrong."""
     found = list(find_contradictions(replay_recording(name, SERVER_CONCURRENCY, is_assumed=True)))
     assert bool(found) == (name in OF_SMALL_SERVERS)
     for contradiction in found:

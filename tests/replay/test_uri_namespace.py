@@ -1,4 +1,4 @@
-"""The namespace of a request follows from its URI, also if the body of the request has another one."""
+"""The namespace of a request follows from its URI, even if the body of the request has another namespace."""
 
 from __future__ import annotations
 
