@@ -374,6 +374,7 @@ def test_fewer_seats_are_a_reason(name: str) -> None:
     )
     assert reason.endswith(FIND_SEATS)
     seats = list_recordings()[name]["seats"]
+    assert isinstance(seats, int)
     assert test_with(seats).is_usable
     proven = re.search(r"The log proves at least (\d+): ", reason)
     assert (proven is not None) == (name == "flood-one-flow")
@@ -392,6 +393,7 @@ def test_proven_seats_of_recordings(name: str) -> None:
     with closing(sides):
         proven = find_proven_seats(next(sides))
     seats = list_recordings()[name]["seats"]
+    assert isinstance(seats, int)
     assert proven is None or seats // 40 < proven.total <= seats
     assert (proven is not None) == (name in PROVEN)
 
