@@ -103,5 +103,5 @@ def _print_notes(configuration: EffectiveConfiguration, *, notes_unserved: bool 
     from apflint.output.configuration_line import describe_unserved
 
     unserved = describe_unserved(configuration) if notes_unserved else ()
-    for note in (*configuration.notes, *(sentence.removesuffix(".") for sentence in unserved)):
+    for note in (*configuration.notes, *unserved):
         print_note(note)

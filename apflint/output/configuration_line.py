@@ -38,14 +38,21 @@ class Sides(NamedTuple):
 def name_sides(old: EffectiveConfiguration, new: EffectiveConfiguration) -> Sides:
     """Return the names and descriptions of two configurations."""
     is_assumed = old.is_release_assumed or new.is_release_assumed
-    return Sides(old.name, new.name, old.description, new.description, is_assumed, tuple(describe_unserved(old, new)))
+    return Sides(
+        old.name,
+        new.name,
+        old.description,
+        new.description,
+        is_assumed,
+        tuple(f"{sentence}." for sentence in describe_unserved(old, new)),
+    )
 
 
 def describe_unserved(*sides: EffectiveConfiguration) -> Iterator[str]:
-    """Yield a sentence for each API version in the manifests that the release of their configuration does not serve.
+    """Yield a sentence, without the final period, for each API version in the manifests that their release does not serve.
 
     `sides` are one configuration, or two that are compared. If two have the same release, and no release serves the versions of
-    both, yield one sentence about that.
+    both, yield one text about that.
     """
     found: dict[str, dict[str, None]] = {}
     unserved: dict[tuple[str, str], dict[str, None]] = {}
@@ -66,7 +73,7 @@ def describe_unserved(*sides: EffectiveConfiguration) -> Iterator[str]:
         versions = (f"{_describe_version(version)} of {join_words(names, 'and')}" for version, names in found.items())
         yield (
             f"No release serves {join_words(versions, 'and')}."
-            f" This comparison reads both sides as Kubernetes {sides[0].effective.release.name} does."
+            f" This comparison reads both sides as Kubernetes {sides[0].effective.release.name} does"
         )
         return
     is_assumed = any(side.is_release_assumed for side in sides)
@@ -75,7 +82,7 @@ def describe_unserved(*sides: EffectiveConfiguration) -> Iterator[str]:
         sentence = (
             f"Kubernetes {release_name} does not serve {_describe_version(version)} of {join_words(names, 'and')}"
         )
-        yield f"{sentence}{advice if is_assumed else ''}."
+        yield f"{sentence}{advice if is_assumed else ''}"
 
 
 def _describe_version(name: str) -> str:
