@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from apflint.replay.duckdb_engine import DuckDatabase
-from apflint.replay.parquet_export import COLUMNS, NAME, SELECT_VALUES, select_exported
+from apflint.replay.exported_columns import COLUMNS, NAME, SELECT_VALUES, select_exported
 from apflint.replay.sql_text import quote
 from apflint.user_error import UserError
 

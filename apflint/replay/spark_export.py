@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from apflint.replay.database_tables import create_table
-from apflint.replay.parquet_export import NAME, SELECT_VALUES, select_exported
+from apflint.replay.exported_columns import NAME, SELECT_VALUES, select_exported
 from apflint.replay.spark_database import SparkDatabase
 from apflint.replay.spark_engine import describe_error, make_url
 from apflint.sources.audit_logs import is_url
