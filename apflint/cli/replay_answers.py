@@ -276,10 +276,10 @@ def _write_files(result: Replay, files: list[AuditLogFile], wanted: ReplayOption
     if load is not None:
         _write_load(load, result, files, wanted.counts)
     if parquet is not None:
-        from apflint.replay.parquet_export import FILE_NAME, write_parquet
+        from apflint.replay.parquet_export import write_parquet
 
-        number = write_parquet(result, parquet, wanted.memory)
-        print_note(f"{os.path.join(parquet, FILE_NAME)}: {count_noun(number, 'request')}")
+        path, number = write_parquet(result, parquet, wanted.memory)
+        print_note(f"{path}: {count_noun(number, 'request')}")
 
 
 def _write_load(path: str, result: Replay, files: list[AuditLogFile], counts: ObjectCounts | None) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from apflint.cli import options
@@ -159,12 +158,14 @@ class ReportOptions(NamedTuple):
         """Return the time zone of --timezone, or else UTC. Raises UserError for an unknown time zone."""
         return parse_zone(self.timezone) if self.timezone is not None else UTC
 
-    def check(self) -> None:
-        """Raise UserError if the number of groups is invalid, or if the package that writes Parquet files is not installed."""
+    def check(self, engine: EngineOptions) -> None:
+        """Raise UserError if the number of groups is invalid, or if the engine cannot write the Parquet files."""
         if self.top is not None and self.top < 1:
             raise UserError("--top must be at least 1")
-        if self.write_parquet is not None and find_spec("duckdb") is None:
-            raise UserError("--write-parquet needs DuckDB. Install it with: pip install 'apflint[replay]'")
+        if self.write_parquet is not None:
+            from apflint.replay.parquet_export import check_target
+
+            check_target(self.write_parquet, engine.engine, engine.spark_remote)
 
 
 class ReportForm(NamedTuple):
@@ -269,7 +270,7 @@ def parse_question(
     given = _list_set(question)
     for name, others in _EXCLUSIVE.items():
         options.reject_combinations({name: given[name]}, {other: given.get(other) for other in others})
-    report.check()
+    report.check(engine)
     return question
 
 

@@ -14,6 +14,8 @@ import tempfile
 from contextlib import contextmanager, nullcontext
 from functools import cached_property
 from io import BytesIO
+from itertools import groupby
+from math import inf
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +26,7 @@ from apflint.replay.database_tables import close_on_error, create_log_tables
 from apflint.replay.duckdb_events import EVENT_FIELDS, NO_TEXT, read_event, read_json
 from apflint.replay.duckdb_wrappers import NO_LINE, UnwrappedEvents, unwrap_events
 from apflint.replay.events import RECEIVED
-from apflint.replay.joined_files import group_small, join_files
+from apflint.replay.joined_files import MAX_JOINED_BYTES, MAX_JOINED_FILES, group_files, join_files
 from apflint.replay.loaded_log import Log
 from apflint.replay.python_engine import EventReader, find_format
 from apflint.replay.reduction_sql import (
@@ -267,7 +269,7 @@ def _read_log(
             with _report_progress(database, sum(file.size for file in batch), report):
                 _read_batch(database, reader, batch, wanted)
         is_plain = True
-        for group in group_small(small, _COMPRESSION_FACTOR):
+        for group in group_files(small, _estimate_size, MAX_JOINED_BYTES, MAX_JOINED_FILES):
             with _report_progress(database, sum(file.size for file in group), report):
                 if is_plain:
                     is_plain = _read_small(database, reader, group, wanted)
@@ -315,9 +317,7 @@ def _report_progress(database: DuckDatabase, size: int, report: Callable[[int], 
 
 def _divide(files: Sequence[AuditLogFile]) -> tuple[list[AuditLogFile], list[AuditLogFile]]:
     """Return the files that DuckDB reads, and the files that are joined: small files, if there are too many for DuckDB."""
-    small = [
-        file for file in files if file.size * (_COMPRESSION_FACTOR if _is_compressed(file) else 1) < _SMALL_FILE_BYTES
-    ]
+    small = [file for file in files if _estimate_size(file) < _SMALL_FILE_BYTES]
     if len(small) <= MAX_SMALL_FILES:
         return list(files), []
     others = set(files).difference(small)
@@ -331,21 +331,18 @@ def _is_compressed(file: AuditLogFile) -> bool:
 def _group_rotated(files: Iterable[AuditLogFile]) -> Iterator[list[AuditLogFile]]:
     """Group files of one server, so that one query reads a group.
 
-    Planning a query takes as long as reading 5 MB in DuckDB.
+    Planning a query takes as long as reading 5 MB in DuckDB. The uncompressed size of a compressed file is unknown, so
+    each compressed file forms its own group.
     """
-    batch: list[AuditLogFile] = []
-    size = 0
-    for file in files:
-        # The uncompressed size of a compressed file is unknown, so each compressed file forms its own group.
-        added = _MAX_BATCH_BYTES if _is_compressed(file) else file.size
-        is_full = size + added >= _MAX_BATCH_BYTES or len(batch) == _MAX_BATCH_FILES
-        if batch and (is_full or file.server != batch[0].server):
-            yield batch
-            batch, size = [], 0
-        batch.append(file)
-        size += added
-    if batch:
-        yield batch
+    for _, some in groupby(files, lambda file: file.server):
+        yield from group_files(
+            some, lambda file: inf if _is_compressed(file) else file.size, _MAX_BATCH_BYTES, _MAX_BATCH_FILES
+        )
+
+
+def _estimate_size(file: AuditLogFile) -> int:
+    """Return the size of a file in bytes, or if it is compressed, a guess that most logs do not exceed."""
+    return file.size * (_COMPRESSION_FACTOR if _is_compressed(file) else 1)
 
 
 def _read_batch(database: DuckDatabase, reader: EventReader, batch: Sequence[AuditLogFile], wanted: Wanted) -> None:

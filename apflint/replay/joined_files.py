@@ -17,14 +17,14 @@ from apflint.replay.duckdb_events import EVENT_FIELDS, NO_TEXT, quote_name, read
 from apflint.sources.audit_logs import read_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from apflint.replay.loaded_log import Wanted
     from apflint.sources.audit_logs import AuditLogFile
 
 _EVENT_START = b'{"kind"'
 """The beginning of every event that kube-apiserver writes."""
-_MAX_JOINED_BYTES, _MAX_JOINED_FILES = 128_000_000, 2_000
+MAX_JOINED_BYTES, MAX_JOINED_FILES = 128_000_000, 2_000
 """Maximum number of bytes, and maximum number of files, that are joined. If the user interrupts the query, their rows are lost."""
 _MAX_FILE_BYTES = 32_000_000
 """Maximum number of bytes of the content of a file, which is in memory while it is joined."""
@@ -47,15 +47,20 @@ class JoinedFiles(NamedTuple):
         return f"SELECT {NO_TEXT} AS line, {server} AS server, {read_event(wanted)} FROM ({source})"
 
 
-def group_small(files: Sequence[AuditLogFile], compression_factor: int) -> Iterator[list[AuditLogFile]]:
-    """Group files, so that one query reads a group. Compressed files may be larger by `compression_factor`."""
+def group_files(
+    files: Iterable[AuditLogFile], measure: Callable[[AuditLogFile], float], max_bytes: int, max_files: int
+) -> Iterator[list[AuditLogFile]]:
+    """Group consecutive files, so that one query reads a group. `measure` returns the size of a file in bytes.
+
+    A file of more than `max_bytes` forms its own group.
+    """
     group: list[AuditLogFile] = []
-    size = 0
+    size = 0.0
     for file in files:
-        added = file.size * (compression_factor if file.path.endswith((".gz", ".zst")) else 1)
-        if group and (len(group) == _MAX_JOINED_FILES or size + added > _MAX_JOINED_BYTES):
+        added = measure(file)
+        if group and (len(group) == max_files or size + added > max_bytes):
             yield group
-            group, size = [], 0
+            group, size = [], 0.0
         group.append(file)
         size += added
     if group:
@@ -106,5 +111,6 @@ def _add_key(data: bytes, key: str, server: str) -> bytes:
     if not key or not data:
         return data
     start = f'{{"{key}":{json.dumps(server)},"'.encode("utf-8", "replace")
-    # Lines that begin in another way get no key, so that the engine can detect them.
-    return start + data[2:].replace(b'\n{"', b"\n" + start)
+    # Lines that begin in another way get no key, so that the engine can detect them. Lines are split because this is
+    # twice as fast as a replacement.
+    return b"\n".join([start + line[2:] if line.startswith(b'{"') else line for line in data.split(b"\n")])

@@ -86,6 +86,10 @@ class SparkDatabase:
             self.rows_received += 1
             yield tuple(row)
 
+    def write_parquet(self, sql: str, url: str) -> None:
+        """Let the executors write the rows of a query to a directory of Parquet files, and replace an existing directory."""
+        self.spark.sql(_escape(sql)).write.mode("overwrite").option("compression", "zstd").parquet(url)
+
     def insert(self, table: str, rows: Iterable[Row]) -> None:
         """Append rows to a table. If rows are shorter than the table, the remaining columns are NULL.
 

@@ -6,12 +6,13 @@ Python reads the lines that are not audit events, or that contain an event in an
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shutil
 import socket
+from collections import Counter
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 from urllib.request import proxy_bypass
@@ -29,6 +30,7 @@ from apflint.sources.audit_logs import AuditLogFile, find_compression, is_url
 from apflint.sources.file_reading import open_without_waiting
 from apflint.sources.log_names import WHOLE_LOG, OmittedObjects, ReadPeriod, StoredObject, select_logs
 from apflint.user_error import UserError
+from apflint.wording import count_noun
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -45,7 +47,8 @@ _TEXTS = (
     *("verb", "auditID", "user.username", "impersonatedUser.username", "userAgent", f"annotations.`{QUEUE_WAIT}`"),
     *("objectRef.apiGroup", "objectRef.resource", "objectRef.subresource", "objectRef.namespace", "objectRef.name"),
 )
-_MAX_ODD_BYTES = 64 * 1024 * 1024
+_MAX_PYTHON_BYTES = 64 * 1024 * 1024
+"""Maximum size in bytes of the lines that Python reads on this machine, and of the local files that only Python can read."""
 _SERVER = re.compile(r"sc://(?:\[([0-9A-Fa-f:.]+)\]|([^\s/:;?#@\[\]]+))(?::([0-9]{1,5}))?(?:/(?:;.*)?)?")
 """URL of a Spark Connect server: an IPv6 address or a host, a port, and parameters such as a token."""
 _DEFAULT_PORT = 15002
@@ -79,6 +82,9 @@ def read_log(
         spark = stack.enter_context(_open_session(remote))
         files, omitted = _list_files(spark, files, period)
         distributed = [file for file in files if file.is_remote or _is_readable(file, wanted.event_field)]
+        others = [file for file in files if file not in distributed]
+        if others:
+            _require_small(others, f"{others[0].name}: Spark cannot take events out of this file")
         database = SparkDatabase(spark)
         create_log_tables(database)
         reader = EventReader(wanted, namespaces, database.insert, hash_id=str)
@@ -90,7 +96,8 @@ def read_log(
             raise
         except Exception as error:  # noqa: BLE001  # Spark Connect, Py4J and SQL have different errors
             if any(file.is_remote for file in distributed):
-                raise UserError(f"Spark cannot read the log: {_describe(error)}") from None
+                raise UserError(f"Spark cannot read the log: {describe_error(error)}") from None
+            _require_small(files, f"Spark cannot read the log: {describe_error(error)}")
             distributed = []  # none: Python reads all files, because Spark cannot
         for file in files:
             if file not in distributed:
@@ -100,6 +107,20 @@ def read_log(
         database.flush()
         database.end_session = stack.pop_all().close
     return Log(database, reader.tuples, reader.servers, reader.coverage, "spark")
+
+
+def _require_small(files: Sequence[AuditLogFile], problem: str) -> None:
+    """Raise UserError if files are too large for Python, which keeps all their requests on this machine."""
+    size = sum(file.size for file in files)
+    if size > _MAX_PYTHON_BYTES:
+        raise UserError(
+            f"{problem}. Python reads at most {_describe_size(_MAX_PYTHON_BYTES)} of such files here, not"
+            f" {_describe_size(size)}; use --engine duckdb"
+        )
+
+
+def _describe_size(size: int) -> str:
+    return f"{math.ceil(size / 1024**2):,} MiB"
 
 
 def _list_files(
@@ -113,15 +134,15 @@ def _list_files(
             listed.append(file)
             continue
         try:
-            found = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(_url(file))
+            found = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(make_url(file.path))
             listing = found.select("path", "length").orderBy("path").collect()
         except Exception as error:  # noqa: BLE001  # Spark Connect, Py4J and SQL have different errors
-            raise UserError(f"{file.path}: Spark cannot list it: {_describe(error)}") from None
+            raise UserError(f"{file.path}: Spark cannot list it: {describe_error(error)}") from None
         # Spark reports `file:/path` for `file:///path`.
         stored = [StoredObject(re.sub("^file:/(?!/)", "file:///", path), size) for path, size in listing]
         if not stored:
             raise UserError(f"{file.path}: no such object, and no objects below this prefix")
-        prefix = _normalize(_url(file))
+        prefix = _normalize(make_url(file.path))
         if all(_normalize(item.url).startswith(f"{prefix.rstrip('/')}/") for item in stored):
             named = {
                 f"{file.path.rstrip('/')}/{_normalize(item.url)[len(prefix.rstrip('/')) + 1 :]}": item
@@ -154,7 +175,7 @@ def _open_session(remote: str | None) -> Iterator[Any]:
             "spark.log.level": "OFF",
             "spark.sql.shuffle.partitions": "4",
         }
-        builder = builder.master(os.environ.get("SPARK_MASTER", "local[*]")).config(map=settings)
+        builder = builder.master(find_master()).config(map=settings)
     saved, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 2)  # the Java process inherits this standard error, and keeps it
     try:
@@ -163,7 +184,7 @@ def _open_session(remote: str | None) -> Iterator[Any]:
         spark.conf.set("spark.sql.caseSensitive", "true")  # records have `category` or `Category`
     except Exception as error:  # noqa: BLE001  # Spark Connect and Py4J have different errors
         place = f"the Spark server {_hide_parameters(remote)}" if remote else "a local Spark"
-        raise UserError(f"cannot use {place}: {_describe(error)}") from None
+        raise UserError(f"cannot use {place}: {describe_error(error)}") from None
     finally:
         os.dup2(saved, 2)
         os.close(saved)
@@ -172,6 +193,11 @@ def _open_session(remote: str | None) -> Iterator[Any]:
         yield spark
     finally:
         spark.stop()
+
+
+def find_master() -> str:
+    """Return the master of a Spark that apflint starts: all cores of this machine, or the variable `SPARK_MASTER`."""
+    return os.environ.get("SPARK_MASTER", "local[*]")
 
 
 def check_server(remote: str, seconds: float = _CONNECT_SECONDS) -> None:
@@ -199,7 +225,7 @@ def _hide_parameters(remote: str) -> str:
     return remote.partition(";")[0].removesuffix("/")
 
 
-def _describe(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     """Return the first line of the message of a Spark error."""
     return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
 
@@ -224,25 +250,26 @@ def _is_readable(file: AuditLogFile, event_field: Sequence[str]) -> bool:
 def _read_files(database: SparkDatabase, reader: EventReader, files: Sequence[AuditLogFile], wanted: Wanted) -> None:
     """Define the tables `request` and `received` from the events of files."""
     spark = database.spark
-    lines = spark.read.text([_GLOB.sub(r"\\\g<0>", _url(file)) for file in files], lineSep="\n")
+    lines = spark.read.text([_GLOB.sub(r"\\\g<0>", make_url(file.path)) for file in files], lineSep="\n")
     lines.selectExpr("value", "_metadata.file_path AS file").createOrReplaceTempView("apflint_line")
     spark.sql(_escape(unwrap_lines("apflint_line", wanted.event_field))).createOrReplaceTempView("apflint_text")
     named = [name for name in reader.namespaces if "\\" not in name and "'" not in name]
     database.define("raw", spark.sql(reduce_events(_EVENT, "unix_micros", wanted, named)).persist())
-    by_path = {_normalize(_url(file)): file for file in files}
+    by_path = {_normalize(make_url(file.path)): file for file in files}
     found: dict[str, AuditLogFile] = {}
+    odd_lines: Counter[str] = Counter()
+    odd_bytes: Counter[str] = Counter()
     for server, kind, count, size in _collect(
-        database, "SELECT server, class, count(*), sum(length(line)) FROM raw GROUP BY server, class"
+        database, "SELECT server, class, count(*), sum(octet_length(line)) FROM raw GROUP BY server, class"
     ):
         path = server.partition(_SERVER_SEPARATOR)[0]
-        file = found[server] = by_path.get(_normalize(path)) or AuditLogFile(path, path)
+        file = found[server] = by_path.get(_normalize(unquote(path))) or AuditLogFile(path, path)
         if kind < len(STAGES):
             reader.coverage.stages[STAGES[kind]] += count
-        elif size > _MAX_ODD_BYTES:
-            raise UserError(
-                f"{file.name}: {count} lines are not audit events, or contain an event in an unusual form, such as in an"
-                f" envelope; Spark reads at most {_MAX_ODD_BYTES // 1024**2} MiB of such lines"
-            )
+        else:
+            odd_lines[file.name] += count
+            odd_bytes[file.name] += size
+    _require_few(odd_lines, odd_bytes)
     reader.coverage.files += len(files)
     _define_requests(database, reader, found, wanted)
     odd: dict[str, list[str]] = {}
@@ -251,6 +278,18 @@ def _read_files(database: SparkDatabase, reader: EventReader, files: Sequence[Au
     for server, texts in odd.items():
         reader.coverage.files -= 1  # `read_odd_lines` counts the file again
         reader.read_odd_lines(found[server], texts)
+
+
+def _require_few(lines: Counter[str], sizes: Counter[str]) -> None:
+    """Raise UserError if Python would receive too many lines. `lines` and `sizes` have their number and bytes in each file."""
+    if sizes.total() > _MAX_PYTHON_BYTES:
+        ((name, _),) = sizes.most_common(1)
+        raise UserError(
+            f"Spark cannot read {count_noun(lines.total(), 'line')} ({_describe_size(sizes.total())}), most of them in {name}:"
+            " they are not audit events, or they are lists of records or wrappers in wrappers. Python reads at most"
+            f" {_describe_size(_MAX_PYTHON_BYTES)} of such lines here; read a part of the log with --engine duckdb, or convert the"
+            " log to one event in each line"
+        )
 
 
 def _define_requests(
@@ -296,16 +335,16 @@ def _collect(database: SparkDatabase, sql: str) -> list[Any]:
     return list(database.query(sql))
 
 
-def _url(file: AuditLogFile) -> str:
-    """Return the URL from which Spark reads a file."""
-    if file.path.startswith("s3://"):  # Hadoop's file system for S3 has the scheme `s3a`
-        return f"s3a{file.path.removeprefix('s3')}"
-    return file.path if is_url(file.path) else Path(file.path).resolve().as_uri()
+def make_url(path: str) -> str:
+    """Return the URL from which Spark reads a file, or to which Spark writes it."""
+    if path.startswith("s3://"):  # Hadoop's file system for S3 has the scheme `s3a`
+        return f"s3a{path.removeprefix('s3')}"
+    return path if is_url(path) else f"file://{os.path.realpath(path)}"  # Hadoop does not decode `%20`
 
 
-def _normalize(url: str) -> str:
-    """Return a normalized URL, or the path of a local file. Spark reports `file:/path` for `file:///path`."""
-    return f"/{unquote(url[5:]).lstrip('/')}" if url.startswith("file:") else url
+def _normalize(path: str) -> str:
+    """Return a normalized path of Hadoop. Spark reports `file:/path` for `file:///path`."""
+    return f"/{path[5:].lstrip('/')}" if path.startswith("file:") else path
 
 
 def _time(name: str) -> str:

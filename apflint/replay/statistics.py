@@ -364,8 +364,7 @@ def _compute_levels(
             parts = [part.without_waits() for part in parts]  # noqa: PLW2901  # corrects the sums
         users = _count_users(parts)
         steady = rejections.get(number, NO_REJECTIONS)
-        peak = peaks.get(number, {})
-        seats = [max(values) for values in zip(*(in_use for _, in_use in peak.values()), strict=True)]
+        peak, seats = peaks.get(number, ((), (0,) * intervals.number))
         levels.append(
             LevelTraffic(
                 name,
@@ -376,12 +375,12 @@ def _compute_levels(
                 waits.get(number) if limits.response == "Queue" else None,
                 durations.get(number),
                 sum(part.seat_microseconds for part in parts),
-                tuple(peak_seats for peak_seats, _ in peak.values()),
+                peak,
                 len(users),
                 users[:top],
                 _rank(users, lambda user: user.rejected)[:top],
                 _rank(users, lambda user: user.seat_microseconds)[:top],
-                Series(requests[number], rejected[number], tuple(seats) or (0,) * intervals.number),
+                Series(requests[number], rejected[number], seats),
                 sum(part.seat_microseconds for part in parts if _is_list_of_unknown_seats(part, replay)),
                 sum(part.requests - part.rejected for part in parts if not part.assignment.has_seats_at_end),
                 steady.microseconds,
@@ -570,20 +569,18 @@ class _Sweep:
             self._rows.append(((self._part_end - start) // size - 1, seats, time, self._in_use - self._before))
 
 
-def _compute_peaks(replay: Replay, intervals: Intervals) -> dict[int, dict[int, tuple[Peak, tuple[int, ...]]]]:
-    """Return the peak, and the maximum in each interval, for each level at each API server.
-
-    The keys are the index of the level, and then the index of the API server.
-    """
+def _compute_peaks(replay: Replay, intervals: Intervals) -> dict[int, tuple[tuple[Peak, ...], tuple[int, ...]]]:
+    """Return the peak at each API server, and the maximum of all servers in each interval, by index of the level."""
     rows: dict[int, dict[int, dict[int, tuple[int, int, int]]]] = {}
     for level, server, position, *row in _find_peaks(replay.log.database, intervals):
         seats, time, net = map(int, row)
         rows.setdefault(level, {}).setdefault(server, {})[position] = seats, time, net
+    names = replay.log.servers
     return {
-        level: {
-            server: (_find_peak(replay.log.servers[server], changes), _follow(changes, intervals.number))
-            for server, changes in sorted(servers.items(), key=lambda item: replay.log.servers[item[0]])
-        }
+        level: (
+            tuple(_find_peak(names[server], servers[server]) for server in sorted(servers, key=names.__getitem__)),
+            _find_maxima(servers.values(), intervals.number),
+        )
         for level, servers in rows.items()
     }
 
@@ -593,21 +590,30 @@ def _find_peak(server: str, changes: dict[int, tuple[int, int, int]]) -> Peak:
     return Peak(server, seats, time)
 
 
-def _follow(changes: dict[int, tuple[int, int, int]], number: int) -> tuple[int, ...]:
-    """Return the maximum seats in use in each of `number` intervals.
+def _find_maxima(servers: Iterable[dict[int, tuple[int, int, int]]], number: int) -> tuple[int, ...]:
+    """Return the maximum seats in use at one of the servers, in each of `number` intervals.
 
-    Seats that were in use at the start of an interval count, too. `changes` has the intervals in which the seats
-    change.
+    Seats that were in use at the start of an interval count, too. Each item of `servers` has the intervals in which the
+    seats change.
     """
-    in_use = 0
-    peaks: list[int] = []
-    for position in sorted(changes.keys() & range(number)):
-        seats, _, net = changes[position]
-        peaks += [in_use] * (position - len(peaks))
-        peaks.append(max(in_use, seats))
-        in_use += net
-    peaks += [in_use] * (number - len(peaks))
-    return tuple(peaks)
+    maxima = [0] * number
+    for changes in servers:
+        in_use, start = 0, 0
+        for position in sorted(changes.keys() & range(number)):
+            seats, _, net = changes[position]
+            if in_use:
+                _raise(maxima, start, position, in_use)
+            maxima[position] = max(maxima[position], in_use, seats)
+            in_use += net
+            start = position + 1
+        if in_use:
+            _raise(maxima, start, number, in_use)
+    return tuple(maxima)
+
+
+def _raise(maxima: list[int], start: int, end: int, seats: int) -> None:
+    for position in range(start, end):
+        maxima[position] = max(maxima[position], seats)
 
 
 def _distributions(database: Database, value: str, condition: str) -> dict[int, DurationPercentiles]:

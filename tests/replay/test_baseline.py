@@ -323,6 +323,18 @@ def test_report_names_the_largest_difference_first(engine: str, log: Path, capsy
         assert capsys.readouterr().out.index("mallory") > 0
 
 
+def test_html_has_charts_of_both_sides(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["replay", str(log), "--isolated", "--since", at(100), "--baseline", "24h"]
+    assert run([*command, "--format", "json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    charts = sum(len(report[side]["levels"]) for side in ("now", "before"))
+    assert charts >= 2
+    assert run([*command, "--format", "html"]) == 0
+    page = capsys.readouterr().out
+    assert page.count("<svg") == charts
+    assert page.index("Seats in use over time") < page.index(">Period<") < page.index(">Baseline<")
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_json_has_names_and_numbers(engine: str, log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (

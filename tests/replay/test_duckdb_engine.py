@@ -48,7 +48,7 @@ def test_files_of_one_server_are_read_together() -> None:
 
     sizes = {
         "a/audit.log": 1,
-        "a/audit.log.1": _MAX_BATCH_BYTES - 2,
+        "a/audit.log.1": _MAX_BATCH_BYTES - 1,
         "a/audit.log.2": 1,
         "a/audit.log.3.gz": 0,
         "a/audit.log.4": 0,

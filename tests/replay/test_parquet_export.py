@@ -74,7 +74,7 @@ def test_both_engines_write_the_same(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 @needs_duckdb
 def test_documentation_describes_each_column() -> None:
-    from apflint.replay.parquet_export import COLUMNS
+    from apflint.replay.exported_columns import COLUMNS
 
     page = (ROOT / "docs" / "commands" / "replay.md").read_text("utf-8")
     described = re.findall(r"^\| `([a-z_`, ]+)` \| (?:text|time|number|integer|boolean)", page, re.MULTILINE)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
-import shutil
 import socket
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
-from support.audit_logs import FIXTURES, event
+from support.audit_logs import FIXTURES, event, replay_json
 from support.reading import read_effective
+from support.spark import needs_spark, without_warnings
 from support.wrapped_logs import LINES, wrap_log
 
 from apflint.cli.app import run
@@ -21,13 +21,7 @@ from apflint.replay.statistics import compute_report, stream_requests
 from apflint.sources.audit_logs import find_audit_logs
 from apflint.user_error import UserError
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-has_spark = find_spec("pyspark") is not None and shutil.which("java") is not None
-# Py4J leaves the closing of its sockets to the garbage collector.
-pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
-needs_spark = pytest.mark.skipif(not has_spark, reason="Spark is not installed: apflint[spark] and Java 17")
+pytestmark = without_warnings
 ODD_LINES = [
     "",
     "  \t\r",
@@ -120,6 +114,65 @@ def test_spark_keeps_the_requests(tmp_path: Path) -> None:
             result.log.database.close()
     assert requests[1] == 4 * requests[0]
     assert received[1] <= received[0] + 20  # each file adds rows with numbers of events by stage
+
+
+@needs_spark
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param(["--baseline", "2m"], id="duration"),
+        pytest.param(
+            ["--baseline", "2026-11-22T05:49:00Z/2026-11-22T05:51:00Z", "--where", "verb!=watch"], id="interval"
+        ),
+        pytest.param(["--baseline", "earlier.log", "--since", "2026-11-22T05:51:00Z"], id="other log"),
+        pytest.param(
+            ["-f", f"2026-11-22T05:51:00Z={FIXTURES / 'live' / 'objects-end.json'}", "--by", "flow"], id="changes"
+        ),
+    ],
+)
+def test_periods_and_changes(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Comparisons with a baseline, and configurations that change in the log, are the same as with Python."""
+    lines = gzip.decompress((FIXTURES / "live" / "audit.log.gz").read_bytes()).splitlines(keepends=True)
+    Path("audit.log").write_bytes(b"".join(lines))
+    Path("earlier.log").write_bytes(b"".join(lines[: len(lines) // 2]))
+    objects = str(FIXTURES / "live" / "objects-begin.json")
+    command = ["audit.log", "-f", objects, "--isolated", "--server-concurrency", "30", *options]
+    expected = replay_json(capsys, *command, "--engine", "python")
+    found = replay_json(capsys, *command, "--engine", "spark")
+    assert _drop_engine(found) == _drop_engine(expected)
+    assert len(json.dumps(found)) > 5000
+
+
+def _drop_engine(value: Any) -> Any:
+    """Return a JSON value without the name of the engine."""
+    if isinstance(value, dict):
+        return {key: _drop_engine(item) for key, item in value.items() if key != "engine"}
+    return [_drop_engine(item) for item in value] if isinstance(value, list) else value
+
+
+@needs_spark
+@pytest.mark.slow
+def test_lists_of_records_do_not_fill_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The limit applies to the lines of all files together, and to local files that Spark cannot read."""
+    records = json.dumps({"records": [event(auditID=f"{number}") for number in range(20)]})
+    for number in range(3):
+        (tmp_path / f"{number}.json").write_text(records, encoding="utf-8")
+    monkeypatch.setattr("apflint.replay.spark_engine._MAX_PYTHON_BYTES", 2 * len(records))
+    options = ["--isolated", "--engine", "spark", "--format", "json"]
+    for source, message in (
+        (tmp_path.as_uri(), "Spark cannot read 3 lines (1 MiB), most of them in file://"),
+        (str(tmp_path), f"{tmp_path}/0.json: Spark cannot take events out of this file. Python reads at most 1 MiB"),
+    ):
+        assert run(["replay", source, *options]) == 2
+        output = capsys.readouterr()
+        assert message in output.err
+        assert output.out == ""
+    (tmp_path / "2.json").unlink()
+    for source in (tmp_path.as_uri(), str(tmp_path)):
+        assert replay_json(capsys, source, *options[:3])["log"]["requests"] == 20  # the second file has copies
 
 
 @needs_spark

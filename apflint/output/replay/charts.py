@@ -1,17 +1,20 @@
-"""Charts of a replay: the seats in use of a priority level over time."""
+"""Charts of replays: the seats in use of priority levels over time."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from apflint.output.blocks import Figure, Group, Heading, Prose, Text
 from apflint.output.replay.wording import find_peak, format_clock, format_count
 from apflint.output.svg_chart import Line, SeatsOverTime
 from apflint.time_zones import name_zone
 from apflint.wording import format_duration
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
     from datetime import tzinfo
 
+    from apflint.output.blocks import Block
     from apflint.replay.statistics import Intervals, LevelTraffic, ReplayReport
 
 _TIMES = 5
@@ -43,3 +46,28 @@ def describe_charts(report: ReplayReport, intervals: Intervals) -> str:
     text = f"Times in {name_zone(intervals.start, report.zone)}. Each step shows the most seats in use within {format_duration(intervals.size)}"
     text += ", on the API server that had the most." if len(report.servers) > 1 else "."
     return f"{text} A limit with an arrow is above the scale. Red marks show rejected requests."
+
+
+def draw_sides(levels: Sequence[str], sides: Sequence[tuple[str, ReplayReport]]) -> Iterator[Block]:
+    """Yield the charts of priority levels in two reports, one below the other. `sides` are pairs of title and report."""
+    if not levels:
+        return
+    yield Heading("Seats in use over time")
+    # The reports can have different intervals: those of different periods, and if only one of two releases classifies
+    # watches, the first or last classified request differs.
+    notes = {describe_charts(report, report.intervals): side for side, report in sides if report.intervals is not None}
+    yield Prose([f"{side}: {note}" if len(notes) > 1 else note for note, side in notes.items()], "dim")
+    for name in levels:
+        yield Heading(Text(name, "name"), 3)
+        charts = [(side, _chart_level(report, name)) for side, report in sides]
+        if charts[0][1] == charts[1][1]:
+            charts = [("Both sides", charts[0][1])]
+        for side, chart in charts:
+            yield Prose([side if chart else f"{side}: no requests"], "dim")
+            yield Group([Figure(chart)] if chart else [])
+
+
+def _chart_level(report: ReplayReport, name: str) -> SeatsOverTime | None:
+    """Return the chart of a priority level, or None if the level has no requests."""
+    level = next((level for level in report.levels if level.name == name), None)
+    return None if level is None or report.intervals is None else chart_seats(level, report.intervals, report.zone)

@@ -11,7 +11,6 @@ from apflint.output.blocks import (
     Bullets,
     Column,
     Facts,
-    Figure,
     Group,
     Heading,
     Only,
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
 
     from apflint.output.blocks import Block
     from apflint.output.configuration_line import Sides
-    from apflint.output.svg_chart import SeatsOverTime
     from apflint.replay.comparison import LoggedDestination, LoggedMove, MovedRequest, MoveType, ReplayComparison
     from apflint.replay.statistics import LevelTraffic, ReplayReport
 
@@ -212,33 +210,9 @@ def _find(report: ReplayReport, name: str) -> LevelTraffic | None:
 
 
 def _draw(comparison: ReplayComparison, sides: Sides) -> Iterator[Block]:
-    from apflint.output.replay.charts import describe_charts  # imported for HTML only
+    from apflint.output.replay.charts import draw_sides  # imported for HTML only
 
-    if not comparison.levels:
-        return
-    yield Heading("Seats in use over time")
-    # The two reports can have different intervals: if only one of the releases classifies watches, the first or last
-    # classified request differs.
-    notes = {
-        describe_charts(report, report.intervals): side
-        for side, report in zip((sides.old, sides.new), (comparison.old, comparison.new), strict=True)
-        if report.intervals is not None
-    }
-    yield Prose([f"{side}: {note}" if len(notes) > 1 else note for note, side in notes.items()], "dim")
-    for name in comparison.levels:
-        yield Heading(Text(name, "name"), 3)
-        old, new = (_chart(report, name) for report in (comparison.old, comparison.new))
-        for side, chart in (("Both sides", old),) if old == new else ((sides.old, old), (sides.new, new)):
-            yield Prose([side if chart else f"{side}: no requests"], "dim")
-            yield Group([Figure(chart)] if chart else [])
-
-
-def _chart(report: ReplayReport, name: str) -> SeatsOverTime | None:
-    """Return the chart of a priority level, or None if the level has no requests."""
-    from apflint.output.replay.charts import chart_seats
-
-    level = _find(report, name)
-    return None if level is None or report.intervals is None else chart_seats(level, report.intervals, report.zone)
+    return draw_sides(comparison.levels, ((sides.old, comparison.old), (sides.new, comparison.new)))
 
 
 def comparison_json(comparison: ReplayComparison, sides: Sides) -> dict[str, object]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from apflint.named_tuple import NamedTuple
 from apflint.output.blocks import (
     DOCUMENTS,
+    HTML,
     TEXT,
     Bullets,
     Column,
@@ -342,6 +343,7 @@ def report_periods(comparison: PeriodComparison, style: Style, top: int = 10) ->
     yield writer.tabulate_operations()
     yield writer.tabulate_levels()
     yield writer.tabulate_servers()
+    yield Only(HTML, _draw(comparison))
     yield from explain_numbers(
         [
             _RATES_NOTE,
@@ -350,6 +352,15 @@ def report_periods(comparison: PeriodComparison, style: Style, top: int = 10) ->
             *describe_limits_of_log(now),
         ]
     )
+
+
+def _draw(comparison: PeriodComparison) -> Iterator[Block]:
+    """Yield the charts of the priority levels in the period and in the baseline."""
+    from apflint.output.replay.charts import draw_sides  # imported for HTML only
+
+    sides = (("Period", comparison.now.report), ("Baseline", comparison.before.report))
+    levels = dict.fromkeys(level.name for _, report in sides for level in report.levels)
+    return draw_sides(list(levels), sides)
 
 
 def _name_client(found: Difference) -> str:
