@@ -126,8 +126,8 @@ def test_new_cluster(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--seats", "5"], "name the clients and their seats"),
-        (["--isolate", "group:a"], "name the clients and their seats"),
+        (["--seats", "5"], "name audit logs, or clients and their seats"),
+        (["--isolate", "group:a"], "name audit logs, or clients and their seats"),
         (["--isolate", "a", "--seats", "5"], '"a" names no client'),
         (["--isolate", "group:a", "--seats", "601"], "use 1 to 600, the seats of an API server"),
         (["--isolate", "group:a", "--seats", "0"], "use 1 to 600, the seats of an API server"),
