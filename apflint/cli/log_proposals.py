@@ -27,7 +27,7 @@ from apflint.propose.observed_state import observe
 from apflint.releases import OLDEST_SIMULATED_MINOR
 from apflint.replay.running import ReplayOptions, replay_sides
 from apflint.run import Answer, read, show
-from apflint.sources.audit_logs import find_content_size
+from apflint.sources.audit_logs import find_total_size
 from apflint.sources.found_logs import find_logs
 from apflint.sources.object_counts import read_object_counts
 from apflint.sources.server_state_files import read_parts
@@ -129,7 +129,7 @@ def propose_change(
             show_progress("Reading") as progress,
             closing(
                 replay_sides(
-                    logs.files, [configuration.effective], options, progress.count_bytes(find_content_size(logs.files))
+                    logs.files, [configuration.effective], options, progress.count_bytes(find_total_size(logs.files))
                 )
             ) as replays,
         ):
@@ -158,11 +158,16 @@ def _read_first(replays: Iterator[Replay]) -> Replay:
         raise
 
 
-def _make_show(progress: Progress) -> Callable[[str], None]:
-    def show_label(label: str) -> None:
-        progress.label = label
+def _make_show(progress: Progress) -> Callable[[str, int, int], None]:
+    """Return a function that shows an activity, and the number of its finished steps if their maximum is not 0."""
 
-    return show_label
+    def show_step(label: str, done: int, maximum: int) -> None:
+        if maximum:
+            progress.advance(label, done, maximum, is_limit=True)
+        else:
+            progress.label = label
+
+    return show_step
 
 
 def _read_counts(metrics: Sequence[str], objects: Sequence[str]) -> ObjectCounts | None:

@@ -29,6 +29,7 @@ class Progress:
     def __init__(self, label: str) -> None:
         self._label = label
         self._done = self._total = 0.0
+        self._is_limit = False
         self._started = time.monotonic()
 
     @property
@@ -41,14 +42,16 @@ class Progress:
         """Begin another activity, whose extent is unknown."""
         self._label, self._total = label, 0.0
 
-    def advance(self, label: str, done: float, total: float) -> None:
+    def advance(self, label: str, done: float, total: float, *, is_limit: bool = False) -> None:
         """Show the label, the percentage, and the estimated remaining time. `done` and `total` have the same unit.
+
+        If `is_limit` is true, the activity may end before `total` is reached, and the remaining time is a maximum.
 
         A new activity begins if `total` differs from the previous call, or if `done` is less than in the previous call.
         """
         if total != self._total or done < self._done:
             self._started = time.monotonic()
-        self._label, self._done, self._total = label, done, total
+        self._label, self._done, self._total, self._is_limit = label, done, total, is_limit
 
     def count_bytes(self, total: int) -> Callable[[int], None]:
         """Return a function to call with the number of bytes read since the previous call. `total` is 0 if unknown."""
@@ -81,7 +84,8 @@ class Progress:
         from apflint.wording import format_duration  # imported on demand: short runs show no progress
 
         left = max(1, round(seconds * (1 - share) / share))
-        return f"{self._label}, {share:.0%}, about {format_duration(left * 1e6)} left"
+        word = "at most" if self._is_limit else "about"
+        return f"{self._label}, {share:.0%}, {word} {format_duration(left * 1e6)} left"
 
 
 @contextmanager

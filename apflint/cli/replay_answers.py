@@ -31,7 +31,7 @@ from apflint.replay.server_decisions import is_server_log, read_server_logs
 from apflint.replay.statistics import compute_report, stream_requests
 from apflint.replay.verification import read_decisions, verify
 from apflint.run import read
-from apflint.sources.audit_logs import find_audit_logs, find_content_size, read_beginning
+from apflint.sources.audit_logs import find_audit_logs, find_total_size, read_beginning
 from apflint.sources.effective_configurations import read_configuration
 from apflint.sources.found_logs import FoundLogs, find_logs
 from apflint.sources.log_names import WHOLE_LOG
@@ -241,7 +241,7 @@ def _show_reading(files: list[AuditLogFile]) -> Iterator[tuple[Progress, Callabl
     gc.disable()  # garbage collection would find nothing, because rows have no reference cycles
     try:
         with show_progress("Reading") as progress:
-            yield progress, progress.count_bytes(find_content_size(files))
+            yield progress, progress.count_bytes(find_total_size(files))
     finally:
         gc.enable()
 

@@ -227,7 +227,7 @@ class LogInput:
     def _open(self, sides: Sequence[Effective], progress: Progress) -> Iterator[Iterator[Replay]]:
         """Read the log once. Yield an iterator with one item for each configuration: the classified requests."""
         from apflint.replay.running import ReplayOptions, replay_sides
-        from apflint.sources.audit_logs import find_content_size
+        from apflint.sources.audit_logs import find_total_size
 
         progress.label = "Reading"
 
@@ -244,7 +244,7 @@ class LogInput:
 
         # Group requests by namespace, too, because with ByNamespace, a namespace determines a flow.
         wanted = ReplayOptions(by=("namespace",), counts=self._counts, calls=True, whole_log=True)
-        show = progress.count_bytes(find_content_size(self.logs.files))
+        show = progress.count_bytes(find_total_size(self.logs.files))
         with closing(replay_sides(self.logs.files, sides, wanted, show)) as replays:
             yield check(replays)
 

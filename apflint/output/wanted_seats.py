@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from apflint.diff.objects import LevelChange
     from apflint.evaluate.limits import LevelLimits
-    from apflint.output.blocks import Block, Cell
+    from apflint.output.blocks import Block, Cell, Tone
     from apflint.wanted_seats import ShareChange, WantedSeats
 
 _FIGURES = {"Shares": "shares", "Nominal": "nominal", "Min": "min", "Attainable": "attainable"}
@@ -81,7 +81,8 @@ def tabulate_seats(changes: Sequence[LevelChange], notes: Sequence[str] = ()) ->
     for change in changes:
         if change.is_changed:
             cells = [_step(change, attribute) for attribute in _FIGURES.values()]
-            gain = Text(f"{change.gain:+,}" if change.gain else "0", "good" if change.gain > 0 else "bad")
+            tone: Tone = "good" if change.gain > 0 else "bad" if change.gain < 0 else ""
+            gain = Text(f"{change.gain:+,}" if change.gain else "0", tone)
             rows.append((Text(change.name, "bold"), gain, *cells))
     columns = (Column("Priority level", "name"), Column("Change"), *map(Column, _FIGURES))
     meaning = "MIN: the seats that the level never lends. ATTAINABLE: the seats that it can reach while all other levels are idle."

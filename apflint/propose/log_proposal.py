@@ -192,11 +192,12 @@ def propose_from_log(
     observed: ObservedState,
     goals: LogGoals,
     naming: Naming,
-    show: Callable[[str], None] = lambda _: None,
+    show: Callable[[str, int, int], object] = lambda *_: None,
 ) -> LogAnswer:
     """Return the smallest change that would have prevented the worst incident of a log, or the reason why there is none.
 
-    `observed` is the state of the servers in metrics.
+    `observed` is the state of the servers in metrics. `show` is called with the current activity, and with the number and
+    the maximum number of its finished steps. The maximum is 0 if it is unknown.
     """
     return _Proposer(replay, counts, observed, goals, naming, show).propose()
 
@@ -209,7 +210,7 @@ class _Proposer:
         observed: ObservedState,
         goals: LogGoals,
         naming: Naming,
-        show: Callable[[str], None],
+        show: Callable[[str, int, int], object],
     ) -> None:
         self.replay, self.counts, self.state, self.conclusion = replay, counts, observed, observed.conclusion
         self.goals, self.naming, self._show = goals, naming, show
@@ -232,9 +233,9 @@ class _Proposer:
         conclusion = observed.conclusion
         self.observed = None if conclusion is None else next(iter(conclusion.warnings or conclusion.causes), None)
 
-    def show(self, step: str) -> None:
+    def show(self, step: str, done: int = 0, maximum: int = 0) -> None:
         self.step = step
-        self._show(step)
+        self._show(step, done, maximum)
 
     def propose(self) -> LogAnswer:
         """Return a proposal, or the reason why there is none.

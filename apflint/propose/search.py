@@ -59,9 +59,14 @@ class Searched(NamedTuple):
 
 
 class Trials:
-    """Simulates configurations with a part of a log, up to a maximum number of simulations."""
+    """Simulates configurations with a part of a log, up to a maximum number of simulations.
 
-    def __init__(self, part: LogPart, goals: TrialGoals, before: TrialOutcome, show: Callable[[str], None]) -> None:
+    Before each simulation, `show` is called with a label, the number of finished simulations, and the maximum.
+    """
+
+    def __init__(
+        self, part: LogPart, goals: TrialGoals, before: TrialOutcome, show: Callable[[str, int, int], object]
+    ) -> None:
         self.part, self.goals, self.before = part, goals, before
         self._show = show
         self.number = 0
@@ -75,7 +80,7 @@ class Trials:
     def find_misses(self, effective: Effective) -> tuple[str, ...]:
         """Simulate a configuration, and return the goals that it misses."""
         self.number += 1
-        self._show(f"Trying change {self.number}")
+        self._show(f"Trying change {self.number} of at most {self.maximum}", self.number - 1, self.maximum)
         return find_misses(self.goals, self.before, run_trial(self.part, effective))
 
 

@@ -266,16 +266,16 @@ def _read_log(
     try:
         large, small = _divide(files)
         for batch in _group_rotated(large):
-            with _report_progress(database, sum(file.size for file in batch), report):
-                _read_batch(database, reader, batch, wanted)
+            with _report_progress(database, sum(file.size for file in batch), report) as count:
+                _read_batch(database, reader, batch, wanted, count)
         is_plain = True
         for group in group_files(small, _estimate_size, MAX_JOINED_BYTES, MAX_JOINED_FILES):
-            with _report_progress(database, sum(file.size for file in group), report):
+            with _report_progress(database, sum(file.size for file in group), report) as count:
                 if is_plain:
-                    is_plain = _read_small(database, reader, group, wanted)
+                    is_plain = _read_small(database, reader, group, wanted, count)
                 else:
                     for file in group:
-                        reader.read_file(file)
+                        reader.read_file(file, count)
         reader.flush()
     except KeyboardInterrupt:
         if wanted.whole_log:
@@ -289,18 +289,26 @@ def _read_log(
 
 
 @contextmanager
-def _report_progress(database: DuckDatabase, size: int, report: Callable[[int], object]) -> Iterator[None]:
-    """Report the bytes that DuckDB has read.
+def _report_progress(
+    database: DuckDatabase, size: int, report: Callable[[int], object]
+) -> Iterator[Callable[[int], object]]:
+    """Report the bytes of files that are read in the block. `size` is the size of the files in bytes.
 
-    During the block, the number is DuckDB's estimate. After the block, the rest is reported.
+    Yield a function for the bytes that Python reads, because DuckDB cannot read a file. Without calls of the function, the
+    number of bytes is DuckDB's estimate. After the block, the rest is reported.
     """
     done = Event()
-    reported = 0
+    reported = in_python = 0
+
+    def count(read: int) -> None:
+        nonlocal in_python
+        in_python += read
 
     def watch() -> None:
         nonlocal reported
         while not done.wait(_PROGRESS_SECONDS):
-            part = int(size * max(0.0, min(database.connection.query_progress(), 100)) / 100)
+            percentage = max(0.0, min(database.connection.query_progress(), 100))
+            part = min(size, in_python or int(size * percentage / 100))
             if part > reported:
                 report(part - reported)
                 reported = part
@@ -308,7 +316,7 @@ def _report_progress(database: DuckDatabase, size: int, report: Callable[[int], 
     thread = Thread(target=watch, daemon=True)
     thread.start()
     try:
-        yield
+        yield count
     finally:
         done.set()
         thread.join()
@@ -345,13 +353,22 @@ def _estimate_size(file: AuditLogFile) -> int:
     return file.size * (_COMPRESSION_FACTOR if _is_compressed(file) else 1)
 
 
-def _read_batch(database: DuckDatabase, reader: EventReader, batch: Sequence[AuditLogFile], wanted: Wanted) -> None:
-    """Read files of one server. Try one DuckDB query for all files, then one DuckDB query for each file, then Python."""
+def _read_batch(
+    database: DuckDatabase,
+    reader: EventReader,
+    batch: Sequence[AuditLogFile],
+    wanted: Wanted,
+    count: Callable[[int], object],
+) -> None:
+    """Read files of one server. Try one DuckDB query for all files, then one DuckDB query for each file, then Python.
+
+    `count` is called with the number of bytes that Python has read since the previous call.
+    """
     if _read_files(database, reader, batch, wanted):
         return
     for file in batch:
         if len(batch) == 1 or not _read_files(database, reader, [file], wanted):
-            reader.read_file(file)
+            reader.read_file(file, count)
 
 
 def _read_files(database: DuckDatabase, reader: EventReader, files: Sequence[AuditLogFile], wanted: Wanted) -> bool:
@@ -413,10 +430,17 @@ def _add_prefixed(database: DuckDatabase, path: str, wrapper: Wrapper) -> str | 
         return None
 
 
-def _read_small(database: DuckDatabase, reader: EventReader, files: Sequence[AuditLogFile], wanted: Wanted) -> bool:
+def _read_small(
+    database: DuckDatabase,
+    reader: EventReader,
+    files: Sequence[AuditLogFile],
+    wanted: Wanted,
+    count: Callable[[int], object],
+) -> bool:
     """Read small files of plain events with one query. Python reads the files that are not plain, and all files if the query fails.
 
-    Return whether the query succeeded.
+    `count` is called with the number of bytes that Python has read since the previous call. Return whether the query
+    succeeded.
     """
     with join_files(database.directory, files) as joined:
         events = nullcontext(UnwrappedEvents(joined.select_events(wanted), has_all_servers=bool(joined.server_key)))
@@ -424,7 +448,7 @@ def _read_small(database: DuckDatabase, reader: EventReader, files: Sequence[Aud
     others = set(files).difference(joined.files) if is_loaded else files
     for file in files:
         if file in others:
-            reader.read_file(file)
+            reader.read_file(file, count)
     return is_loaded
 
 

@@ -159,14 +159,15 @@ class EventReader:
     ) -> None:
         """Read the events of a file. If `max_bytes` is given, read about this many bytes of an uncompressed file.
 
-        `report` is called with the number of bytes read since the previous call. Call `flush` after the last file: the
-        last rows of a file stay in a buffer, so that one statement stores the rows of many small files.
+        `report` is called with the number of bytes of the file, before decompression, that were read since the previous
+        call. Call `flush` after the last file: the last rows of a file stay in a buffer, so that one statement stores the
+        rows of many small files.
         """
         self._file = file.name
         size = useless = 0
         self.coverage.files += 1
         server = self.server_number(file.server)
-        blocks = self._join_value(read_blocks(file), server)
+        blocks = self._join_value(read_blocks(file, report), server)
         number = 1
         self._first_line = ""
         records, rejected = self._count_records(), self.coverage.unreadable
@@ -179,7 +180,6 @@ class EventReader:
                 number += 1
             else:
                 number += self._read_lines(number, block.data, server)
-                report(len(block.data))
                 size += len(block.data)
             if self._count_records() > before:
                 useless = 0

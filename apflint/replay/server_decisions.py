@@ -177,7 +177,7 @@ def _read_lines(
 ) -> Iterator[tuple[int, str]]:
     """Yield the lines that are not blank, with their numbers. Append problems of the file to `damaged`."""
     number = 1
-    for block in read_blocks(file):
+    for block in read_blocks(file, report):
         if block.problem:
             damaged.append(UnreadableLine(file.name, number, block.problem))
             number += 1
@@ -187,4 +187,3 @@ def _read_lines(
             if line.strip():
                 yield at, line.decode("utf-8", "replace")
         number += block.data.count(b"\n")
-        report(len(block.data))

@@ -31,7 +31,7 @@ from apflint.sources.object_storage import (
 from apflint.user_error import UserError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
     from typing import Any, BinaryIO
 
 _ROTATION = re.compile(
@@ -47,6 +47,8 @@ _GZIP, _ZSTANDARD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://")
 _COMPRESSED_PIECE_BYTES = 1024
 """Number of compressed bytes to decompress in one step. In Zstandard, 4 bytes may expand to 128 KiB."""
+_REPORTED_BYTES = 64 * 1024
+"""Maximum number of compressed bytes between two reports of the progress. They may expand to many megabytes."""
 _BEGINNING_BYTES = 64 * 1024
 _TEXT_PIECE_BYTES = 512 * 1024
 """Size of the blocks of decompressed text in bytes. The engine that analyzes a block needs memory for all of its lines.
@@ -92,13 +94,13 @@ class AuditLogFile(NamedTuple):
         return self.inode is None and not is_url(self.path)
 
 
-def find_content_size(files: Iterable[AuditLogFile]) -> int:
-    """Return the total size of the content of files in bytes.
+def find_total_size(files: Collection[AuditLogFile]) -> int:
+    """Return the total size of files in bytes. A compressed file counts with its compressed size.
 
-    Return 0 if the size is unknown, because a file is compressed or a stream.
+    Return 0 if the size is unknown, because a file is a stream, or a URL that Spark lists.
     """
-    sizes = [0 if file.path.endswith((".gz", ".zst")) else file.size for file in files]
-    return sum(sizes) if all(sizes) else 0
+    is_known = all(file.inode is not None or file.size for file in files)
+    return sum(file.size for file in files) if is_known else 0
 
 
 class Block(NamedTuple):
@@ -264,15 +266,18 @@ def _find_inode(path: str) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def read_blocks(file: AuditLogFile) -> Iterator[Block]:
+def read_blocks(file: AuditLogFile, report: Callable[[int], object] = lambda _: None) -> Iterator[Block]:
     """Yield the decompressed lines of a file in blocks.
 
     A line of more than `MAX_FILE_BYTES` is skipped. A skipped line and an unreadable rest of the file are also reported
     as a block, so that the caller can count them.
+
+    `report` is called with the number of bytes of the file, before decompression, that were read and used since the
+    previous call.
     """
     is_start, parts, size = True, list[bytes](), 0
     try:
-        for piece in _decompress(_read_raw(file)):
+        for piece in _decompress(_read_raw(file), report):
             data = piece.removeprefix(b"\xef\xbb\xbf") if is_start else piece
             is_start = False
             end = data.rfind(b"\n") + 1
@@ -315,8 +320,10 @@ def read_text(file: AuditLogFile, max_bytes: int) -> bytes | None:
     return b"".join(parts)
 
 
-def _decompress(pieces: Iterator[bytes]) -> Iterator[bytes]:
+def _decompress(pieces: Iterator[bytes], report: Callable[[int], object] = lambda _: None) -> Iterator[bytes]:
     """Yield decompressed pieces. The first bytes, not the file name, determine the compression.
+
+    `report` is called with the number of bytes in `pieces` that were used since the previous call.
 
     Raises UserError if the compressed data is damaged or incomplete, after yielding the pieces before the damage.
     """
@@ -324,13 +331,26 @@ def _decompress(pieces: Iterator[bytes]) -> Iterator[bytes]:
     while 0 < len(first) < 4 and (more := next(pieces, b"")):
         first += more
     if first.startswith(_GZIP):
-        yield from _decompress_stream(_chain(first, pieces), lambda: zlib.decompressobj(wbits=31), zlib.error, "gzip")
+        parts = _split_and_report(_chain(first, pieces), report)
+        yield from _decompress_stream(parts, lambda: zlib.decompressobj(wbits=31), zlib.error, "gzip")
     elif first.startswith(_ZSTANDARD):
         zstandard = _import_zstandard()
         new = zstandard.ZstdDecompressor().decompressobj
-        yield from _decompress_stream(_chain(first, pieces), new, zstandard.ZstdError, "Zstandard")
+        parts = _split_and_report(_chain(first, pieces), report)
+        yield from _decompress_stream(parts, new, zstandard.ZstdError, "Zstandard")
     else:
-        yield from _chain(first, pieces)
+        for piece in _chain(first, pieces):
+            yield piece
+            report(len(piece))
+
+
+def _split_and_report(pieces: Iterator[bytes], report: Callable[[int], object]) -> Iterator[bytes]:
+    """Yield small parts of compressed pieces. Report the size of a part when the caller asks for the next one."""
+    for piece in pieces:
+        for start in range(0, len(piece), _REPORTED_BYTES):
+            part = piece[start : start + _REPORTED_BYTES]
+            yield part
+            report(len(part))
 
 
 def _import_zstandard() -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -237,3 +238,15 @@ kind: PriorityLevelConfiguration
 metadata: {name: monitoring}
 spec: {type: Limited, limited: {assuredConcurrencyShares: 10, limitResponse: {type: Reject}}}
 """
+
+
+def test_color_of_the_change_of_a_level(capsys: pytest.CaptureFixture[str]) -> None:
+    """A level whose nominal seats stay the same, but whose attainable seats change, is neither green nor red."""
+    options = ("--want", "workload-low=17", "--server-concurrency", "30")
+    assert run(["limits", "defaults:1.36", *options, "--color", "always"]) == 0
+    row = r"^\x1b\[1m[a-z-]+\x1b\[0m +(?:\x1b\[(\d+)m)?([+-]?\d+)(?:\x1b\[0m)? "
+    found = {
+        (gain[0] if gain != "0" else "", color)
+        for color, gain in re.findall(row, capsys.readouterr().out, re.MULTILINE)
+    }
+    assert found == {("+", "32"), ("-", "31"), ("", "")}

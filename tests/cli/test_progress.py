@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import io
+import random
 import sys
 import time
 from typing import TYPE_CHECKING, Any
@@ -13,6 +15,8 @@ from support.shell import LEVEL, ROOT
 from apflint import engine
 from apflint.cli import app, progress
 from apflint.cli.commands import explain
+from apflint.cli.log_proposals import _make_show
+from apflint.sources.audit_logs import find_audit_logs, find_total_size, read_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,7 +75,7 @@ def test_remaining_time_is_estimated_from_the_start_of_the_activity(monkeypatch:
     show(99_000_000)
     assert shown.describe() == "Read 100 of 400 MB, 25%, about 30 s left"
     show(400_000_000)
-    assert shown.describe() == "Read 500 MB"  # a compressed file: more bytes are read than the size of the file
+    assert shown.describe() == "Read 500 MB"  # the file grows while it is read
     shown.advance("Simulated 0:10 of 1:00", 10, 60)
     assert shown.describe() == "Simulated 0:10 of 1:00, 17%"
     now = 170.0
@@ -175,3 +179,67 @@ def test_quiet_shows_no_progress(
     assert app.run(command) in (0, 1, 2)
     assert labels
     capsys.readouterr()
+
+
+def test_remaining_time_is_a_maximum_if_the_activity_may_end_earlier(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr("apflint.cli.progress.time.monotonic", lambda: now)
+    shown = progress.Progress("Searching incidents")
+    shown.advance("Trying change 1 of at most 120", 0, 120, is_limit=True)
+    assert shown.describe() == "Trying change 1 of at most 120"
+    now = 10.0
+    shown.advance("Trying change 31 of at most 120", 30, 120, is_limit=True)
+    assert shown.describe() == "Trying change 31 of at most 120, 25%, at most 30 s left"
+    shown.label = "Simulating the result"
+    assert shown.describe() == "Simulating the result"
+    shown.advance("Read 1 of 2 MB", 1, 2)
+    now = 20.0
+    assert shown.describe() == "Read 1 of 2 MB, 50%, about 10 s left"
+
+
+@pytest.mark.parametrize("name", ["a.log", "a.log.gz", "a.log.zst"])
+def test_progress_counts_the_bytes_of_the_file_before_decompression(tmp_path: Path, name: str) -> None:
+    """Only the size before decompression is known in advance. The sum of the reports is exactly this size."""
+    text = b"".join(b'{"auditID":"%x"}\n' % number for number in random.Random(1).sample(range(10**18), 100_000))
+    compress = {"log": bytes, "gz": gzip.compress}.get(name.rpartition(".")[2])
+    if compress is None:
+        compress = pytest.importorskip("zstandard").compress
+    (tmp_path / name).write_bytes(compress(text))
+    (tmp_path / "empty.log").write_bytes(b"")
+    files = find_audit_logs([str(tmp_path)])
+    shown = progress.Progress("Reading")
+    show = shown.count_bytes(find_total_size(files))
+    total = sum(file.size for file in files)
+    reported, seen = 0, list[int]()
+
+    def report(size: int) -> None:
+        nonlocal reported
+        reported += size
+        show(size)
+
+    size = 0
+    for file in files:
+        for block in read_blocks(file, report):
+            size += len(block.data)
+            seen.append(reported)
+    assert (size, reported) == (len(text), total)
+    assert shown.describe().endswith(" MB, 100%")
+    # A block counts after the caller has used it. The reports within the file are in proportion to the blocks.
+    middle = seen[len(seen) // 2]
+    assert seen[0] == 0
+    assert 0.3 * total < middle < 0.7 * total
+
+
+def test_size_of_a_stream_is_unknown(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_bytes(b"{}\n")
+    assert find_total_size(find_audit_logs([str(tmp_path)])) == 3
+    assert find_total_size(find_audit_logs([str(tmp_path), "-"])) == 0
+
+
+def test_search_of_propose_shows_the_tries_and_their_maximum() -> None:
+    shown = progress.Progress("Reading")
+    show = _make_show(shown)
+    show("Trying change 3 of at most 8", 2, 8)
+    assert shown.describe() == "Trying change 3 of at most 8, 25%"
+    show("Simulating the result", 0, 0)
+    assert shown.describe() == "Simulating the result"

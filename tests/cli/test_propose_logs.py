@@ -216,7 +216,7 @@ def test_protection_that_no_change_meets(capsys: pytest.CaptureFixture[str]) -> 
     [
         ("Searching incidents", ()),
         ("Comparing the simulation with the log", ("incidents", "cause")),
-        ("Trying change 1", ("incidents", "cause", "backtest")),
+        ("Trying change 1 of at most 120", ("incidents", "cause", "backtest")),
         ("Simulating 2 times the load", ("incidents", "cause", "backtest", "search")),
     ],
 )
@@ -225,7 +225,7 @@ def test_interrupt_keeps_what_was_found(
 ) -> None:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
 
-    def show(label: str) -> None:
+    def show(label: str, *_: int) -> None:
         if label == step:
             os.kill(os.getpid(), signal.SIGINT)
 
@@ -263,3 +263,16 @@ def test_interrupt_of_the_search_keeps_what_was_tried(
     assert len(found["search"]["tried"]) == 2
     assert found["search"]["ended"] == "interrupted"
     assert "interrupted after 2 changes" in found["reason"]
+
+
+def test_each_simulation_of_the_search_is_shown(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[tuple[str, int, int]] = []
+    monkeypatch.setattr("apflint.cli.log_proposals._make_show", lambda _: lambda *step: calls.append(step))
+    read_json(capsys, *SINGLE_FLOW)
+    trials = [call for call in calls if call[0].startswith("Trying change")]
+    assert [done for _, done, _ in trials] == list(range(len(trials)))
+    assert {maximum for _, _, maximum in trials} == {120}
+    assert trials[1][0] == "Trying change 2 of at most 120"
+    assert calls[-1] == ("Simulating 2 times the load", 0, 0)

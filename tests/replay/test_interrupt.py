@@ -172,14 +172,16 @@ def test_duckdb_prints_the_files_that_it_read_or_a_beginning(
     assert printed.err == "apflint: interrupted: the result is partial\n"
 
 
+@pytest.mark.parametrize("suffix", ["", ".gz"])
 @pytest.mark.parametrize(
     ("engine", "copies"), [pytest.param("python", 50, id="python"), pytest.param("duckdb", 150, marks=needs_duckdb)]
 )
-def test_progress_within_a_file_is_shown(tmp_path: Path, engine: str, copies: int) -> None:
-    (tmp_path / "a.log").write_bytes(recorded_log() * copies)
+def test_progress_within_a_file_is_shown(tmp_path: Path, engine: str, copies: int, suffix: str) -> None:
+    log = tmp_path / f"a.log{suffix}"
+    log.write_bytes(gzip.compress(recorded_log(), 1) * copies if suffix else recorded_log() * copies)
     leader, follower = pty.openpty()
     with subprocess.Popen(
-        [sys.executable, "-c", QUICK_PROGRESS, *COMMAND[3:], "--engine", engine, str(tmp_path / "a.log")],
+        [sys.executable, "-c", QUICK_PROGRESS, *COMMAND[3:], "--engine", engine, str(log)],
         stdout=subprocess.DEVNULL,
         stderr=follower,
     ) as process:
@@ -194,4 +196,5 @@ def test_progress_within_a_file_is_shown(tmp_path: Path, engine: str, copies: in
     assert process.returncode == 0
     updates = shown.split(b"\r\x1b[K")
     assert any(b" MB" in update and b" s) ..." in update for update in updates)
+    assert any(re.search(rb"^Read \d+ of \d+ MB, \d+%", update) for update in updates)
     assert updates[-1] == b""
