@@ -68,6 +68,9 @@ def _list_facts(answer: LogAnswer) -> Iterator[tuple[str, Inline]]:
     yield from _label("Evidence", _describe_evidence(answer.evidence, is_searched=answer.searched is not None))
     yield from _label("Cause", _describe_cause(answer))
     proposal = answer.proposal
+    if answer.client_fix:
+        other = "" if proposal is None else ". Change objects only if this takes too long"
+        yield from _label("First", [f"{answer.client_fix}{other}"])
     if proposal is not None:
         yield from _label("Proposal", [join_words(map(_describe_change, proposal.candidate.changes), "and")])
         yield from _label("  change", list_edits(proposal))
@@ -330,7 +333,9 @@ def log_answer_json(answer: LogAnswer, files: ProposalFiles | None) -> dict[str,
             "priorityLevel": answer.cause.level or None,
             "flowSchema": answer.cause.schema or None,
             "users": [*answer.cause.users],
+            "evidence": [*answer.cause.evidence],
         },
+        "clientFix": answer.client_fix or None,
         "observedCause": None
         if answer.observed is None
         else {"cause": answer.observed.cause, "message": answer.observed.message},

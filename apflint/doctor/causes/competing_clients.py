@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from apflint.client_fixes import HONOR_RETRY_AFTER, LIMIT_RATE
 from apflint.doctor.causes.client_ranking import Client, describe_rejected, name_frequent, rank_clients, user_of
 from apflint.doctor.causes.conclusion import Action, OverloadCause
 from apflint.doctor.causes.evidence_text import (
@@ -57,7 +58,7 @@ MIN_TIMEOUT_REASON = 0.8
 MAX_TIMED_OUT = 0.5
 """Maximum proportion of requests that time out. If more requests time out, the level does not serve the other requests."""
 
-_LIMIT_RATE = "fix the client: it must limit its rate, and wait for Retry-After"
+_LIMIT_RATE = f"fix the client: it must {LIMIT_RATE}, and {HONOR_RETRY_AFTER}"
 _UNKNOWN_REJECTIONS = "Without metrics, rejections are unknown. If no request is rejected, fair queuing protects the other clients: see the cause noisy-but-fair."
 _UNKNOWN_LIMITS = "Without metrics, limits are unknown. If the level borrows, it takes seats of other levels: see the cause flood-one-flow."
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from apflint.client_fixes import USE_INFORMER
 from apflint.doctor.causes.client_ranking import Client, find_client, rank_clients
 from apflint.doctor.causes.conclusion import Action, OverloadCause
 from apflint.doctor.causes.evidence_text import (
@@ -140,9 +141,7 @@ def find_heavy_lists(server: ServerLoad, overload: Overload) -> OverloadCause | 
                     "give the client its own FlowSchema and priority level, with few seats and borrowingLimitPercent 0",
                     simulate_manifests(),
                 ),
-                Action(
-                    "let the client use an informer (list once, then watch), or list one namespace", is_by_client=True
-                ),
+                Action(f"let the client {USE_INFORMER}", is_by_client=True),
                 Action("send fewer of these requests at a time", is_by_client=True),
             ),
             would_not_help=(
