@@ -365,7 +365,8 @@ def _flood_cause(
     server: ServerLoad, overload: Overload, client: Client, share: float | None, unsure: str | None = None
 ) -> OverloadCause:
     level = overload.load
-    who = f'"{client.user}"' if client.user else "One client"
+    who = f'"{client.user}"' if client.user else "One client" if level.rows else "Probably one client"
+    others = "the flows of other clients" if level.rows else "other flows"
     in_dump = (
         [
             (
@@ -379,8 +380,7 @@ def _flood_cause(
     short = short_wait_share(level)
     if short is not None and short >= MIN_SHORT_WAITS and level.wait.mean is not None:
         in_dump.append(
-            f"{short:.0%} of the requests waited for less than {seconds_text(SHORT_WAIT * level.wait.mean)}: fair queuing serves the"
-            " flows of other clients."
+            f"{short:.0%} of the requests waited for less than {seconds_text(SHORT_WAIT * level.wait.mean)}: fair queuing serves {others}."
         )
     return client.add_to(
         OverloadCause(
@@ -416,12 +416,12 @@ def _flood_cause(
 
 def _contained_cause(server: ServerLoad, overload: Overload, client: Client, unsure: str | None) -> OverloadCause:
     level = overload.load
-    who = f'"{client.user}"' if client.user else "one client"
+    who = f'the requests of "{client.user}"' if client.user else "the requests of one client"
     return client.add_to(
         OverloadCause(
             "flood-contained",
-            f'"{level.name}" works as configured: it contains the requests of {who}, rejects the excess, and takes no seats of'
-            " other levels.",
+            f'"{level.name}" works as configured: it contains {who if level.rows else "a flood of requests"}, rejects the excess, and takes no seats'
+            " of other levels.",
             is_apf=True,
             severity="info",
             levels=(level.name,),
@@ -439,11 +439,17 @@ def _fair_cause(server: ServerLoad, overload: Overload, domination: Domination |
     who = f'"{client.user}"' if client.user else "one client"
     short = short_wait_share(level)
     is_shared = short is not None and short >= MIN_SHORT_WAITS
+    message = (
+        f'At "{level.name}", requests of {who} wait only for other requests of this client, and none is rejected. '
+        + ("Other clients hardly wait: fair queuing works." if is_shared else "No other client waits there.")
+    )
+    if domination is None:
+        shared = " Many others hardly wait: fair queuing works." if is_shared else ""
+        message = f'At "{level.name}", requests wait as if one client waited for its own requests, and none is rejected.{shared}'
     return client.add_to(
         OverloadCause(
             "noisy-but-fair",
-            f'At "{level.name}", requests of {who} wait only for other requests of this client, and none is rejected. '
-            + ("Other clients hardly wait: fair queuing works." if is_shared else "No other client waits there."),
+            message,
             is_apf=True,
             severity="info",
             levels=(level.name,),

@@ -123,11 +123,12 @@ def find_heavy_lists(server: ServerLoad, overload: Overload) -> OverloadCause | 
     is_certain = bool(wide) and client.verb is not None
     verb, lists = client.verb or "list", "lists" if client.verb in (None, "list") else "requests"
     user = f' of "{client.user}"' if client.user else ""
+    small = "Small requests of others wait" if wide else "Small requests wait"  # metrics do not show whose they are
+    few = "the client sends only a few requests, but each request" if wide else "a wide request"
     return client.add_to(
         OverloadCause(
             "list-heavy",
-            f'Wide {lists}{user} hold most seats of "{level.name}": a few requests with several seats each. Small requests of'
-            " others wait behind them.",
+            f'Wide {lists}{user} hold most seats of "{level.name}": a few requests with several seats each. {small} behind them.',
             is_apf=True,
             levels=(level.name,),
             verb=verb,
@@ -145,7 +146,7 @@ def find_heavy_lists(server: ServerLoad, overload: Overload) -> OverloadCause | 
                 Action("send fewer of these requests at a time", is_by_client=True),
             ),
             would_not_help=(
-                "The number of requests is misleading: the client sends only a few requests, but each request takes several seats.",
+                f"The number of requests is misleading: {few} takes several seats.",
                 "Longer queues only let more requests wait. Higher inflight limits let more lists run on the same processors.",
             ),
             unsure=None
