@@ -20,7 +20,7 @@ from apflint.propose.proof import MEASURED, RETURNED, UNAVOIDABLE
 from apflint.simulate.field_overrides import LevelFieldChange
 from apflint.simulate.load import SECOND
 from apflint.simulate.verdict_sentences import format_time
-from apflint.wording import count_noun, join_words, quote, write_sentence
+from apflint.wording import count_noun, join_words, pluralize, quote, write_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -74,6 +74,7 @@ def _list_facts(answer: LogAnswer) -> Iterator[tuple[str, Inline]]:
     if proposal is not None:
         yield from _label("Proposal", [join_words(map(_describe_change, proposal.candidate.changes), "and")])
         yield from _label("  change", list_edits(proposal))
+        yield from _label("  seats", _describe_new_seats(proposal, answer.evidence.servers))
         yield from _label("  moves", _describe_moves(proposal))
         yield from _label("  costs", [_describe_cost(proposal)])
         yield from _label("  effect", _describe_effects(answer, proposal))
@@ -198,6 +199,16 @@ def find_field(value: Mapping[str, object], name: str) -> tuple[str, ...] | None
         if isinstance(found, dict) and name in found:
             return (*path, name)
     return None
+
+
+def _describe_new_seats(proposal: LogProposal, servers: int) -> list[str]:
+    """Return the nominal seats of new levels in each API server, and in all API servers whose requests the log has."""
+    new = [change.new for change in proposal.proof.levels if change.old is None and change.new is not None]
+    return [
+        f"{pluralize(limits.nominal, 'nominal seat')} in each API server"
+        + (f"; with the {servers} API servers of the log, {servers * limits.nominal:,} in all" if servers > 1 else "")
+        for limits in new
+    ]
 
 
 def _describe_moves(proposal: LogProposal) -> list[str]:

@@ -333,6 +333,21 @@ def test_other_clients_may_have_hardly_any_rejections(rejected: int, *, is_only_
     assert any(f"{rejected} of 431 requests" in line for line in answer.cause.evidence) == is_only_harmed
 
 
+@pytest.mark.parametrize(
+    ("servers", "text"),
+    [
+        (1, "1 nominal seat in each API server\n"),
+        (3, "1 nominal seat in each API server; with the 3 API servers of the log, 3 in all\n"),
+    ],
+)
+def test_report_has_the_seats_of_all_servers_in_the_log(servers: int, text: str) -> None:
+    skip_without(COMPLETE / "flood-one-flow")
+    answer = propose(COMPLETE / "flood-one-flow", has_metrics=True)
+    answer = answer._replace(evidence=answer.evidence._replace(servers=servers))
+    files = ProposalFiles("a.yaml", "a-test.yaml", "a-alerts.yaml", (), "")
+    assert text in render_report("", report_log_answer(answer, files, "objects"), "text", Style())
+
+
 def test_report_names_the_client_before_the_change() -> None:
     skip_without(COMPLETE / "flood-one-flow")
     answer = propose(COMPLETE / "flood-one-flow", has_metrics=True)
