@@ -99,6 +99,14 @@ def find_wanted_seats(effective: Effective, wanted: Mapping[str, int]) -> Wanted
     )
 
 
+def find_level_shares(effective: Effective, name: str, seats: int) -> ShareChange | None:
+    """Return the smallest shares that give a level at least `seats` nominal seats, or None if no shares can."""
+    try:
+        return find_wanted_seats(effective, {name: seats}).changes[0]
+    except UserError:
+        return None
+
+
 def _require_changeable(name: str, levels: Mapping[str, PriorityLevelConfiguration]) -> None:
     if name not in levels:
         raise UserError(f"--want: there is no priority level {quote(name)}.{suggest(name, levels)}".rstrip("."))

@@ -10,9 +10,12 @@ import re
 import shlex
 from typing import TYPE_CHECKING, Literal
 
+from apflint import builtin
 from apflint.client_diagnosis.certainty import Certainty, Question, judge
 from apflint.client_diagnosis.evidence import find_in_dumps, rank_shares
+from apflint.doctor.causes.capacity import QUEUE_INSTEAD
 from apflint.doctor.causes.conclusion import Action
+from apflint.doctor.causes.servers import describe_start
 from apflint.doctor.causes.suggested_commands import fit_command
 from apflint.evaluate.authentication import parse_service_account
 from apflint.evaluate.configuration import EXEMPT
@@ -21,6 +24,8 @@ from apflint.propose.log_causes import CONFIGURATION_CAUSES, MIN_USER_SHARE, wri
 from apflint.releases import OLDEST_SIMULATED_MINOR
 from apflint.spelling import find_intended
 from apflint.unknown_seats import SEATS_URL
+from apflint.wanted_seats import find_level_shares
+from apflint.wording import count_noun
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +33,9 @@ if TYPE_CHECKING:
     from apflint.client_diagnosis.evidence import ClientEvidence, ConcernedClient, Share, Sighting
     from apflint.client_diagnosis.log_evidence import ClientLog
     from apflint.doctor.causes.conclusion import OverloadCause, Verdict
+    from apflint.doctor.causes.servers import RecentStart
     from apflint.doctor.level_state import LevelState
+    from apflint.evaluate.limits import LevelLimits
     from apflint.propose.incidents import Incident
     from apflint.propose.log_causes import LogCause
 
@@ -139,6 +146,8 @@ class ClientDiagnosis(NamedTuple):
     """The state of the level of `placement` at the server, or None if unknown."""
     service_seconds: float | None
     """Mean execution time of the requests of this level at the server, or None if unknown."""
+    start: RecentStart | None
+    """A warning that a server has just started, or None if none has, or if the start is the cause."""
     actions: tuple[Action, ...]
     certainty: Certainty
     similar: tuple[str, ...]
@@ -232,11 +241,21 @@ def diagnose_client(client: ConcernedClient, evidence: ClientEvidence, words: Co
         () if level is None else level.schemas,
         None if level is None else level.state,
         None if level is None else level.service_seconds,
+        None if cause is not None and cause.name == "restart" else _describe_start(evidence),
         tuple(_list_actions(client, role, cause, words, similar, evidence)),
         judge(evidence, question),
         similar,
         evidence,
     )
+
+
+def _describe_start(evidence: ClientEvidence) -> RecentStart | None:
+    """Return a warning about the server that started last, if it has just started."""
+    known = [server for server in evidence.servers if server.age is not None]
+    youngest = min(known, key=lambda server: server.age or 0, default=None)
+    if youngest is None:
+        return None
+    return describe_start(youngest, "the server" if len(evidence.servers) == 1 else f"the server of {youngest.name}")
 
 
 def find_similar_users(user: str, users: frozenset[str]) -> tuple[str, ...]:
@@ -452,10 +471,46 @@ def _list_actions(
         )
         return
     actions = cause.actions or (Action("find the smallest change of objects that would have prevented this"),)
+    actions = tuple(_name_shares(action, cause, evidence) for action in _add_queues(actions, cause, evidence))
     if not words.is_live:
         actions = tuple(action._replace(command=fit_command(action.command, words.configuration)) for action in actions)
     actions = tuple(_list_changes(actions, _write_proposal(client, role, cause, words, evidence), evidence))
     yield from sorted(actions, key=lambda action: action.is_by_client != (role == "culprit"))
+
+
+def _add_queues(actions: tuple[Action, ...], cause: ClientCause, evidence: ClientEvidence) -> tuple[Action, ...]:
+    """Return the actions, and the action to add queues if an overloaded level of the user rejects requests at once.
+
+    `doctor` has this action if metrics show the reason of the rejections. Logs do not show it, but the configuration does.
+    """
+    if QUEUE_INSTEAD in actions or cause.name not in CONFIGURATION_CAUSES or not cause.levels:
+        return actions
+    limits = _find_limits(cause.levels[0], evidence)
+    if limits is None or limits.response != "Reject" or limits.name in builtin.MANDATORY:
+        return actions
+    return (*actions[:1], QUEUE_INSTEAD, *actions[1:])
+
+
+def _name_shares(action: Action, cause: ClientCause, evidence: ClientEvidence) -> Action:
+    """Add the number of shares to an action that gives a level more shares, if the configuration and the seats are known."""
+    seats, known = action.nominal_seats, evidence.known
+    if seats is None or known is None or evidence.assumed_seats is not None or not cause.levels:
+        return action
+    name = cause.levels[0]
+    limits, level = _find_limits(name, evidence), evidence.level(name, cause.server)
+    if limits is None or level is None or level.state.nominal not in (None, limits.nominal):
+        return action
+    change = find_level_shares(known, name, seats)
+    if change is None or change.after == change.before:
+        return action
+    return action._replace(text=f"{action.text}. {count_noun(change.after, 'share')} give {count_noun(seats, 'seat')}")
+
+
+def _find_limits(level: str, evidence: ClientEvidence) -> LevelLimits | None:
+    """Return the limits of a level in the configuration, or None if the servers have another configuration."""
+    if evidence.known is None or evidence.list_unknown_objects():
+        return None
+    return evidence.known.limits.level(level)
 
 
 def _list_changes(actions: tuple[Action, ...], proposal: str | None, evidence: ClientEvidence) -> Iterator[Action]:

@@ -71,6 +71,8 @@ class _Fact(NamedTuple):
     blocks: Sequence[Block]
     short: Sequence[Block] = ()
     """Shorter blocks that are printed if the part is left out."""
+    short_rank: int = 0
+    """The rank of the shorter blocks."""
 
 
 def report_client_diagnosis(diagnosis: ClientDiagnosis, configuration: str | None) -> Iterator[Block]:
@@ -82,7 +84,7 @@ def report_client_diagnosis(diagnosis: ClientDiagnosis, configuration: str | Non
     yield Only(DOCUMENTS, [Group(_flatten(facts))])
     while count_rows([Group(_flatten(facts))]) > MAX_ROWS and any(fact.rank for fact in facts):
         least = max(facts, key=lambda fact: fact.rank)
-        facts[facts.index(least)] = _Fact(0, least.short)
+        facts[facts.index(least)] = _Fact(least.short_rank, least.short)
     yield Only(TEXT, [Group(_flatten(facts))])
 
 
@@ -120,8 +122,13 @@ def _list_facts(diagnosis: ClientDiagnosis, configuration: str | None) -> Iterat
         text = f"{release} is assumed, the newest known: --kubernetes X.Y for another."
         yield _Fact(_LEAST, _label("Release", text))
     yield from _list_cause(diagnosis)
+    if diagnosis.start is not None:
+        clause = write_sentence(diagnosis.start.clause)
+        yield _Fact(8, _label("Start", write_sentence(str(diagnosis.start))), _label("Start", clause), 4)
     for number, action in enumerate(diagnosis.actions):
-        yield _Fact(number and 5 + 2 * number, _label("" if number else "Do", write_sentence(action.text)))
+        brief = _label("", write_sentence(action.short)) if number and action.short is not None else ()
+        complete = _label("" if number else "Do", write_sentence(action.text))
+        yield _Fact(number and 5 + 2 * number, complete, brief, 2)
         if action.command is not None:
             yield _Fact(1 + 5 * number, [_command(action.command)])
     if not is_assumption:
@@ -147,7 +154,8 @@ def _list_cause(diagnosis: ClientDiagnosis) -> Iterator[_Fact]:
     kind = ", not a client" if is_elsewhere and not cause.is_client else ""
     when = "" if diagnosis.incident is None else f", {_describe_time(diagnosis.incident)}"
     label, name = "Also" if is_elsewhere else "Cause", f"{cause.name}{kind}{when}"
-    yield _Fact(3, _label(label, f"{name}: {cause.message}"), _label(label, f"{name}."))
+    start = "" if diagnosis.start is None else f" {write_sentence(diagnosis.start.clause)}"
+    yield _Fact(3, _label(label, f"{name}: {cause.message}"), _label(label, f"{name}.{start}"))
 
 
 def _label(label: str, text: str) -> Sequence[Block]:
@@ -368,6 +376,7 @@ def client_diagnosis_json(diagnosis: ClientDiagnosis) -> dict[str, object]:
             "waiting": state.waiting,
             "rejected": state.rejected,
         },
+        "start": None if diagnosis.start is None else write_sentence(str(diagnosis.start)),
         "clientsSource": diagnosis.shares_source if diagnosis.shares else None,
         "clients": [{"user": share.user, "share": round(share.share, 4)} for share in diagnosis.shares],
         "cause": None if diagnosis.cause is None else _cause_json(diagnosis, diagnosis.cause),

@@ -20,7 +20,7 @@ from apflint.propose.proof import MEASURED, RETURNED, UNAVOIDABLE
 from apflint.simulate.field_overrides import LevelFieldChange
 from apflint.simulate.load import SECOND
 from apflint.simulate.verdict_sentences import format_time
-from apflint.wording import count_noun, join_words, quote, write_sentence
+from apflint.wording import count_noun, join_words, pluralize, quote, write_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -68,9 +68,13 @@ def _list_facts(answer: LogAnswer) -> Iterator[tuple[str, Inline]]:
     yield from _label("Evidence", _describe_evidence(answer.evidence, is_searched=answer.searched is not None))
     yield from _label("Cause", _describe_cause(answer))
     proposal = answer.proposal
+    if answer.client_fix:
+        other = "" if proposal is None else ". Change objects only if this takes too long"
+        yield from _label("First", [f"{answer.client_fix}{other}"])
     if proposal is not None:
         yield from _label("Proposal", [join_words(map(_describe_change, proposal.candidate.changes), "and")])
         yield from _label("  change", list_edits(proposal))
+        yield from _label("  seats", _describe_new_seats(proposal, answer.evidence.servers))
         yield from _label("  moves", _describe_moves(proposal))
         yield from _label("  costs", [_describe_cost(proposal)])
         yield from _label("  effect", _describe_effects(answer, proposal))
@@ -195,6 +199,16 @@ def find_field(value: Mapping[str, object], name: str) -> tuple[str, ...] | None
         if isinstance(found, dict) and name in found:
             return (*path, name)
     return None
+
+
+def _describe_new_seats(proposal: LogProposal, servers: int) -> list[str]:
+    """Return the nominal seats of new levels in each API server, and in all API servers whose requests the log has."""
+    new = [change.new for change in proposal.proof.levels if change.old is None and change.new is not None]
+    return [
+        f"{pluralize(limits.nominal, 'nominal seat')} in each API server"
+        + (f"; with the {servers} API servers of the log, {servers * limits.nominal:,} in all" if servers > 1 else "")
+        for limits in new
+    ]
 
 
 def _describe_moves(proposal: LogProposal) -> list[str]:
@@ -330,7 +344,9 @@ def log_answer_json(answer: LogAnswer, files: ProposalFiles | None) -> dict[str,
             "priorityLevel": answer.cause.level or None,
             "flowSchema": answer.cause.schema or None,
             "users": [*answer.cause.users],
+            "evidence": [*answer.cause.evidence],
         },
+        "clientFix": answer.client_fix or None,
         "observedCause": None
         if answer.observed is None
         else {"cause": answer.observed.cause, "message": answer.observed.message},

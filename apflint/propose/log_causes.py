@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint import builtin
+from apflint.client_fixes import HONOR_RETRY_AFTER, LIMIT_RATE, USE_INFORMER
 from apflint.effective_configuration import Effective
 from apflint.evaluate import system_request_rules
 from apflint.evaluate.configuration import CATCH_ALL, EXEMPT
@@ -16,6 +17,7 @@ from apflint.named_tuple import NamedTuple
 from apflint.propose.goals import parse_subject, write_subject
 from apflint.propose.incidents import MIN_HARMED
 from apflint.replay.classification import TupleClassifier
+from apflint.replay.only_harmed_client import is_hardly_harmed, is_mainly_harmed
 from apflint.wording import count_noun, join_some, pluralize, quote
 from apflint.workspace import build_workspace
 
@@ -65,6 +67,8 @@ _WIDE = 1.5
 """Minimum average number of seats of requests for calling them wide."""
 _NO_SEATS = 1e-9
 """Value for the seat-seconds of a level if no service time is known. This value avoids a division by zero."""
+_FIX_FAIR = "fix the client if it should wait less"
+"""The instruction if nothing needs to change, because the client waits only for its own requests."""
 _MAX_NAMES = 3
 
 
@@ -84,6 +88,8 @@ class LogCause(NamedTuple):
     evidence: tuple[str, ...] = ()
     advice: str = ""
     """What the user can do, as a clause, if a change of objects does not help. "" if unknown."""
+    client_fix: str = ""
+    """What the owner of the client must change, as a clause. "" if requests of other clients are rejected or wait, too."""
 
     @property
     def is_contained(self) -> bool:
@@ -130,8 +136,45 @@ def find_log_cause(replay: Replay, usage: Usage) -> LogCause | None:
         view = _View(replay, usage, level)
         for find in _FINDERS:
             if (cause := find(view)) is not None:
-                return cause
+                return _add_client_fix(view, cause)
     return None
+
+
+def _add_client_fix(view: _View, cause: LogCause) -> LogCause:
+    """Add to a cause that only the client that is the cause is harmed, and what its owner must change, if this is so."""
+    if len(cause.users) != 1 or not (cause.is_configuration or cause.is_contained):
+        return cause
+    (user,) = cause.users
+    levels = view.usage.overloaded
+    affected = [kind for kind in view.usage.kinds if kind.level in levels]
+    own = [kind for kind in affected if kind.user == user]
+    harmed = sum(kind.harmed for kind in own)
+    others = [kind for kind in affected if kind.user != user]
+    other_harmed, other_requests = sum(kind.harmed for kind in others), sum(kind.requests for kind in others)
+    # A level with few requests must not disappear behind one with many requests.
+    is_everywhere = all(
+        is_hardly_harmed(
+            sum(kind.harmed for kind in others if kind.level == level),
+            sum(kind.requests for kind in others if kind.level == level),
+        )
+        for level in levels
+    )
+    if not is_everywhere or not is_mainly_harmed(harmed, other_harmed):
+        return cause
+    fixes = [USE_INFORMER if own[0].kind[1] == "list" else LIMIT_RATE]
+    fixes += [HONOR_RETRY_AFTER] if any(kind.rejected for kind in own) else []
+    requests = sum(kind.requests for kind in own)
+    compared = (
+        f"{other_harmed:,} of {count_noun(other_requests, 'request')} of the other clients"
+        if others
+        else "no other client sends requests there"
+    )
+    sentence = (
+        f"Only {user} is harmed: {harmed:,} of its {count_noun(requests, 'request')} are rejected or wait for more than 500 ms, and"
+        f" {compared}."
+    )
+    first = _FIX_FAIR if cause.cause == "noisy-but-fair" else "fix the client"
+    return cause._replace(evidence=(*cause.evidence, sentence), client_fix=f"{first}: it must {', and '.join(fixes)}")
 
 
 def rank_users(kinds: Sequence[KindUsage]) -> list[tuple[str, float]]:

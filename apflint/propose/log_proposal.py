@@ -22,7 +22,7 @@ from apflint.propose.changes import NewFlowSchema, NewLevel, add_objects, apply_
 from apflint.propose.effects import compare_clients, find_misses, list_goals
 from apflint.propose.goals import find_refusal, match_all_requests, parse_subject
 from apflint.propose.incidents import Incident, find_incidents, measure_usage
-from apflint.propose.log_causes import CONFIGURATION_CAUSES, find_log_cause, write_user
+from apflint.propose.log_causes import CONFIGURATION_CAUSES, CONTAINED_CAUSES, find_log_cause, write_user
 from apflint.propose.proof import MEASURED, Intention, prove
 from apflint.propose.search import INTERRUPTED, Searched, Trials, search
 from apflint.propose.trials import run_trial, select_part
@@ -171,6 +171,16 @@ class LogAnswer(NamedTuple):
     """Further incidents of the log with their causes, or None if no level is overloaded. At most `MAX_EXAMINED`."""
     is_interrupted: bool = False
     """Whether the user pressed Ctrl-C, so that the answer has only what was found until then."""
+
+    @property
+    def client_fix(self) -> str:
+        """What the owner of the client must change, instead of a change of objects. "" if the client is not the only harmed one.
+
+        Metrics can show that the client is not the cause, and a simulation can show that the configuration is not the one
+        that was in force.
+        """
+        is_confirmed = self.observed is None or self.observed.cause in CONFIGURATION_CAUSES | CONTAINED_CAUSES
+        return self.cause.client_fix if self.cause is not None and self.is_usable and is_confirmed else ""
 
 
 class Naming(NamedTuple):

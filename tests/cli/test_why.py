@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
 LOGS = ROOT / "fixtures" / "simulate" / "incidents"
-SMALL = "small-level"
+SMALL, SMALL_LEVEL = "small-level", "reporting"
 DASHBOARD = "system:serviceaccount:bi:dashboard"
 TAGGER, FRONTEND = "system:serviceaccount:ci:image-tagger", "system:serviceaccount:web:frontend"
 FLOOD = [str(path) for path in find_files("flood-one-flow", "12", dumps=True)]
@@ -211,6 +211,46 @@ def test_log_without_the_seats_of_the_server(folder: Path, capsys: pytest.Captur
     answer = ask(capsys, *words, "--server-concurrency", "30")
     assert (answer["role"], answer["cause"]["cause"]) == ("victim", "small-level")
     assert not any("assumed" in gap["text"] for gap in answer["missing"])
+
+
+def test_shares_and_queues_for_a_level_that_rejects_at_once(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`why` names the shares as `limits --want` does, and has the words of `doctor` about queues. The text has both, too."""
+    monkeypatch.setenv("COLUMNS", "80")
+    metrics, objects = str(folder / "2-during.metrics.txt.gz"), ["-f", str(folder / "objects.json")]
+    assert run(["doctor", "--isolated", "--format", "json", metrics]) == 0
+    (cause,) = json.loads(capsys.readouterr().out)["causes"]
+    more, queues, _ = (action["text"] for action in cause["actions"])
+    words = ["--as", DASHBOARD, metrics, *objects]
+    texts = [action["text"] for action in ask(capsys, *words)["actions"]]
+    assert (
+        run(["limits", *objects, "--server-concurrency", "30", "--want", f"{SMALL_LEVEL}=4", "--format", "json"]) == 0
+    )
+    (wanted,) = json.loads(capsys.readouterr().out)["wanted"]
+    shares = wanted["shares"]
+    assert texts[:2] == [f"{more}. {shares} shares give 4 seats", queues]
+    assert run(["why", "--isolated", *words]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert f"{shares} shares give 4 seats." in text
+    assert "limitResponse type Queue instead of Reject." in text
+    # The metrics show that the level rejects at once. Without metrics, the configuration shows it.
+    log = [f"{folder}/audit.log.gz", *objects, "--server-concurrency", "30"]
+    assert queues in [action["text"] for action in ask(capsys, "--as", DASHBOARD, *log)["actions"]]
+
+
+def test_no_shares_if_the_servers_have_other_limits(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The shares of a configuration say nothing about servers whose level has another number of seats."""
+    objects = folder / "objects.json"
+    other = json.loads(objects.read_text("utf-8"))
+    for item in other["items"]:
+        if item["kind"] == "PriorityLevelConfiguration" and item["metadata"]["name"] == SMALL_LEVEL:
+            item["spec"]["limited"]["nominalConcurrencyShares"] = 50
+    objects.write_text(json.dumps(other), "utf-8")
+    metrics = str(folder / "2-during.metrics.txt.gz")
+    answer = ask(capsys, "--as", DASHBOARD, metrics, "-f", str(objects))
+    assert answer["cause"]["cause"] == SMALL
+    assert not any(" shares give " in action["text"] for action in answer["actions"])
 
 
 def test_dump_does_not_show_rejections(capsys: pytest.CaptureFixture[str]) -> None:

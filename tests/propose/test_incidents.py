@@ -18,8 +18,10 @@ from apflint.doctor.level_state import compute_state
 from apflint.doctor.snapshot import group_servers
 from apflint.effective_configuration import Assumptions, Effective
 from apflint.engine import load_inputs
-from apflint.output.log_proposal import log_answer_json
+from apflint.output.console import Style
+from apflint.output.log_proposal import log_answer_json, report_log_answer
 from apflint.output.proposal_files import ProposalFiles
+from apflint.output.report import render_report
 from apflint.propose.incidents import Incident
 from apflint.propose.log_proposal import MIN_HELD_OUT_SECONDS, LogGoals, Naming, propose_from_log
 from apflint.propose.observed_state import ObservedState
@@ -276,6 +278,85 @@ def test_part_of_a_log_has_the_same_answer(name: str, cut: str, tmp_path: Path) 
     assert answer.proposal is not None, answer.reason
     assert answer.proposal.candidate.kind.startswith(EXPECTED[name].kind)
     assert (answer.evidence.split is None) == (answer.evidence.incidents[0].seconds < MIN_HELD_OUT_SECONDS)
+
+
+CLIENT_FIXES = {
+    "flood-one-flow": "fix the client: it must limit its rate, and wait for Retry-After",
+    "flood-one-flow/fixed": "fix the client: it must limit its rate, and wait for Retry-After",
+    "list-heavy/fixed": "fix the client if it should wait less: it must use an informer (list once, then watch), or list one namespace",
+    "single-flow/fixed": "fix the client if it should wait less: it must limit its rate",
+}
+"""The incidents in which only the client that is the cause is harmed, and what its owner must change."""
+
+
+@pytest.mark.parametrize("name", [name for name in EXPECTED if name != "old-incident"])
+@pytest.mark.parametrize("has_metrics", [False, True])
+def test_client_is_fixed_first_if_it_harms_only_itself(name: str, has_metrics: bool) -> None:
+    skip_without(COMPLETE / name)
+    answer = propose(COMPLETE / name, has_metrics=has_metrics)
+    assert answer.client_fix == CLIENT_FIXES.get(name, "")
+    says_only = [] if answer.cause is None else [line for line in answer.cause.evidence if line.startswith("Only ")]
+    assert bool(says_only) == (name in CLIENT_FIXES)
+
+
+def test_metrics_decide_whether_the_client_is_the_cause() -> None:
+    """If the flood is over, the metrics show it, and the client has nothing to change now."""
+    skip_without(COMPLETE / "old-incident")
+    assert propose(COMPLETE / "old-incident", has_metrics=False).client_fix == CLIENT_FIXES["flood-one-flow"]
+    assert not propose(COMPLETE / "old-incident", has_metrics=True).client_fix
+
+
+def reject(source: Path, user: str, number: int, file: Path) -> Path:
+    """Write an audit log whose server rejects requests of a user, in the middle of the log. Return its path."""
+    lines = gzip.decompress(source.read_bytes()).splitlines()
+    events = [json.loads(line) for line in lines]
+    ends = [event for event in events if event["stage"] == "ResponseComplete" and event["user"]["username"] == user]
+    for event in ends[len(ends) // 2 :][:number]:
+        event["responseStatus"] = {"metadata": {}, "code": 429}
+        event["stageTimestamp"] = event["requestReceivedTimestamp"]
+        event.pop("annotations", None)  # a rejected request does not reach authorization
+    file.write_bytes(gzip.compress("\n".join(map(json.dumps, events)).encode(), 1))
+    return file
+
+
+@pytest.mark.parametrize(("rejected", "is_only_harmed"), [(4, True), (5, False)])
+def test_other_clients_may_have_hardly_any_rejections(rejected: int, *, is_only_harmed: bool, tmp_path: Path) -> None:
+    """The other clients have 431 requests, and at most 1% of them are hardly any, as for `replay`."""
+    directory = COMPLETE / "flood-one-flow"
+    skip_without(directory)
+    user = "system:serviceaccount:web:frontend"
+    log = reject(directory / "audit.log.gz", user, rejected, tmp_path / "audit.log.gz")
+    answer = propose(directory, has_metrics=False, log=log)
+    assert answer.cause is not None
+    assert answer.cause.cause == "flood-one-flow"
+    assert bool(answer.cause.client_fix) == is_only_harmed
+    assert any(f"{rejected} of 431 requests" in line for line in answer.cause.evidence) == is_only_harmed
+
+
+@pytest.mark.parametrize(
+    ("servers", "text"),
+    [
+        (1, "1 nominal seat in each API server\n"),
+        (3, "1 nominal seat in each API server; with the 3 API servers of the log, 3 in all\n"),
+    ],
+)
+def test_report_has_the_seats_of_all_servers_in_the_log(servers: int, text: str) -> None:
+    skip_without(COMPLETE / "flood-one-flow")
+    answer = propose(COMPLETE / "flood-one-flow", has_metrics=True)
+    answer = answer._replace(evidence=answer.evidence._replace(servers=servers))
+    files = ProposalFiles("a.yaml", "a-test.yaml", "a-alerts.yaml", (), "")
+    assert text in render_report("", report_log_answer(answer, files, "objects"), "text", Style())
+
+
+def test_report_names_the_client_before_the_change() -> None:
+    skip_without(COMPLETE / "flood-one-flow")
+    answer = propose(COMPLETE / "flood-one-flow", has_metrics=True)
+    assert answer.proposal is not None
+    files = ProposalFiles("a.yaml", "a-test.yaml", "a-alerts.yaml", (), "")
+    text = render_report("", report_log_answer(answer, files, "objects"), "text", Style())
+    labels = [line.split()[0] for line in text.splitlines() if line[:1].isalpha()]
+    assert labels.index("Cause") < labels.index("First") < labels.index("Proposal")
+    assert log_answer_json(answer, files)["clientFix"] == CLIENT_FIXES["flood-one-flow"]
 
 
 @pytest.mark.parametrize("name", ["single-flow", "list-heavy"])

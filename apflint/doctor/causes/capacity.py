@@ -28,6 +28,12 @@ if TYPE_CHECKING:
 
 MIN_IDLE_SHARE = 0.3
 """Minimum proportion of idle seats of a server. With fewer idle seats, a level cannot be enlarged."""
+QUEUE_INSTEAD = Action(
+    "let requests wait for a seat: limitResponse type Queue instead of Reject. Queues absorb bursts, but do not replace"
+    " missing seats",
+    short="let requests wait: limitResponse type Queue instead of Reject",
+)
+"""The action for a level that rejects requests as soon as its seats are in use."""
 _DUMP_ACTION = Action(
     "save a dump of requests, which shows the clients, and pass it with the metrics",
     "kubectl get --raw '/debug/api_priority_and_fairness/dump_requests?includeRequestDetails=1'",
@@ -130,7 +136,12 @@ def _small_level(server: ServerLoad, overload: Overload, *, is_second: bool = Fa
             Action("simulate the new manifests with the requests of an audit log", simulate_manifests()),
         ),
         would_not_help=(
-            "Throttling the clients does not solve the problem, because their load is normal.",
+            # Metrics name no clients, so they do not show whether one client sends most of the requests.
+            *(
+                ["Throttling the clients does not solve the problem, because their load is normal."]
+                if level.rows
+                else []
+            ),
             "Higher inflight limits are not necessary, because other levels have idle seats.",
         ),
         unsure="Without a dump of requests, the figures also fit several users who share one flow (cause single-flow)."
@@ -153,10 +164,7 @@ def _compare_seats(server: ServerLoad, level: LevelLoad) -> str:
 def _suggest_queues(level: LevelLoad) -> Iterator[Action]:
     """Yield the action to add queues if the level rejects requests as soon as its seats are in use."""
     if level.reasons()["concurrency-limit"]:
-        yield Action(
-            "let requests wait for a seat: limitResponse type Queue instead of Reject. Queues absorb bursts, but do not replace"
-            " missing seats"
-        )
+        yield QUEUE_INSTEAD
 
 
 def _full_server(server: ServerLoad, overload: Overload) -> OverloadCause:

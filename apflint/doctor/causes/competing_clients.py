@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from apflint.client_fixes import HONOR_RETRY_AFTER, LIMIT_RATE
 from apflint.doctor.causes.client_ranking import Client, describe_rejected, name_frequent, rank_clients, user_of
 from apflint.doctor.causes.conclusion import Action, OverloadCause
 from apflint.doctor.causes.evidence_text import (
@@ -57,7 +58,7 @@ MIN_TIMEOUT_REASON = 0.8
 MAX_TIMED_OUT = 0.5
 """Maximum proportion of requests that time out. If more requests time out, the level does not serve the other requests."""
 
-_LIMIT_RATE = "fix the client: it must limit its rate, and wait for Retry-After"
+_LIMIT_RATE = f"fix the client: it must {LIMIT_RATE}, and {HONOR_RETRY_AFTER}"
 _UNKNOWN_REJECTIONS = "Without metrics, rejections are unknown. If no request is rejected, fair queuing protects the other clients: see the cause noisy-but-fair."
 _UNKNOWN_LIMITS = "Without metrics, limits are unknown. If the level borrows, it takes seats of other levels: see the cause flood-one-flow."
 
@@ -364,7 +365,8 @@ def _flood_cause(
     server: ServerLoad, overload: Overload, client: Client, share: float | None, unsure: str | None = None
 ) -> OverloadCause:
     level = overload.load
-    who = f'"{client.user}"' if client.user else "One client"
+    who = f'"{client.user}"' if client.user else "One client" if level.rows else "Probably one client"
+    others = "the flows of other clients" if level.rows else "other flows"
     in_dump = (
         [
             (
@@ -378,8 +380,7 @@ def _flood_cause(
     short = short_wait_share(level)
     if short is not None and short >= MIN_SHORT_WAITS and level.wait.mean is not None:
         in_dump.append(
-            f"{short:.0%} of the requests waited for less than {seconds_text(SHORT_WAIT * level.wait.mean)}: fair queuing serves the"
-            " flows of other clients."
+            f"{short:.0%} of the requests waited for less than {seconds_text(SHORT_WAIT * level.wait.mean)}: fair queuing serves {others}."
         )
     return client.add_to(
         OverloadCause(
@@ -415,12 +416,12 @@ def _flood_cause(
 
 def _contained_cause(server: ServerLoad, overload: Overload, client: Client, unsure: str | None) -> OverloadCause:
     level = overload.load
-    who = f'"{client.user}"' if client.user else "one client"
+    who = f'the requests of "{client.user}"' if client.user else "the requests of one client"
     return client.add_to(
         OverloadCause(
             "flood-contained",
-            f'"{level.name}" works as configured: it contains the requests of {who}, rejects the excess, and takes no seats of'
-            " other levels.",
+            f'"{level.name}" works as configured: it contains {who if level.rows else "a flood of requests"}, rejects the excess, and takes no seats'
+            " of other levels.",
             is_apf=True,
             severity="info",
             levels=(level.name,),
@@ -438,11 +439,17 @@ def _fair_cause(server: ServerLoad, overload: Overload, domination: Domination |
     who = f'"{client.user}"' if client.user else "one client"
     short = short_wait_share(level)
     is_shared = short is not None and short >= MIN_SHORT_WAITS
+    message = (
+        f'At "{level.name}", requests of {who} wait only for other requests of this client, and none is rejected. '
+        + ("Other clients hardly wait: fair queuing works." if is_shared else "No other client waits there.")
+    )
+    if domination is None:
+        shared = " Many others hardly wait: fair queuing works." if is_shared else ""
+        message = f'At "{level.name}", requests wait as if one client waited for its own requests, and none is rejected.{shared}'
     return client.add_to(
         OverloadCause(
             "noisy-but-fair",
-            f'At "{level.name}", requests of {who} wait only for other requests of this client, and none is rejected. '
-            + ("Other clients hardly wait: fair queuing works." if is_shared else "No other client waits there."),
+            message,
             is_apf=True,
             severity="info",
             levels=(level.name,),

@@ -41,6 +41,13 @@ class Action(NamedTuple):
     command: str | None = None
     is_by_client: bool = False
     """Whether the owner of the client must follow the instruction, instead of the administrator of the cluster."""
+    short: str | None = None
+    """The instruction in few words, for a report without space. None if such a report can omit the instruction."""
+    nominal_seats: int | None = None
+    """Nominal seats in each API server that a level with more shares should have, or None if it needs no more shares.
+
+    Metrics do not show shares. If the configuration is known, `apflint.wanted_seats` computes the shares.
+    """
 
 
 class OverloadCause(NamedTuple):

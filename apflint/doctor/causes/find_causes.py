@@ -11,7 +11,7 @@ from apflint.doctor.causes.measurements import intervals, measure
 from apflint.doctor.causes.overloaded_levels import describe_duration, find_overloads
 from apflint.doctor.causes.past_and_short_overloads import find_notes, find_past
 from apflint.doctor.causes.placement import find_captured_leases, find_catch_all, find_starved_leases
-from apflint.doctor.causes.servers import find_imbalance, find_predecessor, find_restart
+from apflint.doctor.causes.servers import describe_start, find_imbalance, find_predecessor, find_restart
 from apflint.doctor.causes.slow_service import find_inversion, find_slow_etcd, find_slow_webhook
 from apflint.doctor.causes.wide_requests import find_exempt_abuse, find_heavy_lists, find_watch_storm
 from apflint.wording import count_noun, join_words, pluralize
@@ -64,7 +64,10 @@ def conclude(states: Sequence[ServerState], moment: str = "now") -> Conclusion:
             causes = [note for server in current for note in find_notes(server)]
         verdict = "past" if past and not contained else "healthy"
     return Conclusion.of(
-        verdict, tuple(causes), _summarize(verdict, causes, servers, moment), tuple(_describe_limits(servers))
+        verdict,
+        tuple(causes),
+        _summarize(verdict, causes, servers, moment),
+        (*_describe_starts(current, causes), *_describe_limits(servers)),
     )
 
 
@@ -153,6 +156,15 @@ def _summarize(verdict: str, causes: Sequence[OverloadCause], servers: Sequence[
     if verdict == "past":
         return f"Nothing waits or is rejected {moment}. Counters show an overload in the past."
     return "No request waits or is rejected unexpectedly."
+
+
+def _describe_starts(servers: Sequence[ServerLoad], causes: Sequence[OverloadCause]) -> Iterator[str]:
+    """Yield a warning about each server that has just started, unless its cause is the start."""
+    restarted = {cause.server for cause in causes if cause.cause == "restart"}
+    for server in servers:
+        warning = describe_start(server)
+        if warning is not None and server.name not in restarted:
+            yield f"{server.name}: {warning}."
 
 
 def _describe_limits(servers: Sequence[ServerLoad]) -> Iterator[str]:

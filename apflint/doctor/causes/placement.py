@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import TYPE_CHECKING
 
 from apflint.doctor.causes.client_ranking import describe_rejected, find_client, rank_clients
@@ -214,7 +215,7 @@ def find_starved_leases(server: ServerLoad, overload: Overload) -> OverloadCause
             ),
         ),
         would_not_help=(
-            "No single client is at fault: all send the same small load.",
+            *(["No single client is at fault: all send the same small load."] if len(users) > 1 else []),
             "etcd is not the cause: execution times are usual.",
             "Shorter leases send more renewals.",
         ),
@@ -224,18 +225,24 @@ def find_starved_leases(server: ServerLoad, overload: Overload) -> OverloadCause
 def enlarge(server: ServerLoad, level: LevelLoad, advice: str) -> Action:
     """Return the action to give a level more seats. `advice` is the text of the action.
 
-    If the offered load is known, the action also suggests a borrowingLimitPercent that is high enough for this load.
+    If the offered load is known, the action also suggests a borrowingLimitPercent that is high enough for this load, and
+    as many nominal seats. Otherwise, the nominal seats of the action are twice those of now.
     The seats that the level can borrow are rounded as in kube-apiserver (`updateLocked` in
     util/flowcontrol/apf_controller.go).
     """
     offered, nominal = offered_seats(server, level), level.state.nominal
-    if offered is None or not nominal:
+    if not nominal:
         return Action(advice)
+    wanted = 2 * nominal
+    if offered is None:
+        return Action(advice, nominal_seats=wanted)
+    wanted = enough if (enough := ceil(_HEADROOM * offered)) > nominal else wanted
     percent = max(100, round(_HEADROOM * 100 * offered / nominal / 50) * 50)
     borrowed = int(nominal * percent / 100 + 0.5)  # rounds half up, as the server does
     if level.state.max is not None and level.state.max >= nominal + borrowed:
-        return Action(advice)  # the level can already borrow this many seats
+        return Action(advice, nominal_seats=wanted)  # the level can already borrow this many seats
     return Action(
         f"{advice}, such as to {percent}: then it can borrow up to {pluralize(borrowed, 'seat')}",
         simulate_change(level.name, "borrowingLimitPercent", percent),
+        nominal_seats=wanted,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.doctor.causes.client_ranking import find_client
 from apflint.doctor.causes.conclusion import Action, OverloadCause
@@ -27,6 +27,19 @@ MIN_RATIO = 2.0
 """Minimum ratio of the numbers of requests at two servers for calling their spread uneven."""
 MAX_DELAY_RATIO = 0.25
 """Maximum ratio of the wait at a server with free seats to the wait at a full server."""
+
+
+class RecentStart(NamedTuple):
+    """A warning about a server that has just started. Its load and waits may be higher than usual, and its counters are new."""
+
+    clause: str
+    """When the server started, such as `the server started 24 s ago`."""
+    consequence: str
+    """What this means for the figures, as a clause."""
+
+    def __str__(self) -> str:
+        """Return the warning as a clause."""
+        return f"{self.clause}: {self.consequence}"
 
 
 def find_restart(
@@ -91,6 +104,16 @@ def find_restart(
             "Other shares or limits are not necessary, because the overload after a restart is short.",
             "Counters from before and after the start cannot be compared.",
         ),
+    )
+
+
+def describe_start(server: ServerLoad, name: str = "the server") -> RecentStart | None:
+    """Return a warning about a server that has just started, or None if it has not, or if its age is unknown."""
+    if server.age is None or server.age > RESTART_SECONDS:
+        return None
+    return RecentStart(
+        f"{name} started {format_duration(server.age * 1e6)} ago",
+        f"clients list and watch everything again for about {RESTART_SECONDS:.0f} s, so its load may be unusual",
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from apflint.client_fixes import USE_INFORMER
 from apflint.doctor.causes.client_ranking import Client, find_client, rank_clients
 from apflint.doctor.causes.conclusion import Action, OverloadCause
 from apflint.doctor.causes.evidence_text import (
@@ -122,11 +123,12 @@ def find_heavy_lists(server: ServerLoad, overload: Overload) -> OverloadCause | 
     is_certain = bool(wide) and client.verb is not None
     verb, lists = client.verb or "list", "lists" if client.verb in (None, "list") else "requests"
     user = f' of "{client.user}"' if client.user else ""
+    small = "Small requests of others wait" if wide else "Small requests wait"  # metrics do not show whose they are
+    few = "the client sends only a few requests, but each request" if wide else "a wide request"
     return client.add_to(
         OverloadCause(
             "list-heavy",
-            f'Wide {lists}{user} hold most seats of "{level.name}": a few requests with several seats each. Small requests of'
-            " others wait behind them.",
+            f'Wide {lists}{user} hold most seats of "{level.name}": a few requests with several seats each. {small} behind them.',
             is_apf=True,
             levels=(level.name,),
             verb=verb,
@@ -140,13 +142,11 @@ def find_heavy_lists(server: ServerLoad, overload: Overload) -> OverloadCause | 
                     "give the client its own FlowSchema and priority level, with few seats and borrowingLimitPercent 0",
                     simulate_manifests(),
                 ),
-                Action(
-                    "let the client use an informer (list once, then watch), or list one namespace", is_by_client=True
-                ),
+                Action(f"let the client {USE_INFORMER}", is_by_client=True),
                 Action("send fewer of these requests at a time", is_by_client=True),
             ),
             would_not_help=(
-                "The number of requests is misleading: the client sends only a few requests, but each request takes several seats.",
+                f"The number of requests is misleading: {few} takes several seats.",
                 "Longer queues only let more requests wait. Higher inflight limits let more lists run on the same processors.",
             ),
             unsure=None

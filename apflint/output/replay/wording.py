@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from apflint.named_tuple import NamedTuple
 from apflint.replay.omissions import describe_omissions
+from apflint.replay.only_harmed_client import is_hardly_harmed, is_mainly_harmed
 from apflint.replay.server_traffic import find_imbalance
 from apflint.replay.unexplained_rejections import find_contradictions
 from apflint.time_zones import convert, name_zone
@@ -33,12 +34,6 @@ _MAX_NAMED_LEVELS = 4
 """Maximum number of levels that the summary names."""
 _MAX_NAMED_USERS = 3
 """Maximum number of users of a level that the summary names."""
-_MAIN_SHARE = 0.9
-"""One user has most rejections and waits of a level if the user has at least this fraction of them."""
-_MIN_HARMED = 10
-"""The summary compares users only if this number of requests of one user was rejected, or has a logged wait."""
-_HARDLY_SHARE = 0.01
-"""Users are hardly harmed if at most this fraction of their requests is rejected, or has a logged wait."""
 _BUSY_SHARE = 0.01
 """The summary names a user only if the user used at least this fraction of the seat-seconds of the level."""
 
@@ -127,10 +122,10 @@ def _compare_users(level: LevelTraffic) -> str:
     """If only one user of a level is harmed, return a clause that says so about the other users, or else ""."""
     first = next(iter(level.harmed_users), None)
     others = level.user_count - 1
-    if first is None or not others or first.harmed < max(_MAIN_SHARE * level.harmed, _MIN_HARMED):
+    if first is None or not others or not is_mainly_harmed(first.harmed, level.harmed - first.harmed):
         return ""
     requests, harmed = level.requests - first.requests, level.harmed - first.harmed
-    if harmed > _HARDLY_SHARE * requests:
+    if not is_hardly_harmed(harmed, requests):
         return ""
     how = "rejected" if level.waits is None else "rejected or waiting over 500 ms"  # a log does not show shorter waits
     return f"{pluralize(others, 'other user')} hardly harmed: {format_count(harmed)} of {count_noun(requests, 'request')} {how}"
