@@ -320,7 +320,10 @@ class _TupleTotal(NamedTuple):
     harmed: int
 
     def without_waits(self) -> _TupleTotal:
-        """Return the sums at a level without queues. No request waits there, even if rejected requests have a logged wait."""
+        """Return these sums without waits, for a level without queues.
+
+        The logged waits of rejected requests do not count there.
+        """
         return self._replace(waits=0, longest_wait=0, harmed=self.rejected)
 
 
@@ -474,8 +477,8 @@ _PEAKS = f"""
         ) AS sums GROUP BY level, server, part, taken
     ) AS numbers GROUP BY level, server, part ORDER BY level, server, part
 """
-# The same rows as in `_PEAKS`, with the seats in use relative to the start of each interval, so that each interval is
-# sorted on its own.
+# `_RELATIVE_PEAKS` has the rows of `_PEAKS`, but the seats in use are relative to the start of each interval. So a
+# database can sort each interval on its own.
 _RELATIVE_PEAKS = f"""
     SELECT level, server, part, max(taken), max_by(time, taken), sum(net) FROM (
         SELECT level, server, part, taken, min(time) AS time, sum(change) AS net FROM (
@@ -505,7 +508,11 @@ def _find_peaks(database: Database, intervals: Intervals) -> Iterable[Sequence[A
 
 
 def _add_seats_at_start(rows: Iterable[Sequence[Any]]) -> Iterator[tuple[Any, ...]]:
-    """Convert rows of `_RELATIVE_PEAKS` to rows of `_PEAKS`. The rows must be in the order of the intervals."""
+    """Add the seats in use at the start of each interval to the peak of the interval.
+
+    `rows` are rows of `_RELATIVE_PEAKS` in the order of the intervals, with peaks relative to the start. The results
+    are rows of `_PEAKS`.
+    """
     in_use: Counter[tuple[int, int]] = Counter()
     for level, server, part, taken, time, net in rows:
         yield level, server, part, in_use[level, server] + taken, time, net

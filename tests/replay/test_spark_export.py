@@ -56,7 +56,8 @@ def test_executors_write_the_same(tmp_path: Path) -> None:
         try:
             paths[engine], number = write_parquet(result, str(directory / engine), "224MB")
             assert number == result.extent.requests > 400
-            if engine == "spark":  # and not Python, which reads files that Spark does not find
+            # Python reads files that Spark cannot read, so this check shows that Spark has read the requests.
+            if engine == "spark":
                 assert result.log.database.query("SELECT count(*) > 400 FROM raw") == [(True,)]
         finally:
             result.log.database.close()

@@ -142,7 +142,10 @@ def test_requests_that_the_filter_excludes_may_use_the_seats(
 
 
 def burst(count: int, rejected_after: int, second: int) -> list[dict[str, object]]:
-    """Return the events of requests that arrive in the same second."""
+    """Return the events of `count` requests that arrive in `second`.
+
+    All requests after the first `rejected_after` are rejected.
+    """
     time = f"2026-11-22T05:{second // 60:02}:{second % 60:02}"
     return [
         event(

@@ -163,7 +163,10 @@ def test_escaped_namespace_among_plain_events(engine: str, tmp_path: Path, capsy
 
 @pytest.mark.parametrize(("key", "value"), [("namespace", 1), ("namespace", ["a"])])
 def test_namespace_of_another_type_is_no_event(key: str, value: object) -> None:
-    """The type must be checked before attributes are compared, because they could equal the attributes of a valid event."""
+    """The type must be checked before attributes are compared.
+
+    Otherwise, the attributes of an invalid event could equal the attributes of a valid event.
+    """
     wrong = event(objectRef={"resource": "pods", key: value})
     with pytest.raises(TypeError):
         read_attributes(wrong, (), has_options=False)

@@ -1,4 +1,4 @@
-"""Loads from audit logs: the arrivals of a log, and the routes of its requests."""
+"""Loads from audit logs: the arrivals of requests, and the level, flow and seats of each request."""
 
 from __future__ import annotations
 

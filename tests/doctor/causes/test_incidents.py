@@ -137,8 +137,8 @@ def test_level_that_works_as_configured_is_named(name: str) -> None:
 @pytest.mark.parametrize("name", SICK)
 def test_before_and_after_an_incident(name: str, moments: str) -> None:
     conclusion = conclude_files(find_files(name, moments, dumps=True))
-    # Levels without queues show only their demand in the last 10 s, and the newest snapshot is from 4 s after the
-    # incident.
+    # Metrics of levels without queues show only the demand of the last 10 s. The newest snapshot is from 4 s after the
+    # incident, so the state of these levels is unknown.
     is_unknown = moments != "0" and name in ("small-level", "catch-all")
     assert is_unknown or conclusion.verdict in ("healthy", "past"), conclusion.causes
     assert (
