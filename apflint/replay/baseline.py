@@ -1,4 +1,4 @@
-"""The option `--baseline`: an earlier time with which a period of a log is compared, such as the day before an incident."""
+"""The option `--baseline`: the time with which a period of a log is compared, such as the day before an incident."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def _find_seats(report: ReplayReport, name: str) -> object:
 
 
 def _find_move(attributes: AttributeTuple, old: Assignment, new: Assignment) -> MoveType | None:
-    """Return how requests with these attributes move between two assignments, or None if they do not move."""
+    """Return how requests with these attributes move from `old` to `new`, or None if the requests do not move."""
     if "classified" not in (old.outcome, new.outcome):
         return None
     if old.outcome != new.outcome:
@@ -127,7 +127,10 @@ def _find_move(attributes: AttributeTuple, old: Assignment, new: Assignment) -> 
 
 
 def _distinguish(attributes: AttributeTuple, assignment: Assignment) -> str | None:
-    """Return the flow distinguisher of a request: user, namespace or None. An absent namespace is an empty string."""
+    """Return `ByUser` or `ByNamespace`, whichever determines the flow of these requests, or None if neither does.
+
+    ByNamespace does not determine the flow of requests without a namespace.
+    """
     is_empty = assignment.distinguished_by == "ByNamespace" and not attributes.namespace
     return None if is_empty else assignment.distinguished_by
 

@@ -37,7 +37,7 @@ _FILE_FORMAT = "FORMAT csv, HEADER false, QUOTE '', ESCAPE '', DELIMITER '\x01',
 
 
 class UnwrappedEvents(NamedTuple):
-    """The events of files, without wrappers."""
+    """A query for the events of files, whose wrappers were removed, and facts about these events."""
 
     event: str
     """SQL for the relation `event`, without the hash of the audit ID."""

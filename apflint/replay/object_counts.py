@@ -26,7 +26,7 @@ NOT_COUNTED = -1
 
 
 class ObjectTotals(NamedTuple):
-    """The objects of a resource in all namespaces."""
+    """Number and average size of the objects of a resource in all namespaces."""
 
     number: int
     """Number of objects, or `NOT_COUNTED`."""

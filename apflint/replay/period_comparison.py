@@ -39,7 +39,7 @@ class ComparedPeriod(NamedTuple):
 
 
 class PeriodComparison(NamedTuple):
-    """A period of a log and its baseline."""
+    """A period of a log, its baseline, and the differences between them."""
 
     now: ComparedPeriod
     before: ComparedPeriod

@@ -400,7 +400,10 @@ def _compute_levels(
 
 
 def _is_list_of_unknown_seats(part: _TupleTotal, replay: Replay) -> bool:
-    """Return whether the requests are lists whose seats depend on an unknown number of objects. Each counts as one seat."""
+    """Return whether the requests are lists whose seats depend on an unknown number of objects.
+
+    Such a list counts as one seat.
+    """
     is_list = part.attributes.verb == "list" and not part.attributes.path
     return is_list and (part.assignment.lacks_count or not replay.has_counts)
 
@@ -437,7 +440,7 @@ def _rank(users: Iterable[UserTraffic], value: Callable[[UserTraffic], int]) -> 
 
 
 def _interval(time: str, intervals: Intervals) -> str:
-    """Return an SQL expression for the number of the interval of a time.
+    """Return an SQL expression for the index of the interval that contains a time.
 
     The dividend is a multiple of the divisor, so integer and floating-point division give the same quotient.
     """
@@ -467,8 +470,8 @@ _CHANGES = """
 """
 # Each row is an interval in which the seats in use change: the maximum seats in use, the first time of this maximum,
 # and the total change in the interval. If a request ends when another starts, the end comes first. One running sum is
-# enough for all levels, because the sum is 0 after all requests of a level. DuckDB adds the rows in the order of the
-# subquery: https://duckdb.org/docs/stable/sql/dialect/order_preservation
+# enough for all levels, because the sum is 0 after all requests of a level. DuckDB adds up the changes in the order of
+# the subquery: https://duckdb.org/docs/stable/sql/dialect/order_preservation
 _PEAKS = f"""
     SELECT level, server, part, max(taken), arg_max(time, taken), sum(net) FROM (
         SELECT level, server, {{interval}} AS part, taken, min(time) AS time, sum(change) AS net FROM (
@@ -492,7 +495,10 @@ _STARTS = "SELECT level, server, ended - busy AS start, ended, seats FROM apf WH
 
 
 def _find_peaks(database: Database, intervals: Intervals) -> Iterable[Sequence[Any]]:
-    """Return the rows of `_PEAKS`. For SQLite, Python computes the rows, because SQLite's window functions are slower."""
+    """Return the rows of `_PEAKS`: the peak and the total change of the seats in use by level, server and interval.
+
+    For SQLite, Python computes the rows, because SQLite's window functions are slower.
+    """
     if database.is_distributed:
         return _add_seats_at_start(_query(database, _RELATIVE_PEAKS.format(interval=_interval("time", intervals))))
     if database.has_fast_windows:

@@ -67,7 +67,7 @@ def save_seats(name: str, folder: Path) -> None:
 
 
 def follow(command: str, name: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Run a suggested command. It must find an answer, with exit status 0 or 1."""
+    """Run a suggested command. The command must find an answer, with exit status 0 or 1."""
     if command.startswith(SAVE_SEATS):
         save_seats(name, folder)
         command = command.removeprefix(f"{SAVE_SEATS} && ")

@@ -38,7 +38,10 @@ def read(directory: Path) -> tuple[list[Any], list[Any]]:
 @needs_duckdb
 @pytest.mark.slow
 def test_executors_write_the_same(tmp_path: Path) -> None:
-    """Paths contain what is special in a URL and in a pattern. The second run replaces the files of the first one."""
+    """Paths contain characters that are special in URLs and patterns.
+
+    The second run of Spark replaces the files of the first.
+    """
     directory = tmp_path / "it's 100%20 [new]"
     (directory / "in").mkdir(parents=True)
     (directory / "in" / "audit.log.gz").write_bytes((LIVE / "audit.log.gz").read_bytes())

@@ -214,7 +214,8 @@ def read_series(folder: Path) -> list[tuple[float, Snapshot]]:
 @pytest.mark.parametrize("steps", [1, 3])
 @pytest.mark.parametrize("name", SERIES)
 def test_series(name: str, steps: int) -> None:
-    """Pairs of scrapes 5 or 15 s apart: no warnings before and after an incident, and the right cause during the incident."""
+    """Pairs of scrapes that are 5 or 15 s apart have no warnings before and after an incident, and show the right cause
+    during the incident."""
     label = read_label(name, COMPLETE)
     started, ended = (
         datetime.fromisoformat(label[key]).timestamp() if label[key] else None for key in ("started", "ended")
@@ -233,7 +234,8 @@ def test_series(name: str, steps: int) -> None:
             is_flood = name == "old-incident" and time < _end_of_flood(label)
             assert is_flood or not conclusion.warnings, (time, conclusion.causes)
         elif time < started or time > ended + 20 + 5 * steps:
-            # The recording `restart` begins right after the start of the server, with watches of all clients.
+            # `restart` may have warnings: the recording begins right after the start of the server, with watches of all
+            # clients.
             assert name == "restart" or not conclusion.warnings, (time - started, conclusion.causes)
         elif started + 15 <= time <= ended and conclusion.warnings:
             inside += 1
