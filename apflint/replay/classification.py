@@ -114,7 +114,7 @@ class TupleClassifier:
 
 
 def make_request_info(attributes: AttributeTuple) -> RequestInfo:
-    """Return the attributes of a request as a `RequestInfo`, which FlowSchemas match."""
+    """Return the attributes of a request as a `RequestInfo`, which is compared with the rules of FlowSchemas."""
     resource, subresource = attributes.resource, attributes.subresource
     path, is_resource = "", not attributes.path
     if not is_resource:

@@ -58,7 +58,7 @@ class Difference(NamedTuple):
     def first(self) -> int | None:
         """Return the time of the first request in the baseline or the period, in microseconds since 1970.
 
-        None without requests.
+        Return None if there are no requests.
         """
         return self.before.add(self.now).first
 
@@ -66,7 +66,7 @@ class Difference(NamedTuple):
     def last(self) -> int | None:
         """Return the time of the last request in the baseline or the period, in microseconds since 1970.
 
-        None without requests.
+        Return None if there are no requests.
         """
         return self.before.add(self.now).last
 

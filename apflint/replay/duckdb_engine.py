@@ -515,7 +515,7 @@ def _number_servers(database: DuckDatabase, reader: EventReader, server: str) ->
 def _locate(file: AuditLogFile) -> str | None:
     """Return the path that a file has now, because log rotation may have renamed the file.
 
-    None if the file was removed.
+    Return None if the file was removed.
     """
     try:
         return locate(file)

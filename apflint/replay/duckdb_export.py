@@ -20,7 +20,7 @@ _TIME = "make_timestamp({value})"
 
 
 def write_file(replay: Replay, directory: str, memory: str) -> tuple[str, int]:
-    """Write the requests of a replay by the Python or the DuckDB engine.
+    """Write the requests of a replay for which the Python or the DuckDB engine has read the log.
 
     Return the path of the file, and the number of requests.
     """

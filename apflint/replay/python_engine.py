@@ -207,7 +207,7 @@ class EventReader:
         return self.coverage.stages.total() + self.coverage.other_records
 
     def read_odd_lines(self, file: AuditLogFile, lines: Iterable[str]) -> None:
-        """Read the lines of a file that another engine could not read. The lines may be in any order."""
+        """Read lines that another engine could not read. All of them are from `file`, in any order."""
         coverage = self.coverage
         self._file = file.name
         coverage.files += 1

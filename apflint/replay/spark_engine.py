@@ -286,7 +286,7 @@ def _read_files(database: SparkDatabase, reader: EventReader, files: Sequence[Au
 def _require_few(lines: Counter[str], sizes: Counter[str]) -> None:
     """Raise UserError if Python would receive too many bytes.
 
-    The counters have the number and the bytes of lines by file name.
+    `lines` and `sizes` contain the number of these lines and their bytes, by file name.
     """
     if sizes.total() > _MAX_PYTHON_BYTES:
         ((name, _),) = sizes.most_common(1)
@@ -350,7 +350,7 @@ def make_url(path: str) -> str:
 
 
 def _normalize(path: str) -> str:
-    """Return a normalized path of Hadoop. Spark reports `file:/path` for `file:///path`."""
+    """Return a path or URL in a form that can be compared: the URL of a local file becomes a path with one slash."""
     return f"/{path[5:].lstrip('/')}" if path.startswith("file:") else path
 
 

@@ -1,5 +1,5 @@
-"""APF501 and APF502: the reported parts, the FlowSchemas that capture their requests, and findings that other rules
-report instead."""
+"""APF501 and APF502: the reported parts of FlowSchemas, the earlier FlowSchemas that capture the requests of these
+parts, and findings that other rules report instead."""
 
 from __future__ import annotations
 

@@ -181,7 +181,7 @@ def test_redundancy_is_found_if_the_first_and_the_last_values_of_all_lists_are_c
 
 
 def test_gap_that_few_requests_show_is_found() -> None:
-    """Only requests for one unusual resource go elsewhere. No typical request shows this, but the solver finds it."""
+    """Without `mine`, only requests for one unusual resource reach another level. The solver finds such a request."""
     mine = everything("mine", subjects=[service_account("ci", "*")])
     hole = {"verbs": ["patch"], "apiGroups": ["x.io"], "resources": ["ys/status"], "namespaces": ["z"]}
     third = flow_schema("third", "workload-high", 3000, subjects=[service_account("ci", "deployer")], resources=[hole])

@@ -1,4 +1,4 @@
-"""`apflint diff`: output, exit codes, the differences that count as changes, and properties for random configurations."""
+"""`apflint diff`: output, exit codes, differences that count as changes, and properties for random configurations."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def diagnose(
     replies: dict[str, tuple[int, Any]] | None = None,
     code: int = 0,
 ) -> tuple[Any, str]:
-    """Run the command. Return the JSON that it prints, or None, and its notes."""
+    """Run `apflint doctor --live`. Return (printed JSON, or None if there is none; notes on standard error)."""
     with serve(answers() if replies is None else replies, tmp_path) as kubeconfig:
         command = ["doctor", "--isolated", "--live", "--kubeconfig", kubeconfig, "--format", "json", *words]
         assert run(command) == code

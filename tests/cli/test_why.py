@@ -106,7 +106,7 @@ def test_formats(output_format: str, capsys: pytest.CaptureFixture[str], snapsho
 def test_text_of_each_kind_of_evidence(
     folder: Path, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The answers in a terminal of 80 columns, from all files, a log, metrics, a dump, manifests, and no files."""
+    """The snapshots are answers in a terminal of 80 columns, from all files, a log, metrics, a dump, or manifests."""
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)

@@ -133,7 +133,7 @@ def test_levels_without_borrowing(version: str, count: int) -> None:
 
 
 def test_borrowed_seats_of_exempt_requests_are_not_idle() -> None:
-    """The current limits of all levels may exceed the seats of the server."""
+    """Together, the current limits of all levels may be more than the seats of the server."""
     exempt = 'upper_limit_seats{priority_level="exempt"} 30'
     rows = (*level("low", 10, 10, 610, 10, 10, waiting=1), *level("high", 20, 20, 620, 20, 1))
     nominal = 'nominal_limit_seats{priority_level="exempt"} 0'

@@ -243,7 +243,7 @@ def test_truncated_object(
 def test_object_disappears_or_changes(
     store: ObjectStore, prefix: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The report names objects that changed or were removed after the listing, and has the events of all other objects."""
+    """The report names objects that changed or were removed after the listing, and has the events of the others."""
     from apflint.sources import audit_logs
 
     list_objects = object_storage.list_objects

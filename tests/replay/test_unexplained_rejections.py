@@ -183,7 +183,7 @@ def test_short_bursts_may_be_rejected_before_the_server_adjusts_the_limits(
 def test_lists_and_watches_may_use_the_free_seats(
     verb: str, options: tuple[str, ...], is_contradiction: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Without the number of objects, a list may take many seats. The log never shows the seats of a watch."""
+    """If the number of objects is unknown, a list may take many seats. The log never shows the seats of a watch."""
     events = [event for number in range(8) for event in burst(12, 11, number * 4)]
     for number in range(8 * 20):
         others = burst(1, 1, number // 5)

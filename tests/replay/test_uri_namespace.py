@@ -83,7 +83,7 @@ def test_part_before_a_namespace(uri: str, version: str | None) -> None:
 
 @given(URIS, st.sampled_from(["a", "b", "team-a"]), st.sampled_from(["", "/pods", "?x=/namespaces/c/"]))
 def test_namespace_after_a_version(uri: str, namespace: str, end: str) -> None:
-    """`fast_lines` relies on this law: URIs with the same beginning have their namespace at the same place."""
+    """`fast_lines` relies on this property: in URIs with the same beginning, the namespace is at the same place."""
     for known in (uri, *ORDINARY):
         version = find_version(known)
         if version is not None:

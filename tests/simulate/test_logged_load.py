@@ -56,7 +56,7 @@ def known_sides() -> list[Effective]:
 
 @pytest.fixture
 def log(tmp_path: Path) -> Iterator[LoggedLoad]:
-    """Return the load of two servers."""
+    """Yield the load from the logs of two API servers."""
     write_log(
         tmp_path / "1.log",
         [

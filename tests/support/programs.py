@@ -61,7 +61,7 @@ def show(name: str) -> Callable[..., None]:
 
 
 def succeed(*_: str) -> None:
-    """Print nothing."""
+    """Do nothing, in place of a program that succeeds without output."""
 
 
 def download_manifest(url: str) -> None:

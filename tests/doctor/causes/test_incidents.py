@@ -61,7 +61,7 @@ WRONG = {
 
 
 def check(name: str, conclusion: Conclusion, *, dumps: bool, names: dict[str, str] | None = None) -> None:
-    """Check a conclusion from files inside an incident."""
+    """Check the conclusion from files that were recorded during an incident."""
     label = read_label(name)
     culprit = label["culprit"] or {}
     known = names or {}
