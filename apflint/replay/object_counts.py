@@ -75,7 +75,7 @@ def parse_metrics(text: str) -> ObjectCounts:
     samples, not_finite = parse_samples(text, (*_COUNTS, _SIZES))
     if not_finite:
         raise UserError(
-            f"line {not_finite[0]}: the value of this metric cannot be a number of objects or bytes; remove this line,"
+            f"line {not_finite[0]}: the value of this metric is not a number of objects or bytes; remove this line,"
             " or save the metrics again"
         )
     counts, sizes = _find_greatest(samples, *_COUNTS), _find_greatest(samples, _SIZES)
