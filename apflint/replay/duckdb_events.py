@@ -53,8 +53,8 @@ def read_event(wanted: Wanted) -> str:
         f'annotations."{QUEUE_WAIT}"',
         *(["userAgent"] if wanted.agent else []),
     ]
-    # In `RequestReceived` events, the query reads only the audit ID, so the other fields are not checked. `read_key`
-    # checks the fields of attribute tuples.
+    # A replay uses only the first of `texts`, the audit ID, from `RequestReceived` events, so only the audit ID is
+    # checked. `read_key` checks the fields of attribute tuples.
     is_plain = f"""
         CASE WHEN {_IS_RECEIVED} THEN NOT {is_ambiguous(texts[:1])}
         ELSE NOT {is_ambiguous(texts)} AND coalesce(starts_with(requestURI, '/'), TRUE)

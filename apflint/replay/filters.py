@@ -37,7 +37,7 @@ class Moment(NamedTuple):
     is_before_end: bool = False
 
     def resolve(self, end: int) -> Moment:
-        """Return this moment as a time. A duration becomes the time that is so long before `end`, but not before 1970.
+        """Return this moment as a time. A duration becomes `end` minus the duration, but not a time before 1970.
 
         `end` is the time of the last request in microseconds since 1970.
         """

@@ -284,9 +284,9 @@ def _read_files(database: SparkDatabase, reader: EventReader, files: Sequence[Au
 
 
 def _require_few(lines: Counter[str], sizes: Counter[str]) -> None:
-    """Raise UserError if Python would receive too many bytes.
+    """Raise UserError if the lines that only Python can read have too many bytes.
 
-    `lines` and `sizes` contain the number of these lines and their bytes, by file name.
+    `lines` and `sizes` contain the number and the bytes of these lines, by file name.
     """
     if sizes.total() > _MAX_PYTHON_BYTES:
         ((name, _),) = sizes.most_common(1)

@@ -144,7 +144,7 @@ def test_requests_that_the_filter_excludes_may_use_the_seats(
 def burst(count: int, rejected_after: int, second: int) -> list[dict[str, object]]:
     """Return the events of `count` requests that arrive in `second`.
 
-    All requests after the first `rejected_after` are rejected.
+    All of them except the first `rejected_after` requests are rejected.
     """
     time = f"2026-11-22T05:{second // 60:02}:{second % 60:02}"
     return [
