@@ -32,7 +32,7 @@ class BareLine(NamedTuple):
 
 
 class LineUnwrapper:
-    """Extracts events from log records. Caches the wrapper of each combination of keys."""
+    """Extracts events from log records. Records with the same keys have the same wrapper, which is found only once."""
 
     def __init__(self, event_field: Sequence[str]) -> None:
         self._is_enabled = not event_field  # with --event-field, only `log_wrappers` can find the events

@@ -1,4 +1,4 @@
-"""The option `--baseline`: an earlier time with which a period of a log is compared, such as the day before an incident."""
+"""The option `--baseline`: the time with which a period of a log is compared, such as the day before an incident."""
 
 from __future__ import annotations
 
@@ -83,9 +83,11 @@ def resolve_periods(
 
     Both periods are limited to the time that the log covers.
 
-    If `since` is None, the compared period is the last hour of the log (or the last hour before `until`). If the log is
-    not longer than an hour, the log is divided: the baseline is the start of the log, at most its first half, and the
-    compared period is the rest. A baseline that is a duration ends where the period starts.
+    A baseline that is a duration ends at the start of the compared period.
+
+    If `since` is None, the compared period is the last hour of the log, or the last hour before `until`. If the log is
+    not longer than an hour, a baseline that is a duration is the first part of the log (at most half of the log), and
+    the compared period is the rest.
 
     Raises UserError if the baseline and the compared period overlap, or if the log does not cover one of them.
     """
@@ -120,7 +122,11 @@ def resolve_periods(
 
 
 def _find_start(end: int, duration: int, covered: LogPeriod) -> int:
-    """Return the start of the period that is compared with the baseline, if the user does not give --since."""
+    """Return the start of the compared period if --since is not given. `end` is the end of this period.
+
+    The start is an hour before `end`. If the log, which covers the period `covered`, is too short for this, the start
+    is `duration` after the start of the log, or in the middle of the covered time if the middle is earlier.
+    """
     start = end - DEFAULT_PERIOD
     return start if start > covered.start else covered.start + min(duration, (end - covered.start) // 2)
 

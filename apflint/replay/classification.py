@@ -74,7 +74,8 @@ class TupleClassifier:
         certain = True
         if groups is None and not has_fixed_groups(attributes.user):
             # The log does not contain the groups of this user. Unknown groups could make the request match an earlier
-            # FlowSchema. The result is certain if a user in all groups gets the same FlowSchema.
+            # FlowSchema. The result is certain if the request of a user who is in all groups matches the same
+            # FlowSchema.
             everything = UserInfo(user.name, (*user.groups, *sorted(self._groups.difference(user.groups))))
             certain = self._classify(RequestDigest(info, everything)).position == resolution.position
         schema, level = resolution.flow_schema, resolution.priority_level.name
@@ -113,7 +114,7 @@ class TupleClassifier:
 
 
 def make_request_info(attributes: AttributeTuple) -> RequestInfo:
-    """Return the attributes of a request as a `RequestInfo`, which FlowSchemas match."""
+    """Return the attributes of a request as a `RequestInfo`, which is compared with the rules of FlowSchemas."""
     resource, subresource = attributes.resource, attributes.subresource
     path, is_resource = "", not attributes.path
     if not is_resource:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Operation(NamedTuple):
-    """What a client does. Requests with equal operations are one row of a report."""
+    """A kind of request: who sends it, with which verb, for which resource. A report has one row for each operation."""
 
     user: str
     """Pattern of user names, see `fold_user`."""
@@ -69,7 +69,7 @@ _OPERATIONS = """
 
 
 def sum_by_client(database: Database) -> ClientTraffic:
-    """Return the sums over the selected requests. The log must have been read with user agents."""
+    """Return the sums over the requests in the table `apf`. The log must have been read with user agents."""
     operations: dict[Operation, Traffic] = {}
     names: dict[str, set[str]] = {}
     agents: dict[str, set[str]] = {}

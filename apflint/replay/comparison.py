@@ -36,7 +36,7 @@ class LoggedDestination(NamedTuple):
 
 
 class MovedRequest(NamedTuple):
-    """The first logged request of a move."""
+    """The first request in the log that belongs to a `LoggedMove`."""
 
     audit_id: str | None
     time: int
@@ -81,19 +81,19 @@ class ReplayComparison(NamedTuple):
     def classified(self) -> int:
         """Return the number of requests that at least one of the configurations classifies.
 
-        The configuration of the newer release classifies all requests that the other one classifies.
+        This is the larger of the two numbers: a newer release classifies all requests that an older release classifies.
         """
         return max(report.outcomes.get("classified", 0) for report in (self.old, self.new))
 
     @property
     def levels_with_other_limits(self) -> int:
-        """Return the number of levels with requests whose limits or queues differ between the configurations."""
+        """Return how many of the `levels` have different limits or queues in the two configurations."""
         old, new = ([_find_figures(report, name) for name in self.levels] for report in (self.old, self.new))
         return sum(before != after for before, after in zip(old, new, strict=True))
 
     @property
     def levels_with_other_seats(self) -> int:
-        """Return the number of levels whose seats in use differ between the configurations."""
+        """Return for how many of the `levels` the peaks of seats or the seat-seconds differ between the reports."""
         old, new = ([_find_seats(report, name) for name in self.levels] for report in (self.old, self.new))
         return sum(before != after for before, after in zip(old, new, strict=True))
 
@@ -114,7 +114,7 @@ def _find_seats(report: ReplayReport, name: str) -> object:
 
 
 def _find_move(attributes: AttributeTuple, old: Assignment, new: Assignment) -> MoveType | None:
-    """Return how requests with these attributes move between two assignments, or None if they do not move."""
+    """Return how requests with these attributes move from `old` to `new`, or None if the requests do not move."""
     if "classified" not in (old.outcome, new.outcome):
         return None
     if old.outcome != new.outcome:
@@ -127,7 +127,10 @@ def _find_move(attributes: AttributeTuple, old: Assignment, new: Assignment) -> 
 
 
 def _distinguish(attributes: AttributeTuple, assignment: Assignment) -> str | None:
-    """Return the flow distinguisher of a request: user, namespace or None. An absent namespace is an empty string."""
+    """Return `ByUser` or `ByNamespace`, whichever determines the flow of these requests, or None if neither does.
+
+    ByNamespace does not determine the flow of requests without a namespace.
+    """
     is_empty = assignment.distinguished_by == "ByNamespace" and not attributes.namespace
     return None if is_empty else assignment.distinguished_by
 
@@ -135,7 +138,10 @@ def _distinguish(attributes: AttributeTuple, assignment: Assignment) -> str | No
 def find_moves(
     log: Log, old: Sequence[Assignment], new: Sequence[Assignment], top_users: int
 ) -> tuple[LoggedMove, ...]:
-    """Return the moves of the requests in the view `logged`, which was created with one of the two configurations."""
+    """Return the moves of the requests in the view `logged`, each with at most `top_users` users.
+
+    `old` and `new` contain the assignment of each attribute tuple of `log`, in the order of `log.tuples`.
+    """
     numbers: dict[tuple[MoveType, LoggedDestination | None, LoggedDestination | None], int] = {}
     moved: dict[int, int] = {}
     for number, (attributes, before, after) in enumerate(zip(log.tuples, old, new, strict=True)):

@@ -17,11 +17,14 @@ _UNUSED = Assignment("no user")
 
 
 def assign_by_time(log: Log, classifiers: Sequence[TupleClassifier], times: Sequence[int]) -> list[Assignment]:
-    """Give the log separate attribute tuples for each version of the configuration, and return the assignments of all tuples.
+    """Give the log a copy of its attribute tuples for each version of the configuration.
 
-    `classifiers` has one more item than `times`: the version before the first change. `times` are in microseconds since
-    1970, in ascending order. The tuples of version N follow those of version N-1, in the same order. So each tuple has
-    exactly one assignment, and the tables need no column for the version.
+    Return the assignments of all copies.
+
+    `times` are the times of the changes in microseconds since 1970, in ascending order. `classifiers` contains the
+    classifier before the first change, and then one classifier for each change. The tuples of version N follow those of
+    version N-1, in the same order. So each tuple has exactly one assignment, and the tables need no column for the
+    version.
     """
     number, database = len(log.tuples), log.database
     starts = [None, *times]

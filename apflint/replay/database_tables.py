@@ -1,7 +1,7 @@
-"""The tables of a replay, and the interface of the databases that hold them: SQLite or DuckDB.
+"""The tables of a replay, and the interface of the databases that hold them: SQLite, DuckDB or Spark.
 
-The table `request` has a row for each request. The table `received` has audit IDs of requests with an event
-`RequestReceived` but perhaps no other event. The table `attributes` has a row for each attribute tuple, with its
+The table `request` has a row for each request. The table `received` has audit IDs of `RequestReceived` events. It shows
+which requests have no later event. The table `attributes` has a row for each attribute tuple, with its
 assignment. The view `logged` joins `request` and `attributes`. The table `apf` has the requests that API Priority and
 Fairness classified.
 """
@@ -62,8 +62,8 @@ _DROP_STARTED = """
         SELECT id FROM request WHERE started = 0 AND id IN (SELECT id FROM request WHERE started = 1))
 """
 
-# The same steps as above, for databases in which rows cannot be changed. Each statement defines a new table from the
-# former one.
+# `_WITHOUT_COPIES` and the next statement have the effects of `_DROP_COPIES` and `_DROP_STARTED`, for databases in
+# which rows cannot be changed. Each of them defines a new table.
 _WITHOUT_COPIES = f"""
     SELECT {_REQUEST_NAMES} FROM (SELECT *, CASE WHEN id IS NULL THEN 1 ELSE row_number() OVER (
         PARTITION BY ended, id, started, received ORDER BY tuple, server) END AS copy FROM request) AS numbered WHERE copy = 1
@@ -156,7 +156,7 @@ def close_on_error(database: Database) -> Iterator[None]:
 
 
 def create_log_tables(database: Database) -> None:
-    """Create the tables that an engine fills."""
+    """Create the empty tables `request` and `received`, which an engine fills from the log."""
     database.query(f"CREATE TABLE request ({_REQUEST_COLUMNS})")
     database.query(f"CREATE TABLE received ({_RECEIVED_COLUMNS})")
 
@@ -229,7 +229,7 @@ def count_requests(database: Database) -> tuple[int, int, int]:
 def drop_assignments(database: Database, *, keep_selected: bool) -> None:
     """Drop the tables and the view that `store_assignments` created.
 
-    If `keep_selected`, also delete the requests that the condition of `store_assignments` did not select.
+    If `keep_selected` is true, also delete the requests that do not meet the condition of `store_assignments`.
     """
     if keep_selected:
         database.query(f"CREATE TABLE selected AS SELECT {_REQUEST_NAMES} FROM logged")

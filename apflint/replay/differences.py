@@ -56,12 +56,18 @@ class Difference(NamedTuple):
 
     @property
     def first(self) -> int | None:
-        """Return the time of the first request in the period and the baseline together, in microseconds since 1970."""
+        """Return the time of the first request in the baseline or the period, in microseconds since 1970.
+
+        Return None if there are no requests.
+        """
         return self.before.add(self.now).first
 
     @property
     def last(self) -> int | None:
-        """Return the time of the last request in the period and the baseline together, in microseconds since 1970."""
+        """Return the time of the last request in the baseline or the period, in microseconds since 1970.
+
+        Return None if there are no requests.
+        """
         return self.before.add(self.now).last
 
 
@@ -138,7 +144,11 @@ def find_differences(now: ClientTraffic, before: ClientTraffic, ratio: float) ->
 
 
 def _name_patterns(*sides: Mapping[str, frozenset[str]]) -> dict[str, str]:
-    """Return the name to show for each pattern: the pattern, or the matching name if only one name matches."""
+    """Return the text that reports show for each pattern of names.
+
+    Each of `sides` maps patterns to the names that match them. The text is the pattern, or the name if only one name
+    matches.
+    """
     members: dict[str, frozenset[str]] = {}
     for side in sides:
         for pattern, found in side.items():
@@ -152,7 +162,12 @@ def _compare(
     numbers: Mapping[str, int],
     ratio: float,
 ) -> list[Difference]:
-    """Return the differences of groups of operations, the largest first."""
+    """Return a difference for each group of operations, the largest first.
+
+    `pairs` contains the traffic of each operation in the baseline and in the period. `group` returns the group of an
+    operation. `numbers` is the number of user names by pattern. `ratio` is the length of the period divided by that of
+    the baseline.
+    """
     sums: dict[Operation, tuple[Traffic, Traffic, int]] = {}
     for operation, (before, now) in pairs.items():
         key = group(operation)
@@ -207,7 +222,11 @@ def _measure_slowdown(before: Traffic, now: Traffic) -> int:
 def _find_slowdown(
     pairs: Mapping[Operation, tuple[Traffic, Traffic]], clients: Iterable[Difference], ratio: float
 ) -> Slowdown | None:
-    """Compare the durations of the operations that occur in both periods, weighted by the numbers of requests in the period."""
+    """Return how much longer the requests of operations take that occur in both the baseline and the period.
+
+    Return None if no operation has enough requests on both sides. Operations are weighted by their requests in the
+    period.
+    """
     known = {operation: sides for operation, sides in pairs.items() if _is_comparable(*sides)}
     if not known:
         return None

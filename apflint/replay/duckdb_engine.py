@@ -114,7 +114,7 @@ class DuckDatabase:
         self._limit_threads()
         self.query(f"SET temp_directory = {quote(self._directory.name)}")
         self.query("SET preserve_insertion_order = false")
-        self.query("SET checkpoint_threshold = '1TB'")  # without a database file, checkpoints only take time
+        self.query("SET checkpoint_threshold = '1TB'")  # avoid checkpoints, which are useless for a database in memory
         # Spark executes the same SQL, and has this function only under the name `regexp_like`.
         self.query("CREATE MACRO regexp_like(text, pattern) AS regexp_matches(text, pattern)")
         self.query("SET enable_progress_bar = true")
@@ -159,7 +159,8 @@ class DuckDatabase:
     def query(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[object, ...]]:
         """Run a statement, and return its rows.
 
-        Raises KeyboardInterrupt if the user interrupts the statement, and UserError if it needs more memory.
+        Raises KeyboardInterrupt if the user interrupts the statement, and OutOfMemoryError if the statement needs more
+        memory than `--memory` permits.
         """
         with _translate_errors():
             return self.connection.execute(sql, parameters).fetchall()
@@ -179,7 +180,7 @@ class DuckDatabase:
         size = 0
         for row in rows:
             text = json.dumps(row)
-            if len(text) > _MAX_INSERT_BYTES:  # DuckDB needs 50 times the memory of a JSON value
+            if len(text) > _MAX_INSERT_BYTES:  # as JSON, this row would need 50 times its size in memory
                 names = [f"value{at}" for at in range(len(row))]
                 source = ", ".join(f"CAST(? AS TEXT) AS {name}" for name in names)
                 self.query(f"{_insert_statement(table, columns[: len(row)], names)} FROM (SELECT {source})", row)
@@ -196,15 +197,15 @@ class DuckDatabase:
         self.query(f"{statement} FROM (SELECT unnest(CAST(? AS JSON[])) AS row)", [f"[{','.join(rows)}]"])
 
     def close(self) -> None:
-        """Delete the database."""
+        """Close the connection, and delete the temporary directory."""
         self.connection.close()
         self._directory.cleanup()
 
 
 def _insert_statement(table: str, columns: Sequence[tuple[object, ...]], values: Sequence[str]) -> str:
     """Return a statement that inserts the SQL expressions `values`. `columns` are pairs of name and type."""
-    # DuckDB returns a number for the hash of NULL, so events without an audit ID would look like copies of each other.
-    # URIs are also compared by hash.
+    # The columns `id` and `uri` contain hashes of audit IDs and URIs. DuckDB returns a number for the hash of NULL, so
+    # events without an audit ID would look like copies of each other.
     converted = [
         f"CASE WHEN {value} IS NOT NULL THEN (hash({value}) >> 1)::BIGINT END"
         if name in ("id", "uri")
@@ -324,7 +325,10 @@ def _report_progress(
 
 
 def _divide(files: Sequence[AuditLogFile]) -> tuple[list[AuditLogFile], list[AuditLogFile]]:
-    """Return the files that DuckDB reads, and the files that are joined: small files, if there are too many for DuckDB."""
+    """Return two lists: the files that DuckDB reads directly, and the files that must be joined first.
+
+    The second list contains the small files if there are more than `MAX_SMALL_FILES`. Otherwise, it is empty.
+    """
     small = [file for file in files if _estimate_size(file) < _SMALL_FILE_BYTES]
     if len(small) <= MAX_SMALL_FILES:
         return list(files), []
@@ -376,7 +380,7 @@ def _read_files(database: DuckDatabase, reader: EventReader, files: Sequence[Aud
 
     Return False, with an unchanged database, if Python must read a file, or if the files have different compressions.
     """
-    # A pipe cannot be opened twice. In a file of one byte, DuckDB does not detect a line.
+    # Python reads pipes, which cannot be opened twice, and files of one byte, in which DuckDB does not detect a line.
     if any(file.is_stream or file.size < _MIN_FILE_BYTES for file in files):
         return False
     # Check the first lines of each file, because DuckDB would fail only after it has read all files. Wrapped files are
@@ -469,7 +473,8 @@ def _load(
         reader.server_number(file.server)
     database.query("BEGIN")
     try:
-        # DuckDB checks for signals only after a task, which reads up to 100 MB. The handler interrupts the query.
+        # DuckDB checks for signals only after a task, which reads up to 100 MB. So a signal handler interrupts the
+        # query.
         with call_on_interrupt(database.connection.interrupt), source as events:
             usual = events.server or server
             _reduce(database, reader, events.event, wanted)
@@ -503,15 +508,15 @@ def _load(
 
 
 def _reduce(database: DuckDatabase, reader: EventReader, event: str, wanted: Wanted) -> None:
-    """Create the table `raw`: the reduced events of the query `event`, with the hash of the audit ID."""
+    """Create the table `raw` with a row for each event of the query `event`, as `reduce_events` defines the columns."""
     event = f"SELECT *, CAST(hash(audit_id) >> 1 AS BIGINT) AS id FROM ({event})"
     database.query(f"CREATE TABLE raw AS {reduce_events(event, 'epoch_us', wanted, reader.namespaces)}")
 
 
 def _list_other_lines(database: DuckDatabase, number: int) -> list[str] | None:
-    """Return the lines that are not in the wrapper of the file, or None if Python must read the whole file.
+    """Return the lines of the table `raw` that SQL cannot read, or None if Python must read the whole file.
 
-    `number` is the number of these lines.
+    `number` is the number of these lines, which have the class `ODD`.
     """
     if not number:
         return []
@@ -532,7 +537,10 @@ def _number_servers(database: DuckDatabase, reader: EventReader, server: str) ->
 
 
 def _locate(file: AuditLogFile) -> str | None:
-    """Return the current path of a file, or None if the file was removed."""
+    """Return the path that a file has now, because log rotation may have renamed the file.
+
+    Return None if the file was removed.
+    """
     try:
         return locate(file)
     except UserError:
@@ -546,7 +554,8 @@ def _find_object_compression(file: AuditLogFile) -> str | None:
     except UserError:
         return None
     compression = find_compression(BytesIO(start))
-    # A check whether Zstandard data is complete would read the whole object. So Python reads the object instead.
+    # DuckDB would silently omit the incomplete end of Zstandard data. Only reading the whole object shows whether its
+    # data is complete. So Python reads Zstandard objects.
     return None if compression == "zstd" else compression
 
 

@@ -44,7 +44,7 @@ MAX_WRAPPED_LINE_BYTES = 2 * 1024 * 1024
 
 
 def read_event(wanted: Wanted) -> str:
-    """Return the columns of the relation `event` that come from the fields of an audit event."""
+    """Return the SQL expressions that compute the columns of the relation `event` from the fields of an audit event."""
     name = f"CASE WHEN verb IN ({', '.join(map(quote, LIST_VERBS))}) THEN objectRef.name END"
     texts = [
         "auditID",
@@ -53,8 +53,8 @@ def read_event(wanted: Wanted) -> str:
         f'annotations."{QUEUE_WAIT}"',
         *(["userAgent"] if wanted.agent else []),
     ]
-    # Fields of `RequestReceived` events that the query does not read are not checked. `read_key` checks the fields of
-    # attribute tuples.
+    # A replay uses only the first of `texts`, the audit ID, from `RequestReceived` events, so only the audit ID is
+    # checked. `read_key` checks the fields of attribute tuples.
     is_plain = f"""
         CASE WHEN {_IS_RECEIVED} THEN NOT {is_ambiguous(texts[:1])}
         ELSE NOT {is_ambiguous(texts)} AND coalesce(starts_with(requestURI, '/'), TRUE)
@@ -113,7 +113,7 @@ _EVENT = f"""
 
 
 def _type(kind: Any) -> str:
-    """Return the SQL type of a field."""
+    """Return the DuckDB type of a field, as a string."""
     if isinstance(kind, dict):
         fields = ", ".join(f'"{name}" {_type(field)}' for name, field in kind.items())
         return f"STRUCT({fields})"

@@ -20,7 +20,10 @@ _TIME = "make_timestamp({value})"
 
 
 def write_file(replay: Replay, directory: str, memory: str) -> tuple[str, int]:
-    """Write the requests of a replay with Python or DuckDB. Return the path of the file, and the number of requests."""
+    """Write the requests of a replay for which the Python or the DuckDB engine has read the log.
+
+    Return the path of the file, and the number of requests.
+    """
     source = SELECT_VALUES
     own = replay.log.database
     database = own if isinstance(own, DuckDatabase) else DuckDatabase(memory)

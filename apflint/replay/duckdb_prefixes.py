@@ -1,7 +1,7 @@
 """The file system through which DuckDB reads lines with a prefix: each prefix is replaced by as many spaces.
 
-JSON permits spaces before a value, so DuckDB reads such lines like a plain log. Unlike `duckdb_wrappers`, this needs no
-temporary file. A line with another prefix stays as it is, so that DuckDB reports an error.
+JSON permits spaces before a value, so DuckDB reads such lines like a plain log. Unlike `duckdb_wrappers`, this module
+needs no temporary file. A line with another prefix stays as it is, so that DuckDB reports an error.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Reads events in wrappers with DuckDB: SQL writes them without wrappers to a temporary file, which is read like a plain log.
+"""Reads events in wrappers with DuckDB.
+
+SQL writes the events without wrappers to a temporary file, which is read like a plain log.
 
 DuckDB's functions for JSON in a string would read the events without a file. But they do not report a key that occurs
 twice, and finding such keys takes as long as writing the file.
@@ -35,7 +37,7 @@ _FILE_FORMAT = "FORMAT csv, HEADER false, QUOTE '', ESCAPE '', DELIMITER '\x01',
 
 
 class UnwrappedEvents(NamedTuple):
-    """The events of files, without wrappers."""
+    """A query for the events of files, whose wrappers were removed, and facts about these events."""
 
     event: str
     """SQL for the relation `event`, without the hash of the audit ID."""
@@ -47,7 +49,7 @@ class UnwrappedEvents(NamedTuple):
     """Whether each event must have the name of its server."""
 
     def check_number(self, number: int) -> None:
-        """Raise an error if the relation does not have `number` rows: an event then contains a line break."""
+        """Raise an error if `number`, the rows read, is not `self.number`: then an event contains a line break."""
         if number != self.number:
             raise duckdb.InvalidInputException("an event contains a line break")
 
@@ -65,7 +67,7 @@ def unwrap_events(
     unwrapping = make_unwrapping(wrapper, quote_name, "JSON")
     mark = secrets.token_hex(8)
     line, server = f"line-{mark}", f"server-{mark}"
-    if unwrapping.fields:  # a damaged line is an error, and then Python reads the file
+    if unwrapping.fields:  # the query fails at a damaged line, and then Python reads the file
         lines, line_column = read_json([path], unwrapping.fields, compression), quote(NO_LINE)
     else:
         lines, line_column = read_lines(path, compression), "line"

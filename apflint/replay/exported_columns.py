@@ -61,7 +61,9 @@ SELECT_VALUES = f"SELECT {_VALUES} FROM logged"
 
 
 def select_exported(source: str, time: str) -> str:
-    """Return a query for the rows of the file. `source` is a query for the values of all columns.
+    """Return a query whose rows are those of the Parquet file.
+
+    `source` is a query for the unconverted values of all columns.
 
     `time` is the SQL expression that converts the microseconds `{value}` to a time without a time zone. The query needs
     the table `server_name` with the columns `number` and `name`.

@@ -106,6 +106,7 @@ class CanonicalLines:
         """Create a reader.
 
         `find_number` validates an event, and returns the index of the attribute tuple for a result of `read_attributes`.
+        `hash_id` converts an audit ID to the value of the column `id`.
         """
         self._namespaces = namespaces
         self._find_number = find_number
@@ -132,8 +133,9 @@ class CanonicalLines:
         All lines of `data` must end with a newline. Return the offsets of lines that a JSON parser must read, and the
         number of all lines. Most of the time of a replay is spent in this loop.
         """
-        # `RequestReceived` events by audit ID. The later event of a request usually has the same body. So the body is
-        # parsed only with the later event, which shows whether both events are valid.
+        # `received` has the start and the body of each `RequestReceived` event, by audit ID. Usually, a later event of
+        # the request has an equal body. Only the body of the later event is parsed: if it is valid, both bodies are
+        # valid.
         received: dict[bytes, tuple[int, bytes]] = {}
         new_rows: list[Row] = []
         left = []
@@ -195,7 +197,8 @@ class CanonicalLines:
             if not data.startswith(_IS_STARTED, start + _ID_END):
                 raise ValueError("another stage")
         _, body = received or (0, b"")
-        is_pair = received is not None and data.startswith(body, body_start)  # the caller compared the audit IDs
+        # The caller has found `received` by the audit ID, so the audit IDs are equal.
+        is_pair = received is not None and data.startswith(body, body_start)
         if not is_pair:
             body = data[body_start : data.index(_STATUS, body_start)]
         match = _ANSWER(data, body_start + len(body))
@@ -245,8 +248,8 @@ class CanonicalLines:
                 raise ValueError(text)
             attributes = read_attributes(event, self._namespaces, has_options=self._has_options)
             number = self._find_number({**event, **_OTHER_FIELDS}, attributes)
-            # If a key occurs twice, JSON uses the last value, but the pattern matches the first. So such a result is
-            # not cached.
+            # If a key occurs twice, JSON uses the last value, but the pattern matches the first. So a result is cached
+            # only if both values are equal.
             if key is not None and named.items() <= event.items() and self._can_remember(text):
                 self._requests[key] = number
         if self._can_remember(text):
@@ -283,7 +286,7 @@ class CanonicalLines:
         return answer
 
     def _read_rest(self, text: bytes) -> tuple[int, int | None]:
-        """Return whether authorization decided (1 or 0), and the queue wait in microseconds or None.
+        """Return 1 if the event has the decision of authorization, else 0, and the queue wait in microseconds or None.
 
         `text` is the part of the line after the times.
         """
@@ -330,7 +333,7 @@ def _parse(text: bytes) -> dict[str, Any]:
     """Parse a JSON object. Raises one of `_EXPECTED` for other text."""
     string = text.decode()
     value, end = scan(string, 0)
-    # Escapes of lone surrogates are valid JSON, but not valid Unicode.
+    # Reject escapes of lone surrogates, which are valid JSON, but not valid Unicode.
     if (
         end != len(string)
         or type(value) is not dict

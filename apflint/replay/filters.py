@@ -30,14 +30,17 @@ _OF_CLASSIFIED = ("flowSchema", "priorityLevel", "flow")
 
 
 class Moment(NamedTuple):
-    """A time of `--since` or `--until`."""
+    """A value of `--since` or `--until`: a time, or a duration before the end of the log."""
 
     microseconds: int
     """Microseconds since 1970. If the moment is a duration, microseconds before the end of the log."""
     is_before_end: bool = False
 
     def resolve(self, end: int) -> Moment:
-        """Return the time since 1970. `end` is the time of the last request. Durations reach back to 1970 at most."""
+        """Return this moment as a time. A duration becomes `end` minus the duration, but not a time before 1970.
+
+        `end` is the time of the last request in microseconds since 1970.
+        """
         return Moment(max(end - self.microseconds, 0)) if self.is_before_end else self
 
 
@@ -68,11 +71,14 @@ class Filter(NamedTuple):
 
     @property
     def dimensions(self) -> frozenset[str]:
-        """Return the dimensions that the conditions need."""
+        """Return the dimensions that occur in the conditions."""
         return frozenset(condition.dimension for condition in self.conditions)
 
     def resolve(self, end: int) -> Filter:
-        """Return the filter with times since 1970. `end` is the time of the last request."""
+        """Return the filter with times instead of durations.
+
+        `end` is the time of the last request, in microseconds since 1970.
+        """
         since, until = (moment and moment.resolve(end) for moment in (self.since, self.until))
         return self._replace(since=since, until=until)
 
@@ -185,7 +191,7 @@ def _list_terms(wanted: Filter, servers: Sequence[str]) -> Iterator[str]:
 
 
 def _compare(dimension: str, pattern: str, servers: Sequence[str]) -> str:
-    """Return an SQL condition on `dimension`: whether its value matches the pattern."""
+    """Return an SQL condition that is true if the value of `dimension` matches the pattern."""
     if dimension == "server":
         value = re.compile(".*".join(map(re.escape, pattern.split("*"))), re.DOTALL)
         numbers = [number for number, name in enumerate(servers) if value.fullmatch(name)]
@@ -197,7 +203,7 @@ def _compare(dimension: str, pattern: str, servers: Sequence[str]) -> str:
         expression = f"'' || {expression}"
     if dimension in _OF_CLASSIFIED:
         expression = f"CASE WHEN outcome = 'classified' THEN {expression} END"
-    if dimension == "resource":  # the API group is optional
+    if dimension == "resource":  # a pattern may omit the API group
         return f"({_match(expression, pattern)} OR {_match('short_resource', pattern)})"
     return _match(f"coalesce({expression}, '')", pattern)
 

@@ -134,7 +134,10 @@ class Replay(NamedTuple):
     """Configurations that were in force before `known`, in the order of their times."""
 
     def find_limits(self, level: str) -> LevelLimits | None:
-        """Return the last limits of a priority level, even if the last configuration no longer has the level."""
+        """Return the limits of a priority level in the last configuration that has this level.
+
+        Return None if no configuration has the level.
+        """
         for version in (self.known, *reversed(self.earlier)):
             if (limits := version.limits.level(level)) is not None:
                 return limits

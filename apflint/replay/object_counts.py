@@ -26,7 +26,7 @@ NOT_COUNTED = -1
 
 
 class ObjectTotals(NamedTuple):
-    """The objects of a resource in all namespaces."""
+    """Number and average size of the objects of a resource in all namespaces."""
 
     number: int
     """Number of objects, or `NOT_COUNTED`."""
@@ -64,17 +64,19 @@ def parse_object_count(text: str) -> tuple[str, ObjectTotals]:
 def parse_metrics(text: str) -> ObjectCounts:
     """Return the object counts in the metrics of kube-apiserver.
 
-    Raises UserError if the text has no such metric, or is damaged.
+    Raises UserError if the text has no metric with object counts, or is damaged.
 
-    The metrics are `apiserver_storage_objects`, or `apiserver_resource_objects` and `apiserver_resource_size_estimate_bytes`
-    from 1.34 on. The value -1 means that the server could not count or measure. For a resource that is not counted, the server
-    assumes the maximum width of a list. Recorded on 1.36.2: lists of such resources take as many seats as their level allows.
-    Source: `UpdateStoreStats` in staging/src/k8s.io/apiserver/pkg/storage/etcd3/metrics/metrics.go.
+    The metrics are `apiserver_storage_objects`, or `apiserver_resource_objects` and
+    `apiserver_resource_size_estimate_bytes` from 1.34 on. The value -1 means that the server could not count or measure
+    the objects. For a list of objects that it could not count, the server assumes the maximum number of seats. On a
+    recorded kube-apiserver 1.36.2, such lists take as many seats as their level allows. Source: `UpdateStoreStats` in
+    staging/src/k8s.io/apiserver/pkg/storage/etcd3/metrics/metrics.go.
     """
     samples, not_finite = parse_samples(text, (*_COUNTS, _SIZES))
     if not_finite:
         raise UserError(
-            f"line {not_finite[0]}: the value is NaN, infinite or impossible, not a number of objects or bytes"
+            f"line {not_finite[0]}: the value of this metric is not a number of objects or bytes; remove this line,"
+            " or save the metrics again"
         )
     counts, sizes = _find_greatest(samples, *_COUNTS), _find_greatest(samples, _SIZES)
     if not counts:
@@ -89,7 +91,7 @@ def parse_metrics(text: str) -> ObjectCounts:
 
 
 def _find_greatest(samples: Mapping[str, list[Sample]], *names: str) -> dict[str, int]:
-    """Return the greatest value of each resource over all samples of these metrics."""
+    """Return the greatest value of each resource in the samples of the metrics `names`."""
     values: dict[str, int] = {}
     for name in names:
         for sample in samples.get(name, ()):

@@ -70,7 +70,7 @@ def _find_missing_requests(tuples: Sequence[AttributeTuple]) -> Iterator[str]:
 
 
 def describe_omissions(omissions: Omissions) -> Iterator[str]:
-    """Yield sentences for a report."""
+    """Yield sentences of a report that name the stages and requests missing from the log."""
     if stages := omissions.stages:
         what = "this stage" if len(stages) == 1 else "these stages"
         yield f"The log has no {join_words(stages)} events: the audit policy omits {what}."

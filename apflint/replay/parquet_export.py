@@ -28,11 +28,12 @@ def check_target(directory: str, engine: str, remote: str | None) -> None:
 
 
 def write_parquet(replay: Replay, directory: str, memory: str) -> tuple[str, int]:
-    """Write the selected requests to `requests.parquet` in a directory, which is created. Return its path, and their number.
+    """Write the selected requests to `requests.parquet` in a directory. Return the path, and the number of requests.
 
-    Python and DuckDB write a file with the requests in the order of their arrival, and replace an existing file only
-    after the new file is complete. With Spark, the executors write a directory of files, and the requests of each file
-    are in this order. Raises UserError if the requests cannot be written.
+    The directory is created if it does not exist. Python and DuckDB write a file with the requests in the order of
+    their arrival, and replace an existing file only after the new file is complete. With Spark, `requests.parquet` is a
+    directory: the executors write several files, and the requests of each file are in the order of their arrival.
+    Raises UserError if the requests cannot be written.
     """
     if replay.log.engine == "spark":
         from apflint.replay.spark_export import write_directory

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class ComparedPeriod(NamedTuple):
-    """The requests of a period, or of its baseline."""
+    """A period or a baseline, with the report on the requests in this time."""
 
     period: LogPeriod
     """The part of the requested period that the log covers."""
@@ -39,7 +39,7 @@ class ComparedPeriod(NamedTuple):
 
 
 class PeriodComparison(NamedTuple):
-    """A period of a log and its baseline."""
+    """A period of a log, its baseline, and the differences between them."""
 
     now: ComparedPeriod
     before: ComparedPeriod
@@ -79,7 +79,7 @@ def _compare(now: ComparedPeriod, new: ClientTraffic, before: ComparedPeriod, ol
 
 
 class _ComparedLogReader:
-    """Reads logs, and computes the requests of periods."""
+    """Reads logs and classifies their requests, and reports the requests in a period of a log."""
 
     def __init__(
         self, known: Effective, options: ReplayOptions, top_users: int, report: Callable[[int], object]
@@ -92,7 +92,7 @@ class _ComparedLogReader:
         self._report = report
 
     def compare_within(self, files: Sequence[AuditLogFile], baseline: Baseline) -> PeriodComparison:
-        """Read a log once, and compare two periods of it."""
+        """Read a log once, and compare a period of the log with a baseline in the same log."""
         log = read_log(files, self._options, join_namespaces(self._classifiers), self._report)
         with closing(log.database):
             measured, assignments = self._measure(log, "the log")
@@ -106,9 +106,9 @@ class _ComparedLogReader:
     def read(
         self, files: Sequence[AuditLogFile], name: str, *, is_filtered: bool
     ) -> tuple[ComparedPeriod, ClientTraffic]:
-        """Read a log, and return its requests.
+        """Read a log. Return the report on its requests, and the sums by client.
 
-        If `is_filtered`, return only requests from --since until --until. `name` is the name of the log in error
+        If `is_filtered` is true, only requests from --since until --until count. `name` is the name of the log in error
         messages.
         """
         log = read_log(files, self._options, join_namespaces(self._classifiers), self._report)

@@ -128,7 +128,10 @@ class EventReader:
         store: Callable[[str, list[Row]], object],
         hash_id: Callable[[str], object] = hash,
     ) -> None:
-        """Create a reader. `namespaces` are the namespaces that FlowSchemas name. `hash_id` converts audit IDs."""
+        """Create a reader. `namespaces` are the namespaces that FlowSchemas name.
+
+        `hash_id` returns the stored value of an audit ID.
+        """
         self.coverage = Coverage()
         self.tuples: list[AttributeTuple] = []
         self.servers: list[str] = []
@@ -204,7 +207,7 @@ class EventReader:
         return self.coverage.stages.total() + self.coverage.other_records
 
     def read_odd_lines(self, file: AuditLogFile, lines: Iterable[str]) -> None:
-        """Read the lines of a file that another engine could not read. The lines may be in any order."""
+        """Read lines that another engine could not read. All of them are from `file`, in any order."""
         coverage = self.coverage
         self._file = file.name
         coverage.files += 1
@@ -557,7 +560,11 @@ def _find_first_unreadable(file: AuditLogFile, reasons: Mapping[str, str]) -> Un
 
 
 def find_format(file: AuditLogFile, event_field: Sequence[str] = ()) -> Wrapper | None:
-    """Return the wrapper of most of the first lines of a file, `PLAIN` for events without a wrapper, or None for other lines."""
+    """Return the wrapper of the events in the first lines of a file, or `PLAIN` if the events have no wrapper.
+
+    Return None if fewer than half of these lines are events in the same format. `event_field` are the keys of
+    `--event-field`.
+    """
     for block in read_blocks(file):
         lines = [line for line in block.data.split(b"\n", _SAMPLE_LINES)[:_SAMPLE_LINES] if line.strip()]
         found = Counter(filter(None, (_find_wrapper(line, event_field) for line in lines)))

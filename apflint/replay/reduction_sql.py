@@ -163,8 +163,8 @@ def read_key(key: str) -> AttributeTuple:
 
     Raises ValueError if a part of the key may come from a JSON value of another type.
     """
-    # Without a user, the key has one part less, because it does not begin with a separator. Then `user` is an empty
-    # list.
+    # The key of an event without a user begins with the groups instead of the user, so it has one part less. Then
+    # `user` is an empty list.
     *user, groups, verb, api_group, resource, subresource, namespace, path, options = key.split(_SEPARATOR)
     if len(user) > 1 or any(map(_find_other_value, (*user, verb, api_group, resource, subresource))):
         raise ValueError(key)

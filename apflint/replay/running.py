@@ -215,7 +215,7 @@ class MeasuredLog(NamedTuple):
 
 
 def measure_log(log: Log, options: ReplayOptions) -> MeasuredLog:
-    """Remove the copies of events and unreadable waits from a log, and count its requests."""
+    """Remove copies of events from a log, and set unreadable waits to NULL. Return the log and its counts."""
     if _AGENT_PATTERN in options.filter.dimensions.union(options.by):
         fold_agents(log.database)
     unanswered, copies = count_unanswered(log.database), clean(log.database)
@@ -238,7 +238,10 @@ def assign_tuples(
 def select_requests(
     measured: MeasuredLog, assignments: list[Assignment], versions: Sequence[Effective], options: ReplayOptions
 ) -> Replay:
-    """Create the tables of classified requests that the filter of the options selects. Limits are those of the last version."""
+    """Classify the requests, and return a replay with the requests that the filter of the options selects.
+
+    `versions` are the successive configurations. The replay has the limits of the last configuration.
+    """
     log, copies, unanswered, unreadable_waits, extent = measured
     selected = options.filter.resolve(extent.end)
     condition = build_condition(selected, log.servers)

@@ -56,7 +56,7 @@ class Disagreement(NamedTuple):
 
 
 class ServerLogReport(NamedTuple):
-    """What the log of a server shows."""
+    """Requests in kube-apiserver's own log, and the logged decisions that contradict the configuration."""
 
     files: int
     requests: int

@@ -101,7 +101,7 @@ class SparkDatabase:
             self._append(table)
 
     def flush(self) -> None:
-        """Append the requests that Python has read."""
+        """Append the remaining rows that `insert` has kept in memory to the large tables."""
         for table in _LARGE:
             self._append(table)
 

@@ -98,7 +98,7 @@ def read_log(
             if any(file.is_remote for file in distributed):
                 raise UserError(f"Spark cannot read the log: {describe_error(error)}") from None
             _require_small(files, f"Spark cannot read the log: {describe_error(error)}")
-            distributed = []  # none: Python reads all files, because Spark cannot
+            distributed = []  # Python reads all files instead of Spark
         for file in files:
             if file not in distributed:
                 reader.read_file(file)
@@ -114,8 +114,8 @@ def _require_small(files: Sequence[AuditLogFile], problem: str) -> None:
     size = sum(file.size for file in files)
     if size > _MAX_PYTHON_BYTES:
         raise UserError(
-            f"{problem}. Python reads at most {_describe_size(_MAX_PYTHON_BYTES)} of such files here, not"
-            f" {_describe_size(size)}; use --engine duckdb"
+            f"{problem}. Python reads at most {_describe_size(_MAX_PYTHON_BYTES)} of files that Spark cannot read, and"
+            f" these files have {_describe_size(size)}: use --engine duckdb"
         )
 
 
@@ -126,7 +126,10 @@ def _describe_size(size: int) -> str:
 def _list_files(
     spark: Any, files: Sequence[AuditLogFile], period: ReadPeriod
 ) -> tuple[list[AuditLogFile], list[OmittedObjects]]:
-    """Replace URLs of prefixes by the objects below them, which Spark lists with its own credentials."""
+    """Return the files, with the objects below a prefix in place of the URL of the prefix, and the omitted objects.
+
+    Spark lists the objects with its own credentials. Objects are omitted if their names have times outside of `period`.
+    """
     listed: list[AuditLogFile] = []
     omitted: list[OmittedObjects] = []
     for file in files:
@@ -177,11 +180,11 @@ def _open_session(remote: str | None) -> Iterator[Any]:
         }
         builder = builder.master(find_master()).config(map=settings)
     saved, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, 2)  # the Java process inherits this standard error, and keeps it
+    os.dup2(null, 2)  # the Java process inherits this standard error, so its output stays hidden
     try:
         spark = (builder.remote(remote) if remote else builder).getOrCreate()
         spark.conf.set("spark.sql.session.timeZone", "UTC")
-        spark.conf.set("spark.sql.caseSensitive", "true")  # records have `category` or `Category`
+        spark.conf.set("spark.sql.caseSensitive", "true")  # some log records have the key `category`, others `Category`
     except Exception as error:  # noqa: BLE001  # Spark Connect and Py4J have different errors
         place = f"the Spark server {_hide_parameters(remote)}" if remote else "a local Spark"
         raise UserError(f"cannot use {place}: {describe_error(error)}") from None
@@ -281,14 +284,17 @@ def _read_files(database: SparkDatabase, reader: EventReader, files: Sequence[Au
 
 
 def _require_few(lines: Counter[str], sizes: Counter[str]) -> None:
-    """Raise UserError if Python would receive too many lines. `lines` and `sizes` have their number and bytes in each file."""
+    """Raise UserError if the lines that only Python can read have too many bytes.
+
+    `lines` and `sizes` contain the number and the bytes of these lines, by file name.
+    """
     if sizes.total() > _MAX_PYTHON_BYTES:
         ((name, _),) = sizes.most_common(1)
         raise UserError(
             f"Spark cannot read {count_noun(lines.total(), 'line')} ({_describe_size(sizes.total())}), most of them in {name}:"
-            " they are not audit events, or they are lists of records or wrappers in wrappers. Python reads at most"
-            f" {_describe_size(_MAX_PYTHON_BYTES)} of such lines here; read a part of the log with --engine duckdb, or convert the"
-            " log to one event in each line"
+            " these lines are not audit events, or contain lists of records or wrappers in wrappers. Python reads at"
+            f" most {_describe_size(_MAX_PYTHON_BYTES)} of lines that Spark cannot read: use --engine duckdb for a part"
+            " of the log, or convert the log to one event in each line"
         )
 
 
@@ -339,16 +345,20 @@ def make_url(path: str) -> str:
     """Return the URL from which Spark reads a file, or to which Spark writes it."""
     if path.startswith("s3://"):  # Hadoop's file system for S3 has the scheme `s3a`
         return f"s3a{path.removeprefix('s3')}"
-    return path if is_url(path) else f"file://{os.path.realpath(path)}"  # Hadoop does not decode `%20`
+    # The path is not percent-encoded, because Hadoop does not decode `%20`.
+    return path if is_url(path) else f"file://{os.path.realpath(path)}"
 
 
 def _normalize(path: str) -> str:
-    """Return a normalized path of Hadoop. Spark reports `file:/path` for `file:///path`."""
+    """Return a path or URL in a form that can be compared: the URL of a local file becomes a path with one slash."""
     return f"/{path[5:].lstrip('/')}" if path.startswith("file:") else path
 
 
 def _time(name: str) -> str:
-    """Return an SQL expression for a time, or NULL if it is not in the form of kube-apiserver."""
+    """Return an SQL expression for a time field.
+
+    The value is NULL if the time is not in the form that kube-apiserver writes.
+    """
     return (
         f"CASE WHEN e.{name} LIKE '2___-__-__T__:__:__.______Z' AND e.{name} NOT LIKE '%T24%'"
         f" AND e.{name} NOT LIKE '% %' THEN TRY_CAST(e.{name} AS TIMESTAMP) END"
@@ -361,7 +371,7 @@ def _user(name: str) -> str:
 
 
 def _has_other_groups(name: str) -> str:
-    """Return an SQL condition that is true if the groups may contain something other than strings."""
+    """Return an SQL condition that is true if the groups of the user `name` may contain values other than strings."""
     return f"coalesce(exists(e.{name}.groups, name -> name IS NULL OR {_escape(is_ambiguous(['name']))}), FALSE)"
 
 

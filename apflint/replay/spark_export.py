@@ -28,7 +28,7 @@ def write_directory(replay: Replay, directory: str) -> tuple[str, int]:
     assert isinstance(database, SparkDatabase), "the engine is Spark"
     path = f"{directory.rstrip('/')}/{NAME}" if is_url(directory) else os.path.join(directory, NAME)
     create_table(database, "server_name", "number INTEGER, name TEXT", list(enumerate(replay.log.servers)))
-    # No global sort, because a sort of all rows takes as long as a second reading of the log.
+    # SORT BY sorts only the rows of each file. ORDER BY would take as long as a second reading of the log.
     exported = f"{select_exported(SELECT_VALUES, _TIME)} SORT BY received, ended, audit_id"
     try:
         database.write_parquet(exported, make_url(path))

@@ -31,7 +31,7 @@ def unwrap_lines(lines: str, event_field: Sequence[str] = ()) -> str:
     The query needs a session with case-sensitive names, because some fields of wrappers differ only in case.
     """
     chosen = (Wrapper("--event-field", "", path=tuple(event_field)),) if event_field else ()
-    wrappers = chosen or WRAPPED_IN_FIELD  # with --event-field, Python reads other wrappers
+    wrappers = chosen or WRAPPED_IN_FIELD  # with --event-field, Python reads events in all other wrappers
     conditions = [(f"{_access(wrapper.path)} IS NOT NULL", wrapper) for wrapper in wrappers]
     is_event = " OR ".join(f"{_access((key,))} IS NOT NULL" for key in EVENT_KEYS)
     contents = [f"WHEN {condition} THEN {_find_content(wrapper)}" for condition, wrapper in conditions]
@@ -65,13 +65,16 @@ def _parse(wrappers: Sequence[Wrapper]) -> str:
 
 
 def _find_content(wrapper: Wrapper) -> str:
-    """Return an SQL expression for the string in the event field of a wrapper, or NULL if Python must read the line."""
+    """Return an SQL expression for the string in the event field of a wrapper.
+
+    The value is NULL if Python must read the line.
+    """
     content = _access(wrapper.path)
     conditions = []
     if wrapper.category:
         categories = ", ".join(map(quote, AUDIT_CATEGORIES))
         conditions.append(f"coalesce({_access((wrapper.category,))} IN ({categories}), TRUE)")
-    if wrapper.server:  # Spark converts other JSON values to strings
+    if wrapper.server:  # Spark converts a name that is not a JSON string, such as a number, to a string
         server = _access(wrapper.server)
         conditions.append(f"NOT coalesce({is_ambiguous([server])} OR instr({server}, chr(1)) > 0, FALSE)")
     return f"CASE WHEN {' AND '.join(conditions)} THEN {content} END" if conditions else content

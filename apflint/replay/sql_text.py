@@ -1,6 +1,6 @@
-"""Text of SQL."""
+"""Quotes strings for SQL statements."""
 
 
 def quote(text: str) -> str:
-    """Return a string literal of SQL."""
+    """Return `text` as an SQL string literal."""
     return "'" + text.replace("'", "''") + "'"

@@ -320,7 +320,10 @@ class _TupleTotal(NamedTuple):
     harmed: int
 
     def without_waits(self) -> _TupleTotal:
-        """Return the sums at a level without queues. No request waits there, even if rejected requests have a logged wait."""
+        """Return these sums without waits, for a level without queues.
+
+        The logged waits of rejected requests do not count there.
+        """
         return self._replace(waits=0, longest_wait=0, harmed=self.rejected)
 
 
@@ -397,7 +400,10 @@ def _compute_levels(
 
 
 def _is_list_of_unknown_seats(part: _TupleTotal, replay: Replay) -> bool:
-    """Return whether the requests are lists whose seats depend on an unknown number of objects. Each counts as one seat."""
+    """Return whether the requests are lists whose seats depend on an unknown number of objects.
+
+    Such a list counts as one seat.
+    """
     is_list = part.attributes.verb == "list" and not part.attributes.path
     return is_list and (part.assignment.lacks_count or not replay.has_counts)
 
@@ -434,7 +440,7 @@ def _rank(users: Iterable[UserTraffic], value: Callable[[UserTraffic], int]) -> 
 
 
 def _interval(time: str, intervals: Intervals) -> str:
-    """Return an SQL expression for the number of the interval of a time.
+    """Return an SQL expression for the index of the interval that contains a time.
 
     The dividend is a multiple of the divisor, so integer and floating-point division give the same quotient.
     """
@@ -464,8 +470,8 @@ _CHANGES = """
 """
 # Each row is an interval in which the seats in use change: the maximum seats in use, the first time of this maximum,
 # and the total change in the interval. If a request ends when another starts, the end comes first. One running sum is
-# enough for all levels, because the sum is 0 after all requests of a level. DuckDB adds the rows in the order of the
-# subquery: https://duckdb.org/docs/stable/sql/dialect/order_preservation
+# enough for all levels, because the sum is 0 after all requests of a level. DuckDB adds up the changes in the order of
+# the subquery: https://duckdb.org/docs/stable/sql/dialect/order_preservation
 _PEAKS = f"""
     SELECT level, server, part, max(taken), arg_max(time, taken), sum(net) FROM (
         SELECT level, server, {{interval}} AS part, taken, min(time) AS time, sum(change) AS net FROM (
@@ -474,8 +480,8 @@ _PEAKS = f"""
         ) AS sums GROUP BY level, server, part, taken
     ) AS numbers GROUP BY level, server, part ORDER BY level, server, part
 """
-# The same rows as in `_PEAKS`, with the seats in use relative to the start of each interval, so that each interval is
-# sorted on its own.
+# `_RELATIVE_PEAKS` has the rows of `_PEAKS`, but the seats in use are relative to the start of each interval. So a
+# database can sort each interval on its own.
 _RELATIVE_PEAKS = f"""
     SELECT level, server, part, max(taken), max_by(time, taken), sum(net) FROM (
         SELECT level, server, part, taken, min(time) AS time, sum(change) AS net FROM (
@@ -489,7 +495,10 @@ _STARTS = "SELECT level, server, ended - busy AS start, ended, seats FROM apf WH
 
 
 def _find_peaks(database: Database, intervals: Intervals) -> Iterable[Sequence[Any]]:
-    """Return the rows of `_PEAKS`. For SQLite, Python computes the rows, because SQLite's window functions are slower."""
+    """Return the rows of `_PEAKS`: the peak and the total change of the seats in use by level, server and interval.
+
+    For SQLite, Python computes the rows, because SQLite's window functions are slower.
+    """
     if database.is_distributed:
         return _add_seats_at_start(_query(database, _RELATIVE_PEAKS.format(interval=_interval("time", intervals))))
     if database.has_fast_windows:
@@ -505,7 +514,11 @@ def _find_peaks(database: Database, intervals: Intervals) -> Iterable[Sequence[A
 
 
 def _add_seats_at_start(rows: Iterable[Sequence[Any]]) -> Iterator[tuple[Any, ...]]:
-    """Convert rows of `_RELATIVE_PEAKS` to rows of `_PEAKS`. The rows must be in the order of the intervals."""
+    """Add the seats in use at the start of each interval to the peak of the interval.
+
+    `rows` are rows of `_RELATIVE_PEAKS` in the order of the intervals, with peaks relative to the start. The results
+    are rows of `_PEAKS`.
+    """
     in_use: Counter[tuple[int, int]] = Counter()
     for level, server, part, taken, time, net in rows:
         yield level, server, part, in_use[level, server] + taken, time, net

@@ -57,7 +57,7 @@ def find_contradictions(report: ReplayReport) -> Iterator[Contradiction]:
 
     If the number of seats is only assumed, `_contradicts_seats` finds contradictions that are likely, but not certain.
     """
-    # Requests that were not read or not selected may use the seats.
+    # In a partial report, requests that were not read or not selected may use the seats that seem to be free.
     is_partial = report.coverage.interrupted or any(
         condition.dimension != "priorityLevel" for condition in report.filter.conditions
     )
@@ -100,7 +100,7 @@ def _find_reached_limit(level: LevelTraffic) -> int:
 
 
 class SteadyRejections(NamedTuple):
-    """The rejections of a priority level over time."""
+    """How long a priority level rejects requests, and whether it rejects requests in consecutive steps of time."""
 
     microseconds: int
     """Time from the first to the last step with rejections, both included."""
@@ -112,7 +112,10 @@ NO_REJECTIONS = SteadyRejections(0, is_steady=False)
 
 
 def find_steady_rejections(database: Database) -> dict[int, SteadyRejections]:
-    """Return the rejections over time of each level with rejections, by index of the level."""
+    """Return for how long each level with rejections rejects requests, and whether steadily.
+
+    The keys are indices of levels.
+    """
     steps: dict[int, list[int]] = {}
     # The dividend is a multiple of the divisor, so that all databases compute the same quotient.
     rows: Any = database.query(

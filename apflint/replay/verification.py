@@ -40,7 +40,7 @@ class ClassificationDifference(NamedTuple):
 
 
 class Verification(NamedTuple):
-    """Agreement of a replay with the logs of servers."""
+    """How many requests a replay classifies as the logs of the servers show, and the differences."""
 
     logged: int
     """Number of requests in the logs of the servers that have an audit ID."""

@@ -63,7 +63,10 @@ def make_unwrapping(wrapper: Wrapper, name: Callable[[str], str], json_type: str
 
 
 def _list_absent(wrapper: Wrapper) -> Iterator[str]:
-    """Yield the keys that must be absent from an object, because Python's reader would not choose this wrapper otherwise."""
+    """Yield keys that must be absent from an object in this wrapper.
+
+    If one is present, Python's reader chooses another wrapper.
+    """
     yield from EVENT_KEYS
     at = WRAPPED_IN_FIELD.index(wrapper) if wrapper in WRAPPED_IN_FIELD else len(WRAPPED_IN_FIELD)
     roots = [other.path[0] for other in WRAPPED_IN_FIELD[:at]]

@@ -421,7 +421,7 @@ def test_lost_seats_agree_with_limits(shares: int, total: int) -> None:
 
 
 def used(*levels: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the priority levels, with a FlowSchema for each. APF403 reports the seats of unused levels."""
+    """Return the priority levels, and a FlowSchema for each of them, so that APF403 does not report them as unused."""
     names = dict.fromkeys(level["metadata"]["name"] for level in levels)
     return [*levels, *(flow_schema(name, name) for name in names)]
 

@@ -33,7 +33,7 @@ def filled_in(value: dict[str, Any], number: int = 0) -> dict[str, Any]:
     recorded = RECORDED["items"][number % len(RECORDED["items"])]
     server = {key: field for key, field in recorded["metadata"].items() if key != "annotations"}
     metadata = {**server, **value["metadata"]}
-    # `subresource` is a field of managedFields from 1.22 on.
+    # Releases before 1.22 have no `subresource` in managedFields, so the field is removed.
     manager = {key: field for key, field in metadata["managedFields"][0].items() if key != "subresource"}
     return {**value, "metadata": {**metadata, "managedFields": [manager]}, "status": recorded["status"]}
 

@@ -1,4 +1,4 @@
-"""APF518: requests of outsiders in priority levels that are reserved for the system."""
+"""APF518: requests of users outside of the system in priority levels that are reserved for the system."""
 
 from __future__ import annotations
 
@@ -163,7 +163,10 @@ def test_a_request_that_is_captured_earlier_proves_nothing() -> None:
 
 
 def test_the_solver_finds_what_typical_requests_miss() -> None:
-    """Earlier FlowSchemas capture everything except one verb of one resource in one namespace."""
+    """Earlier FlowSchemas capture all typical requests, but not `patch pods` in the namespace b.
+
+    The solver finds this request.
+    """
     verbs = ["get", "list", "watch", "create", "update", "delete", "deletecollection"]
     early = flow_schema(
         "early",

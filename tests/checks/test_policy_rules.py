@@ -97,7 +97,7 @@ def test_help_for_an_invalid_path(url: str, help_text: str | None, has_fix: bool
 
 
 def matching(**rule: Any) -> dict[str, Any]:
-    """Return a FlowSchema with one resource rule. The rule matches all requests, except that `rule` replaces some of its fields."""
+    """Return a FlowSchema with one resource rule for all resource requests. `rule` replaces fields of this rule."""
     return flow_schema("x", resources=[ALL | rule])
 
 

@@ -250,7 +250,7 @@ def test_message_marks_values_that_are_defaults() -> None:
         ({"handSize": 100}, "APF305", 9, False),
         ({"queues": 512, "handSize": 7}, "APF306", 6, False),
         ({"queues": 64, "handSize": -1}, "APF309", 9, False),
-        # For such a number of queues, no handSize is valid.
+        # With -1 queues, no handSize is valid.
         ({"queues": -1, "handSize": 3}, "APF305", None, False),
         ({"queues": -1, "handSize": -1}, "APF309", None, False),
         ({"queues": 20_000_000, "handSize": -1}, "APF309", None, False),
@@ -275,9 +275,9 @@ def test_fix_sets_the_best_hand_size(queuing: dict[str, int], rule: str, fixed: 
         ("x", {"queues": 16, "handSize": 40}, "APF305", (58, 8)),
         ("x", {"queues": 4}, "APF305", (58, 8)),
         ("x", {"queues": 32, "handSize": -1}, "APF309", (58, 8)),
-        ("x", {"queues": 6, "handSize": 128}, "APF305", (128, 6)),  # in the wrong order
-        ("workload-low", {"queues": 4}, "APF305", (128, 6)),  # the built-in values
-        ("system", {"queues": 6, "handSize": 40}, "APF305", (64, 6)),  # 40 queues are fewer than the built-in ones
+        ("x", {"queues": 6, "handSize": 128}, "APF305", (128, 6)),  # queues and handSize are probably swapped
+        ("workload-low", {"queues": 4}, "APF305", (128, 6)),  # the values of the built-in level workload-low
+        ("system", {"queues": 6, "handSize": 40}, "APF305", (64, 6)),  # the built-in level has more than 40 queues
     ],
 )
 def test_fix_sets_the_number_of_queues_if_no_hand_size_separates_flows(

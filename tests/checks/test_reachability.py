@@ -1,5 +1,5 @@
-"""APF501 and APF502: the reported parts, the FlowSchemas that capture their requests, and findings that other rules
-report instead."""
+"""APF501 and APF502: the reported parts of FlowSchemas, the earlier FlowSchemas that capture the requests of these
+parts, and findings that other rules report instead."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_impossible_value_hides_no_unreachable_flow_schema_beyond_the_bound(assu
         ("APF501", "error")
     ]
     assert "APF504" in rule_ids(about(found, "last"))
-    # The part is unreachable only because its resource does not exist, which APF504 reports.
+    # `nothing` is unreachable only because its resource does not exist, and APF504 already reports this.
     assert rule_ids(about(found, "nothing")) == ["APF504"]
 
 
@@ -106,7 +106,8 @@ def test_partition_of_requests_among_many_flow_schemas_is_bounded() -> None:
         schema["spec"]["rules"][0]["resourceRules"][0]["clusterScope"] = False
     started = time.process_time()
     found = findings(*cells, *map(late, range(50)), only="APF501")
-    assert time.process_time() - started < 20  # about 3 seconds, but minutes if apflint does not limit the work
+    # The analysis takes about 3 seconds. If apflint did not limit the work, the analysis would take minutes.
+    assert time.process_time() - started < 20
     assert len(found) == 50
     for finding in found:
         assert len(finding.related) == MAX_NAMED

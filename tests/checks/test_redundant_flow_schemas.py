@@ -90,7 +90,8 @@ def test_every_release_has_probes(target: str) -> None:
 def test_requests_that_are_not_classified_do_not_matter() -> None:
     (found,) = findings(health(["*"], ["/livez", "/debug/pprof/*", "/api/v1/pods"]), only="APF514")
     assert "all GET requests" in found.message
-    assert not findings(health(["*"], ["/livez", "/api/v1/*"]), only="APF514")  # /api/v1/ is not a resource path
+    # `/api/v1/*` also matches `/api/v1/`, which is a non-resource path. So APF classifies its requests.
+    assert not findings(health(["*"], ["/livez", "/api/v1/*"]), only="APF514")
     assert not findings(health(["*"], ["/debug/pprof/*"]), only="APF514")
 
 
@@ -180,7 +181,7 @@ def test_redundancy_is_found_if_the_first_and_the_last_values_of_all_lists_are_c
 
 
 def test_gap_that_few_requests_show_is_found() -> None:
-    """Only requests for one unusual resource go elsewhere. No typical request shows this, but the solver finds it."""
+    """Without `mine`, only requests for one unusual resource reach another level. The solver finds such a request."""
     mine = everything("mine", subjects=[service_account("ci", "*")])
     hole = {"verbs": ["patch"], "apiGroups": ["x.io"], "resources": ["ys/status"], "namespaces": ["z"]}
     third = flow_schema("third", "workload-high", 3000, subjects=[service_account("ci", "deployer")], resources=[hole])

@@ -31,7 +31,10 @@ SOURCE = "# Source: chart/templates/apf.yaml\n"
 
 
 def in_order(*objects: dict[str, Any], name: str = "apf.yaml", comment: str = "") -> list[Finding]:
-    """Return what APF406 reports about documents in one file. Each document follows a comment."""
+    """Return the findings of APF406 in a file with one document for each object.
+
+    `comment` is written before each document.
+    """
     text = "".join(f"---\n{comment}{json.dumps(value)}\n" for value in objects)
     return [finding for finding in check([(name, text.encode())], Options()).findings if finding.rule == "APF406"]
 

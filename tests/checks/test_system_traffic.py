@@ -1,4 +1,5 @@
-"""APF507, APF515, APF517: captures of system requests and of discovery, and requests that redefined FlowSchemas lose."""
+"""APF507, APF515, APF517: FlowSchemas that capture system or discovery requests, and requests that a built-in
+FlowSchema no longer matches after a redefinition."""
 
 from __future__ import annotations
 
@@ -422,8 +423,11 @@ def test_capture_to_the_same_level_is_not_reported() -> None:
 
 
 def test_redefined_protected_flow_schema_captures_nothing() -> None:
-    """An object with the name of a protected FlowSchema redefines that FlowSchema. The requests that it loses are not
-    captured by FlowSchemas of the user."""
+    """An object with the name of a protected FlowSchema redefines that FlowSchema.
+
+    APF507 reports only captures by other FlowSchemas. So APF507 does not report requests that the redefinition does
+    not match.
+    """
     for name, subject in (("system-nodes", group("system:nodes")), ("probes", user("nobody"))):
         assert not findings(flow_schema(name, "workload-low", 500, subjects=[subject], paths=[PATHS]), only="APF507")
 
@@ -451,7 +455,7 @@ def test_redefined_flow_schema_does_not_hide_a_capture(precedence: int) -> None:
     assert found.object.name == "mine"
 
 
-# APF517: requests that redefined built-in FlowSchemas lose.
+# The following tests are about APF517: requests that a built-in FlowSchema no longer matches after a redefinition.
 
 
 def built_in(name: str, release: Release = NEWEST) -> dict[str, Any]:
@@ -592,7 +596,11 @@ def test_users_whom_authentication_never_reports_lose_nothing() -> None:
 
 
 def test_requests_for_nodes_in_a_namespace_are_no_capture() -> None:
-    """Of these requests, system-node-high matches only requests for nodes in a namespace, which no client sends."""
+    """The finding does not name system-node-high.
+
+    Of the requests that `mine` matches, system-node-high matches only requests for nodes in a namespace, and no client
+    sends such requests.
+    """
     everything = {
         **ALL,
         "resources": ["pods", "nodes", "nodes/status"],
@@ -631,7 +639,8 @@ def test_redefinition_that_keeps_its_requests_is_not_reported() -> None:
     more = built_in("system-leader-election")
     more["spec"]["rules"][0]["subjects"].append(user("alice"))
     level = without_cluster_scope("kube-scheduler")
-    level["spec"]["priorityLevelConfiguration"]["name"] = "global-default"  # the lost requests go to this level, too
+    # The requests that `level` no longer matches go to global-default, too.
+    level["spec"]["priorityLevelConfiguration"]["name"] = "global-default"
     for changed in (built_in("system-nodes"), earlier, more, level):
         assert not findings(changed, only="APF517")
 

@@ -1,4 +1,4 @@
-"""Clusters that `apflint config --suggest-clusters` recognizes, and its notes."""
+"""`apflint config --suggest-clusters`: the clusters that the command recognizes, and the notes that it prints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`apflint diff`: output, exit codes, which differences are reported as changes, bounds, and properties for random configurations."""
+"""`apflint diff`: output, exit codes, differences that count as changes, and properties for random configurations."""
 
 from __future__ import annotations
 

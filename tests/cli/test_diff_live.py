@@ -131,7 +131,7 @@ def test_fields_of_other_managers_stay(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """`kubectl apply` removes a field that the manifest does not set only if an earlier apply has set the field."""
+    """If a manifest does not set a field, `kubectl apply` removes the field only if an earlier apply has set it."""
     live = find_item(answers, LEVELS, "batch")
     live["spec"]["limited"] |= {"lendablePercent": 40, "borrowingLimitPercent": None}
     live["metadata"]["managedFields"] = managers
@@ -323,7 +323,7 @@ def test_objects_are_merged_in_the_version_of_the_manifest(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Shares that the manifest does not set are kept if no manager has applied them, in whichever version they were read."""
+    """Shares that the manifest does not set are kept if no manager has applied them, whichever API version was read."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "manifests").mkdir()
     read = "v1" if version == "v1beta3" else "v1beta3"

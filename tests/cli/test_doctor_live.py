@@ -57,7 +57,7 @@ def diagnose(
     replies: dict[str, tuple[int, Any]] | None = None,
     code: int = 0,
 ) -> tuple[Any, str]:
-    """Run the command. Return the JSON that it prints, or None, and its notes."""
+    """Run `apflint doctor --live`. Return (printed JSON, or None if there is none; notes on standard error)."""
     with serve(answers() if replies is None else replies, tmp_path) as kubeconfig:
         command = ["doctor", "--isolated", "--live", "--kubeconfig", kubeconfig, "--format", "json", *words]
         assert run(command) == code
@@ -74,7 +74,7 @@ def test_everything_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert (level["waiting"], level["flows"][0]["users"], level["queues"]) == (20, ["alice"], 4)
     rules = {finding["rule"] for finding in found["findings"]}
     assert {"APF801", "APF808", "APF819"} <= rules
-    assert not rules & {"APF806", "APF807", "APF820"}  # no drift: the objects were read from the same server
+    assert not rules & {"APF806", "APF807", "APF820"}  # the objects are those of the same server
     assert OTHERS in found["unknown"]
     assert not notes
 

@@ -324,7 +324,7 @@ def test_text_fits_the_terminal(width: int) -> None:
 )
 @pytest.mark.usefixtures("cluster")
 def test_text_for_manifests(name: str, question: Request, kubernetes: str, snapshot: SnapshotAssertion) -> None:
-    # 1.20 serves only v1alpha1 and v1beta1, which `check` reports.
+    # Kubernetes 1.20 serves only v1alpha1 and v1beta1. Only `apflint check` reports manifests in other versions.
     text = render(question, explainer(".", kubernetes=kubernetes), width=100)
     assert text == snapshot, name
     assert text.replace("\n", "").isprintable()

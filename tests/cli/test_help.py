@@ -116,7 +116,7 @@ def test_usage_names_the_kubectl_plugin(capsys: pytest.CaptureFixture[str], monk
 
 
 def keep_calm_requests(path: Path) -> None:
-    """Remove rejected and waiting requests from a log, which the manifests of the examples cannot explain."""
+    """Remove rejected and waiting requests from a log. The manifests of the examples do not explain such requests."""
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     path.write_text(
         "".join(line for line in lines if '"code":429' not in line and "apf-queue-wait" not in line), "utf-8"

@@ -110,7 +110,7 @@ GUIDE = "https://kubernetes.io/docs/reference/using-api/deprecation-guide/#flowc
 @pytest.mark.parametrize(
     ("settings", "old", "arguments", "warnings"),
     [
-        # Without settings, the cluster runs a release that serves the old version.
+        # If the settings state no release, the cluster is assumed to run a release that serves the old version.
         (
             "",
             "v1beta2",
@@ -155,7 +155,8 @@ GUIDE = "https://kubernetes.io/docs/reference/using-api/deprecation-guide/#flowc
                 f"The releases are from {GUIDE}26, {GUIDE}29 and {GUIDE}32",
             ),
         ),
-        # A target release serves both versions: the cluster may run it.
+        # There are no warnings, because a target release serves both versions, and the cluster may already run this
+        # release.
         ("", "v1beta3", "--kubernetes 1.30", ()),
         ("", "v1beta2", "--range 1.26..1.31", ()),
         ("", "v1beta2", "--to v1beta3 --kubernetes 1.27", ()),
@@ -195,7 +196,7 @@ GUIDE = "https://kubernetes.io/docs/reference/using-api/deprecation-guide/#flowc
                 f"The releases are from {GUIDE}32 and {GUIDE}29",
             ),
         ),
-        # A cluster without a release in the settings runs a release that serves the old version.
+        # If the settings state no release for a cluster, it is assumed to run a release that serves the old version.
         ('[[cluster]]\nname = "a"\npaths = ["a.yaml"]', "v1beta3", "--kubernetes 1.30", ()),
     ],
 )

@@ -121,7 +121,10 @@ def shift(line: bytes, hours: int) -> bytes:
 
 
 def test_log_with_two_incidents(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The answer is about the worse incident. It names the cause of the other incident, and the options that select it."""
+    """The answer is about the worse incident.
+
+    The answer also names the cause of the other incident, and the options that select the other incident.
+    """
     lines = gzip.decompress((FIXTURES / "single-flow" / "audit.log.gz").read_bytes()).splitlines(keepends=True)
     kept = lines[: len(lines) * 4 // 5]
     (project / "two.log").write_bytes(b"".join([*kept, *(shift(line, 2) for line in lines)]))

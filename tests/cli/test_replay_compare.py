@@ -279,6 +279,6 @@ def test_running_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
         assert {move["new"]["priorityLevel"] for move in found["moves"]} == {"batch"}
         applied = compare(capsys, LOG, "--live", *cluster, "--compare", manifests, code=0)
         assert applied["sides"] == {"old": "live", "new": str(manifests)}
-        assert applied["moves"] == []  # `kubectl apply` deletes nothing
+        assert applied["moves"] == []  # `kubectl apply` would not delete `batch`, so no request moves
         assert run(["replay", LOG, "--live", *cluster, "--compare", "defaults:1.36"]) == 2
     assert "a running cluster has its own built-in objects" in capsys.readouterr().err

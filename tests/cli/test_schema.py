@@ -175,7 +175,7 @@ def test_every_command_with_json_has_a_schema_and_a_test() -> None:
         if option.name == "output_format"
         and "json" in (getattr(option.type, "choices", None) or re.findall(r"\w+", option.help))
     }
-    # `check` and `defaults` have no schema here: that of `check` is `report`, and `defaults` prints Kubernetes objects.
+    # `OUTPUTS` does not contain `check`, whose schema is `report`, nor `defaults`, which prints Kubernetes objects.
     assert formats - {"check-output", "defaults-output"} == {*OUTPUTS, "test-output"}
 
 

@@ -67,7 +67,7 @@ def save_seats(name: str, folder: Path) -> None:
 
 
 def follow(command: str, name: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Run a suggested command. It must find an answer, with exit status 0 or 1."""
+    """Run a suggested command. The command must find an answer, with exit status 0 or 1."""
     if command.startswith(SAVE_SEATS):
         save_seats(name, folder)
         command = command.removeprefix(f"{SAVE_SEATS} && ")
@@ -101,7 +101,10 @@ def test_why_of_a_log(name: str, knows_seats: bool, folder: Path, capsys: pytest
 
 @pytest.mark.parametrize("name", CLIENTS)
 def test_why_of_a_log_and_metrics(name: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The metrics show the seats. Where the path of the log is long, the command has the number instead of the metrics."""
+    """Suggested commands take the seats from the metrics.
+
+    A command that would be too long contains the number of seats instead of the names of the metrics files.
+    """
     shutil.copy(LOGS / f"{name}.log.gz", folder / "audit.log.gz")
     shutil.copy(LOGS / f"{name}.objects.json", folder / "objects.json")
     metrics = []
@@ -122,7 +125,7 @@ def test_doctor(name: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_similar_client_and_directory_without_objects(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Without -f, and without objects in the current directory, no command names the directory."""
+    """If -f is not given, and the current directory has no objects, no suggested command names the directory."""
     shutil.copy(LOGS / "flood-one-flow.log.gz", folder / "audit.log.gz")
     (command,) = suggest(capsys, "why", "image-tagger", "audit.log.gz", "--isolated", "--server-concurrency", "14")
     assert command == f"apflint why --as {CLIENTS['flood-one-flow']} audit.log.gz --server-concurrency 14 --isolated"

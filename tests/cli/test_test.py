@@ -179,7 +179,7 @@ def test_options_override_the_suite(directory: Path, apflint: Any) -> None:
     assert file["kubernetes"] == "1.33"
     assert file["configuration"] == "built-in objects of 1.33"
     command = shlex.split(file["tests"][0]["request"]["command"])
-    assert command[-2:] == ["-f", "defaults:1.33"]  # not the manifests in the current directory
+    assert command[-2:] == ["-f", "defaults:1.33"]  # the command must not read the manifests in the current directory
     assert "--kubernetes" not in command
     for wrong in (("--kubernetes", "1.99"), ("--server-concurrency", "0")):
         ran = apflint("test", name, *wrong)

@@ -98,7 +98,7 @@ def test_formats(output_format: str, capsys: pytest.CaptureFixture[str], snapsho
     words = ["--as", TAGGER, *FLOOD, *OBJECTS, "--format", output_format]
     assert run(["why", "--isolated", *words]) == 0
     out = capsys.readouterr().out.replace(f"{ROOT}/", "")
-    if output_format == "html":  # without the style sheet, which all pages share
+    if output_format == "html":  # remove the style sheet, which is the same in all pages
         out = out[out.index("<body") :]
     assert out == snapshot
 
@@ -106,7 +106,7 @@ def test_formats(output_format: str, capsys: pytest.CaptureFixture[str], snapsho
 def test_text_of_each_kind_of_evidence(
     folder: Path, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The answers in a terminal of 80 columns, from all files, a log, metrics, a dump, manifests, and no files."""
+    """The snapshots are answers in a terminal of 80 columns, from all files, a log, metrics, a dump, or manifests."""
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
@@ -203,7 +203,10 @@ def test_log_names_the_client_that_metrics_do_not_show(capsys: pytest.CaptureFix
 
 
 def test_log_without_the_seats_of_the_server(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The level has 1 of the server's 30 seats. Of the default 600 seats, it would have 10, enough for its clients."""
+    """The level has 1 of the server's 30 seats.
+
+    If the server had the default of 600 seats, the level would have 10 seats, which is enough for its clients.
+    """
     words = ["--as", DASHBOARD, f"{folder}/audit.log.gz", "-f", f"{folder}/objects.json"]
     answer = ask(capsys, *words)
     assert not answer["certain"]

@@ -52,7 +52,7 @@ WAITS = "\n".join(
 def idle_snapshot(age: float) -> str:
     """Return the metrics of a server that started `age` seconds ago.
 
-    Its level executes no requests now, but had a seat demand before.
+    The level `low` executes no requests now, but had a seat demand before.
     """
     return "process_start_time_seconds 1\n" + lines(
         *level("low", 10, 10, 610, 10, 0),
@@ -205,7 +205,8 @@ EXAMPLES = (
         keep=(("9, 4, 0, 3", "9, 4, 0, 1"),),
         remove=(("9, 4, 0, 3", "9, 4, 0, 0"), ("9, 4, 0, 3", "9, 4, 3, 3")),
     ),
-    # The release decides whether the server counts time-outs separately, as `wait` in queueset.go of 1.27 does.
+    # The finding depends on the release: until 1.27, the server counts time-outs separately (`wait` in queueset.go of
+    # 1.27).
     Example(
         "APF817",
         {

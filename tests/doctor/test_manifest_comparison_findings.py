@@ -167,7 +167,7 @@ def test_at_most_five_limits_are_listed() -> None:
 def test_total_at_the_ends_of_the_range_explains_the_nominal_limits(place: int, words: str) -> None:
     """Limits are rounded, so the same nominal limits result from a range of server concurrency limits.
 
-    The min limit of the level always differs.
+    The min limit of the level also differs from the manifest. A limit from the range explains only the nominal limit.
     """
     manifest = builders.priority_level("batch")
     totals = find_totals({"batch": 24}, effective_of("a.yml", manifest).limits)

@@ -1,4 +1,4 @@
-"""Thousands of priority levels: the work is proportional to their number, and their maximum number is limited."""
+"""Thousands of priority levels: the work is proportional to their number, and more than 10,000 levels are an error."""
 
 from __future__ import annotations
 

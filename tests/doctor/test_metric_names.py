@@ -44,7 +44,7 @@ def test_last_release_of_a_deprecated_metric(name: str, last: int) -> None:
 
 
 def test_page_has_the_metrics_and_their_releases() -> None:
-    """The page lists the metrics that the diagnosis reads, except those that only show the release, start and age."""
+    """The page lists the metrics that the diagnosis reads, except those of the server's release, start and age."""
     text = (Path(__file__).resolve().parents[2] / "docs/reference/metrics.md").read_text(encoding="utf-8")
     shown = {}
     for names, first, last in re.findall(

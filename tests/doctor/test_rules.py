@@ -133,7 +133,7 @@ def test_levels_without_borrowing(version: str, count: int) -> None:
 
 
 def test_borrowed_seats_of_exempt_requests_are_not_idle() -> None:
-    """The current limits of all levels may exceed the seats of the server."""
+    """Together, the current limits of all levels may be more than the seats of the server."""
     exempt = 'upper_limit_seats{priority_level="exempt"} 30'
     rows = (*level("low", 10, 10, 610, 10, 10, waiting=1), *level("high", 20, 20, 620, 20, 1))
     nominal = 'nominal_limit_seats{priority_level="exempt"} 0'
@@ -241,7 +241,7 @@ def test_system_traffic_is_reported_once_for_each_user_and_level(user: str, plac
 
 
 def test_quiescing_level_is_not_advised() -> None:
-    """APF814 explains a deleted level. Its configuration no longer matters."""
+    """APF814 reports a deleted level, so no other rule gives advice about the configuration of this level."""
     rows = [*level("low", 10, 10, 10, 10, 10, waiting=1), *level("high", 20, 20, 620, 20, 1)]
     rows += ['demand_seats_average{priority_level="low"} 11', 'demand_seats_smoothed{priority_level="low"} 11']
     dump = (
@@ -255,7 +255,8 @@ def test_quiescing_level_is_not_advised() -> None:
 
 @pytest.mark.parametrize(("seconds", "severity"), [(19, "info"), (20, "warning")])
 def test_short_burst_is_an_info(seconds: int, severity: str) -> None:
-    """The bucket `1` counts the nanoseconds in which the demand was at most the current limit, and `+Inf` all of them."""
+    """The bucket `1` contains the nanoseconds in which the demand was at most the current limit. `+Inf` contains all
+    nanoseconds since the start of the server."""
     bucket = 'demand_seats_bucket{priority_level="low",le='
     rows = (
         *level("low", 10, 10, 610, 10, 10),
@@ -345,8 +346,9 @@ def test_total_that_explains_the_limits() -> None:
 def test_assumed_total_is_an_info(expected: int | None, row: str, severity: str) -> None:
     """If the server concurrency limit is unknown, the expected limits are computed for the default of 600 seats.
 
-    The finding is an info if another server concurrency limit would explain the differences. It is a warning if none
-    does, as for another limit of only `slow`, or if the user has given the limit of 600 seats.
+    The finding is an info if another server concurrency limit would explain the differences. The finding is a warning
+    if no server concurrency limit would explain them, because only the limit of `slow` differs. The finding is also a
+    warning if the user has given the limit of 600 seats.
     """
     (part,) = (part for part in read_moment("0-idle") if part.kind == "metrics")
     text = part.source.text.replace('apiserver_flowcontrol_upper_limit_seats{priority_level="exempt"} 30\n', "")
@@ -407,7 +409,7 @@ def found_rules(files: dict[str, str]) -> list[str]:
     (7, 1, "list", "", 0),  # 15% of 7 are more than 1 seat, so the level does not limit the list to 1 seat
     (6, 2, "list", "", 0),
     (6, 1, "get", "", 0),
-    (6, 1, "list", "a", 0),  # a list of one object
+    (6, 1, "list", "a", 0),  # a list with a name returns only one object
 ])  # fmt: skip
 def test_lists_that_the_level_caps(nominal: int, seats: int, verb: str, name: str, count: int) -> None:
     row = f"low, all, 0, -1, x, {MOMENT}, {seats}, 0, 0s, {MOMENT}, ann, {verb}, /apis/apps/v1/deployments, , {name}, v1, deployments, \n"
@@ -459,7 +461,10 @@ def test_better_places_for_requests(user: str, verb: str, path: str, count: int)
 
 
 def test_better_place_by_a_dangling_flow_schema() -> None:
-    """A FlowSchema whose level does not exist would match the request. So the request is at global-default."""
+    """The FlowSchema `ann` matches the request, but its level does not exist, so the request is at global-default.
+
+    APF821 reports this request.
+    """
     schema = builders.flow_schema("ann", "batsh", subjects=[builders.user("ann")])
     row = f"global-default, global-default, 0, 0, x, {MOMENT}, 1, 0, 0s, {MOMENT}, ann, list, /api/v1/pods, , , v1, pods, \n"
     metrics = lines('nominal_limit_seats{priority_level="global-default"} 1')
@@ -482,7 +487,10 @@ def test_flow_schema_of_a_quiescing_level_dangles(quiescing: str) -> None:
 
 @pytest.mark.parametrize(("stored", "names"), [(9900, ["global-default"]), (9000, [])])
 def test_flow_schema_that_the_server_restored(stored: int, names: list[str]) -> None:
-    """The manifest has another precedence than the built-in object. The cluster has the built-in precedence again."""
+    """The manifest changes the precedence of a built-in FlowSchema.
+
+    If the cluster has the built-in precedence, the server has restored the FlowSchema.
+    """
 
     def effective(precedence: int) -> Effective:
         built_in = load_objects(NEWEST).flow_schemas

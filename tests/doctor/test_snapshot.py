@@ -179,7 +179,10 @@ def test_counters_that_decrease(counter: str) -> None:
 
 
 def test_order_of_metrics_of_older_releases() -> None:
-    """Up to 1.25, the metrics do not show the age of the server. The number of dispatched requests orders them."""
+    """Up to 1.25, the metrics do not show the age of the server.
+
+    The metrics with fewer dispatched requests are the older ones.
+    """
     row = 'apiserver_flowcontrol_dispatched_requests_total{priority_level="low"}'
     texts = {name: f"{row} {count}\nprocess_start_time_seconds 1\n" for name, count in (("a", 9), ("b", 7))}
     (server,) = group_servers(parse(**texts))

@@ -293,7 +293,7 @@ def test_engines_agree(tmp_path_factory: pytest.TempPathFactory, texts: list[str
 
 @pytest.fixture
 def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Write a log: 100 s of requests of alice and two nodes, and then 20 s with a flood of mallory and without the cron job."""
+    """Write a log of 120 s: requests of alice and three nodes, of cron until 100 s, and of mallory from 100 s on."""
     events: list[dict[str, Any]] = [request(second, length=0.1) for second in range(120)]
     events += [request(second + 0.2, f"system:node:n{second % 3}", verb="get") for second in range(0, 120, 10)]
     events += [request(second + 0.3, "cron") for second in range(0, 100, 2)]

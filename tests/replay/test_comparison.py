@@ -67,7 +67,7 @@ def compare_logs(log: Path, old: Effective, new: Effective, engine: Any = "pytho
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
-    """Write a log with requests of alice in a namespace, in all namespaces, and in a namespace a second later, and one of bob."""
+    """Write a log with three requests of alice and one request of bob. Alice's request for nodes has no namespace."""
     requests: tuple[dict[str, Any], ...] = (
         {"auditID": "b"},
         {"auditID": "a", "requestURI": "/api/v1/nodes", "objectRef": {"resource": "nodes"}},

@@ -159,7 +159,7 @@ def test_rotation_while_files_are_read(
     [
         # Of a million random audit IDs, six consist of digits, `e` and `-`.
         {"auditID": "30950168-8420-4e57-9667-744728498901"},
-        # kube-apiserver logs an empty verb for HTTP methods that it does not know (recorded).
+        # In recorded logs, kube-apiserver logs an empty verb for HTTP methods that it does not know.
         {"verb": "", "responseStatus": {"metadata": {}, "code": 405}},
     ],
     ids=["audit ID of digits", "empty verb"],

@@ -158,7 +158,7 @@ def test_reduction_equals_classifying_each_event(
 
 
 def classify_event(value: dict[str, Any], cluster: Effective) -> tuple[str, str | None, bool]:
-    """Return outcome, FlowSchema and rejection of an event, without the reduction."""
+    """Return outcome, FlowSchema and rejection of a single event, without reducing the log to attribute tuples."""
     user = value.get("impersonatedUser") or value["user"]
     code, is_decided = value["responseStatus"]["code"], "authorization.k8s.io/decision" in value.get("annotations", {})
     is_decided |= code == 429 and "reason" in value["responseStatus"]

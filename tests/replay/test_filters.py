@@ -37,7 +37,7 @@ def request(name: str, second: float, user: str, groups: list[str], **changes: A
 
 @pytest.fixture
 def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Two API servers with five requests, `a` to `e`."""
+    """Write logs of two API servers, with the five requests `a` to `e`."""
     node = {"resource": "nodes", "subresource": "status", "name": "n", "apiVersion": "v1"}
     write_log(
         tmp_path / "one.log",

@@ -43,7 +43,7 @@ def read_both(path: Path) -> Any:
 
 
 def count_lines(path: Path, read: Callable[..., Log]) -> tuple[Any, ...]:
-    """Return how many lines of a log are events, unreadable and others, and the number of rows."""
+    """Return the counts of a log: events by stage, unreadable lines, other records, and rows of the table `request`."""
     log = read(find_audit_logs([str(path)]), Wanted(), ())
     try:
         coverage = log.coverage

@@ -60,7 +60,8 @@ def test_parses_metrics_of_all_releases() -> None:
 def test_list_of_a_resource_that_the_server_could_not_count_is_as_wide_as_its_level_allows(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Recorded on 1.36.2: lists take as many seats as their level allows, while the metrics have -1."""
+    """While the object count in the metrics is -1, lists take as many seats as their level allows, as on a recorded
+    kube-apiserver 1.36.2."""
     log = write_log(tmp_path / "audit.log", [event()])
     metrics = tmp_path / "metrics.txt"
     widths = []

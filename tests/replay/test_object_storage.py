@@ -243,7 +243,7 @@ def test_truncated_object(
 def test_object_disappears_or_changes(
     store: ObjectStore, prefix: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Objects may change after they were listed: the report says so, and has the other objects."""
+    """The report names objects that changed or were removed after the listing, and has the events of the others."""
     from apflint.sources import audit_logs
 
     list_objects = object_storage.list_objects
@@ -274,7 +274,7 @@ HOURS = [
 @needs_object_store
 @pytest.mark.parametrize("name", HOURS)
 def test_names_with_times(name: str, store: ObjectStore, prefix: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Objects whose names have other times are not read, and the report says so."""
+    """Objects whose names have times outside of the period are not read, and the report states this."""
     for hour in range(0, 24, 2):
         times = {
             field: f"2026-11-22T{hour:02}:15:0{at}.000000Z"

@@ -22,7 +22,7 @@ servers = st.lists(
 
 
 def write_servers(directory: Path, *requests: int) -> None:
-    """Write a log for each API server with a number of requests, of which one is rejected."""
+    """Write a log for each API server. `requests` are the numbers of requests. Each server rejects one request."""
     for name, number in zip("abcd", requests, strict=False):
         (directory / name).mkdir()
         rejected = event(responseStatus={"code": 429}, annotations=None)

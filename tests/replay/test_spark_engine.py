@@ -172,7 +172,7 @@ def test_lists_of_records_do_not_fill_this_machine(
         assert output.out == ""
     (tmp_path / "2.json").unlink()
     for source in (tmp_path.as_uri(), str(tmp_path)):
-        assert replay_json(capsys, source, *options[:3])["log"]["requests"] == 20  # the second file has copies
+        assert replay_json(capsys, source, *options[:3])["log"]["requests"] == 20  # the files are copies
 
 
 @needs_spark

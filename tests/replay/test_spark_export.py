@@ -38,7 +38,10 @@ def read(directory: Path) -> tuple[list[Any], list[Any]]:
 @needs_duckdb
 @pytest.mark.slow
 def test_executors_write_the_same(tmp_path: Path) -> None:
-    """Paths contain what is special in a URL and in a pattern. The second run replaces the files of the first one."""
+    """Paths contain characters that are special in URLs and patterns.
+
+    The second run of Spark replaces the files of the first.
+    """
     directory = tmp_path / "it's 100%20 [new]"
     (directory / "in").mkdir(parents=True)
     (directory / "in" / "audit.log.gz").write_bytes((LIVE / "audit.log.gz").read_bytes())
@@ -56,7 +59,8 @@ def test_executors_write_the_same(tmp_path: Path) -> None:
         try:
             paths[engine], number = write_parquet(result, str(directory / engine), "224MB")
             assert number == result.extent.requests > 400
-            if engine == "spark":  # and not Python, which reads files that Spark does not find
+            # Python reads files that Spark cannot read, so this check shows that Spark has read the requests.
+            if engine == "spark":
                 assert result.log.database.query("SELECT count(*) > 400 FROM raw") == [(True,)]
         finally:
             result.log.database.close()

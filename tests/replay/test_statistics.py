@@ -78,7 +78,7 @@ def test_seats_in_use_over_time(spans: list[tuple[int, int]], tmp_path_factory: 
 def test_waits_by_user(
     engine: str, others: int, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A wait that ends with a rejection counts once."""
+    """A logged wait counts once, even if the request was then rejected."""
     names = [*("many",) * 100, *("one", "two") * 100]
     events = []
     for number, name in enumerate(names):

@@ -142,7 +142,10 @@ def test_requests_that_the_filter_excludes_may_use_the_seats(
 
 
 def burst(count: int, rejected_after: int, second: int) -> list[dict[str, object]]:
-    """Return the events of requests that arrive in the same second."""
+    """Return the events of `count` requests that arrive in `second`.
+
+    All of them except the first `rejected_after` requests are rejected.
+    """
     time = f"2026-11-22T05:{second // 60:02}:{second % 60:02}"
     return [
         event(
@@ -180,7 +183,7 @@ def test_short_bursts_may_be_rejected_before_the_server_adjusts_the_limits(
 def test_lists_and_watches_may_use_the_free_seats(
     verb: str, options: tuple[str, ...], is_contradiction: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Without the number of objects, a list may take many seats. The log never shows the seats of a watch."""
+    """If the number of objects is unknown, a list may take many seats. The log never shows the seats of a watch."""
     events = [event for number in range(8) for event in burst(12, 11, number * 4)]
     for number in range(8 * 20):
         others = burst(1, 1, number // 5)

@@ -83,7 +83,7 @@ def test_part_before_a_namespace(uri: str, version: str | None) -> None:
 
 @given(URIS, st.sampled_from(["a", "b", "team-a"]), st.sampled_from(["", "/pods", "?x=/namespaces/c/"]))
 def test_namespace_after_a_version(uri: str, namespace: str, end: str) -> None:
-    """`fast_lines` relies on this law: URIs with the same beginning have their namespace at the same place."""
+    """`fast_lines` relies on this property: in URIs with the same beginning, the namespace is at the same place."""
     for known in (uri, *ORDINARY):
         version = find_version(known)
         if version is not None:
@@ -163,7 +163,10 @@ def test_escaped_namespace_among_plain_events(engine: str, tmp_path: Path, capsy
 
 @pytest.mark.parametrize(("key", "value"), [("namespace", 1), ("namespace", ["a"])])
 def test_namespace_of_another_type_is_no_event(key: str, value: object) -> None:
-    """The type must be checked before attributes are compared, because they could equal the attributes of a valid event."""
+    """The type must be checked before attributes are compared.
+
+    Otherwise, the attributes of an invalid event could equal the attributes of a valid event.
+    """
     wrong = event(objectRef={"resource": "pods", key: value})
     with pytest.raises(TypeError):
         read_attributes(wrong, (), has_options=False)

@@ -45,7 +45,7 @@ def test_wrapped_log_has_the_answers_of_the_plain_log(name: str, engine: str, pl
 
 
 def change_event(draw: st.DrawFn, line: str) -> str:
-    """Draw a change of the event in a line."""
+    """Draw a changed copy of a line that contains an event."""
     at, end = draw(st.integers(0, len(line))), draw(st.integers(1, 20))
     changed: str = draw(
         st.sampled_from(

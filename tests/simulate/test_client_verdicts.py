@@ -24,7 +24,10 @@ def waits(longest: int, p99: int | None = None) -> TimePercentiles:
 
 
 def result(*clients: ClientResult, **others: ClientResult) -> SimulationResult:
-    """Return a result with `clients` at workload-low. The keywords of `others` are the names of the levels of further clients."""
+    """Return a result with `clients` at the level workload-low.
+
+    `others` contains further clients by the name of their level.
+    """
     levels = [level_of(*clients)]
     levels += [level_of(client, name=name.replace("_", "-")) for name, client in others.items()]
     return RESULT._replace(levels=tuple(levels))

@@ -78,7 +78,7 @@ def simulate(count: int, *, levels: int = 1, queues: int = 128, length: int = 2)
 
 
 def count_lines(work: Callable[[], object], directory: str) -> int:
-    """Return the number of executed lines in modules of a directory."""
+    """Return how many lines of modules in a directory are executed while `work` runs."""
     lines = 0
 
     def trace_line(_frame: FrameType, event: str, _argument: object) -> Any:

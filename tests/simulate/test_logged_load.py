@@ -1,4 +1,4 @@
-"""Loads from audit logs: the arrivals of a log, and the routes of its requests."""
+"""Loads from audit logs: the arrivals of requests, and the level, flow and seats of each request."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def known_sides() -> list[Effective]:
 
 @pytest.fixture
 def log(tmp_path: Path) -> Iterator[LoggedLoad]:
-    """Return the load of two servers."""
+    """Yield the load from the logs of two API servers."""
     write_log(
         tmp_path / "1.log",
         [

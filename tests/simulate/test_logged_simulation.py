@@ -357,10 +357,10 @@ PROVEN = {
 
 @pytest.mark.parametrize("name", ["flood-one-flow", "small-level"])
 def test_fewer_seats_are_a_reason(name: str) -> None:
-    """The user has named neither the seats nor metrics, and fewer seats reproduce the log. The first reason says so.
+    """If the user gives no seats and no metrics, the first reason says that fewer seats than the default fit the log.
 
-    It does not contain the number that the search found, because other numbers reproduce the log, too. It contains only what
-    the log proves, and how to find the number.
+    The reason does not contain the number that the search found, because other numbers also reproduce the log. The
+    reason contains only the minimum that the log proves, and how the user finds the number.
     """
     options = ReplayOptions(engine="python", by=("namespace",), calls=True)
     log = find_audit_logs([str(LOGS / f"{name}.log.gz")])

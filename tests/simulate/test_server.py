@@ -160,7 +160,7 @@ def test_requests_of_a_server_that_rests_agree_with_the_server(recording: Callab
 
 
 class Counted(SimulatedServer):
-    """A server that rests, and counts its adjustments."""
+    """A simulated server that counts its adjustments. Unlike `Restless`, it makes no adjustments while it is idle."""
 
     adjustments = 0
 

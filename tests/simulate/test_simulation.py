@@ -181,7 +181,7 @@ def test_scaling_all_times_scales_the_arrivals_and_service_times() -> None:
 
 
 def test_flows_with_equal_demand_get_equal_service() -> None:
-    # 2 users, each with more demand than the level has seats.
+    # Each of the 2 users demands more seats than the level has.
     wanted = load(
         client("a", user="a-{n}", groups=("a",), instances=2, rate=100.0, service=ServiceTime(100 * MILLISECOND)),
         duration=60 * SECOND,
@@ -333,7 +333,7 @@ def test_configurations_that_differ_only_in_other_figures_are_not_called_alike()
 
 
 def shorten_median(item: LevelResult) -> LevelResult:
-    """Return the result of a level with a different median wait of each client."""
+    """Return a copy of the result of a level in which the median wait of each client is 1 ns."""
     rows = (row._replace(waits=row.waits and row.waits._replace(p50=1)) for row in item.clients)
     return item._replace(clients=tuple(rows))
 

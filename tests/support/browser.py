@@ -22,7 +22,7 @@ BROWSER_VARIABLE = "APFLINT_TEST_BROWSER"
 FIREFOX_NAMES = ("firefox-esr", "firefox")
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM_FLAGS = (
-    "--no-sandbox",  # CI may run as root
+    "--no-sandbox",  # CI may run as root, and Chromium as root does not start with a sandbox
     "--disable-gpu",
     "--disable-quic",
     "--no-first-run",

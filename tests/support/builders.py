@@ -151,7 +151,7 @@ def findings(
 def findings_in_text(
     text: str, *, only: str = "", name: str = "a.yaml", kubernetes: str = NEWEST.name
 ) -> list[Finding]:
-    """Return the findings in a file of all rules, or of the rules whose IDs start with `only`."""
+    """Return the findings in a file with this text, of all rules or of the rules whose IDs start with `only`."""
     answer = check([(name, text.encode())], Options(kubernetes=parse_release(kubernetes)))
     return [finding for finding in answer.findings if finding.rule.startswith(only)]
 

@@ -61,7 +61,7 @@ def show(name: str) -> Callable[..., None]:
 
 
 def succeed(*_: str) -> None:
-    """Print nothing."""
+    """Do nothing, in place of a program that succeeds without output."""
 
 
 def download_manifest(url: str) -> None:
@@ -121,7 +121,7 @@ def show_openapi(*_: str) -> None:
 def show_answer(path: str) -> None:
     """Print the response of a recorded server for a path, as JSON."""
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-    from support.api_server import recorded_answers  # `api_server` imports this module
+    from support.api_server import recorded_answers  # imported here, because `api_server` imports this module
 
     if path not in recorded_answers():
         fail("Error from server (NotFound): the server could not find the requested resource")
@@ -169,7 +169,7 @@ def download_wheel(*_: str) -> None:
 
 def validate_report(schema: str, file: str) -> None:
     """Validate a file as check-jsonschema does."""
-    import jsonschema  # importing jsonschema takes time
+    import jsonschema  # imported here, because importing jsonschema takes time
 
     values = [json.loads(Path(name).read_text(encoding="utf-8")) for name in (file, schema)]
     jsonschema.validate(*values)
@@ -264,7 +264,7 @@ KUBECTL_OPTIONS = ("--context=", "--kubeconfig=", "--request-timeout=")
 
 
 def match_usage(usage: str, words: list[str]) -> list[str] | None:
-    """Return the arguments for the placeholders, or None if a command line does not match."""
+    """Return the words in place of the placeholders of `usage`, or None if the command line does not match `usage`."""
     if len(words) != len(usage.split()):
         return None
     arguments = []

@@ -33,7 +33,10 @@ class Example(NamedTuple):
     """`namePrefix` of a kustomization that lists the file."""
 
     def adapt(self, options: Options) -> Options:
-        """Return the options with the release of the example, and with its name prefix as the renaming of a kustomization."""
+        """Return the options for a check of this example.
+
+        The options have the release of the example, and assume a kustomization that adds its name prefix.
+        """
         if self.kubernetes:
             options = options._replace(kubernetes=parse_release(self.kubernetes))
         renamings = (Renaming(self.file, "overlay/kustomization.yaml", self.prefix),) if self.prefix else ()

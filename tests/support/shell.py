@@ -107,7 +107,7 @@ exit $code
 
 
 def prepare(directory: Path) -> dict[str, str]:
-    """Write the files and programs, and return the environment for command lines."""
+    """Write `FILES`, logs and programs to a directory, and return the environment for command lines."""
     for name, text in FILES.items():
         file = directory / "work" / name
         file.parent.mkdir(parents=True, exist_ok=True)

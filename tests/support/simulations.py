@@ -40,7 +40,7 @@ def client(
 
 
 def load(*clients: SimulatedClient, duration: int = 10 * SECOND, servers: int = 1) -> Load:
-    """Return a load of 10 seconds for one server."""
+    """Return a load of `clients`, by default of 10 seconds and for one server."""
     return Load(duration, clients, servers)
 
 

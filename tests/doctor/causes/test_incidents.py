@@ -61,7 +61,7 @@ WRONG = {
 
 
 def check(name: str, conclusion: Conclusion, *, dumps: bool, names: dict[str, str] | None = None) -> None:
-    """Check a conclusion from files inside an incident."""
+    """Check the conclusion from files that were recorded during an incident."""
     label = read_label(name)
     culprit = label["culprit"] or {}
     known = names or {}
@@ -137,8 +137,8 @@ def test_level_that_works_as_configured_is_named(name: str) -> None:
 @pytest.mark.parametrize("name", SICK)
 def test_before_and_after_an_incident(name: str, moments: str) -> None:
     conclusion = conclude_files(find_files(name, moments, dumps=True))
-    # Levels without queues show only their demand in the last 10 s, and the newest snapshot is from 4 s after the
-    # incident.
+    # Metrics of levels without queues show only the demand of the last 10 s. The newest snapshot is from 4 s after the
+    # incident, so the state of these levels is unknown.
     is_unknown = moments != "0" and name in ("small-level", "catch-all")
     assert is_unknown or conclusion.verdict in ("healthy", "past"), conclusion.causes
     assert (
@@ -214,7 +214,8 @@ def read_series(folder: Path) -> list[tuple[float, Snapshot]]:
 @pytest.mark.parametrize("steps", [1, 3])
 @pytest.mark.parametrize("name", SERIES)
 def test_series(name: str, steps: int) -> None:
-    """Pairs of scrapes 5 or 15 s apart: no warnings before and after an incident, and the right cause during the incident."""
+    """Pairs of scrapes that are 5 or 15 s apart have no warnings before and after an incident, and show the right cause
+    during the incident."""
     label = read_label(name, COMPLETE)
     started, ended = (
         datetime.fromisoformat(label[key]).timestamp() if label[key] else None for key in ("started", "ended")
@@ -233,7 +234,8 @@ def test_series(name: str, steps: int) -> None:
             is_flood = name == "old-incident" and time < _end_of_flood(label)
             assert is_flood or not conclusion.warnings, (time, conclusion.causes)
         elif time < started or time > ended + 20 + 5 * steps:
-            # The recording `restart` begins right after the start of the server, with watches of all clients.
+            # `restart` may have warnings: the recording begins right after the start of the server, with watches of all
+            # clients.
             assert name == "restart" or not conclusion.warnings, (time - started, conclusion.causes)
         elif started + 15 <= time <= ended and conclusion.warnings:
             inside += 1
