@@ -89,8 +89,8 @@ def join_first_value(batches: Iterable[list[bytes]]) -> Iterator[list[bytes] | s
             for more in batches:
                 head.append(more)
                 size += sum(map(len, more))
-                # The text is too large for one value. The text is probably a log with one value per line, and the first
-                # line is incomplete.
+                # A text of this size is not one value, but probably a log with one value per line, whose first line
+                # is incomplete.
                 if size > MAX_AUDIT_VALUE_BYTES:
                     break
             else:

@@ -115,7 +115,10 @@ class _LoadFields:
         return rate or 0.0
 
     def service(self, path: Path) -> ServiceTime | None:
-        """Return the distribution at `path`: a duration, a list of durations, or a mapping with `p50` and `p99`."""
+        """Return the distribution at `path`: a duration, a list of durations, or a mapping with `p50` and `p99`.
+
+        Return None if the value is absent or invalid. Report an invalid value.
+        """
         fields, value = self.fields, self.fields.value(path)
         if isinstance(value, list):
             samples = [self.duration((*path, at), minimum=0) for at in range(len(value))]
@@ -285,7 +288,10 @@ def _parse_resources(fields: Fields, key: str) -> dict[str, ResourceKey]:
 
 
 def _parse_objects(fields: Fields, path: Path) -> ObjectCount:
-    """Read the number of objects at `path`: an integer, or a mapping with `count` and `size`."""
+    """Return the number and size of objects at `path`: an integer, or a mapping with `count` and `size`.
+
+    Report an invalid value, and use 0 objects or the default size instead.
+    """
     if not isinstance(fields.value(path), dict):
         return ObjectCount(fields.integer(path) or 0, DEFAULT_OBJECT_BYTES)
     fields.check_keys(path, ("count", "size"))
