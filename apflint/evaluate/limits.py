@@ -90,9 +90,9 @@ class LevelLimits(NamedTuple):
     def figures(self) -> LevelLimits:
         """A copy for comparing the limits of a level before and after a change, without fields that need no comparison.
 
-        The omitted fields are `flow_schemas`, the maximum seats of one request, and `idle`. The release and the other fields
-        determine the maximum seats. A change of another level may change the rounding of `idle`, the current limit
-        while no level has requests, and the server adjusts the current limit every 10 seconds anyway.
+        The omitted fields are `flow_schemas`, the maximum seats of one request, and `idle`. The release and the other
+        fields determine the maximum seats. A change of another level may change the rounding of `idle`, the current
+        limit while no level has requests, and the server adjusts the current limit every 10 seconds anyway.
         """
         return self._replace(flow_schemas=(), max_seats=None, max_list_seats=0, max_mutating_seats=0, idle=0)
 

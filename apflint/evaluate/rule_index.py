@@ -97,7 +97,7 @@ class ValueIndex(Generic[_T]):
 def _longest_list(covered: Sequence[Values]) -> int:
     """Return the maximum number of items that cover the same value of a field. `covered` has the values of each item.
 
-    If the items have so many values that an index would be too large, return the number of all items.
+    If an index of this field would be too large, because the items have many values, return the number of all items.
     """
     counts = Counter(chain.from_iterable(values for values in covered if values is not None))
     if counts.total() > _MAX_COPIES * len(covered):

@@ -76,7 +76,10 @@ def read_json_values(text: str) -> Iterator[JsonValue]:
 
 
 def join_first_value(batches: Iterable[list[bytes]]) -> Iterator[list[bytes] | str]:
-    """Yield the batches of lines of a text. If the text may be one JSON value over several lines, yield the whole text instead."""
+    """Yield the batches of lines of a text unchanged, or the whole text as one string.
+
+    The function yields the whole text if the text may be one JSON value over several lines.
+    """
     batches = iter(batches)
     head: list[list[bytes]] = []
     for batch in batches:

@@ -340,7 +340,10 @@ def _parse_path(verb: str, url: str) -> tuple[RequestInfo, tuple[str, ...]]:
     if not info.is_resource_request:
         if method in HTTP_METHODS:
             return info, ()
-        note = f'HTTP has no method {method}: the verb of a non-resource request is "get", "post" or the like.'
+        note = (
+            f"HTTP has no method {method}: the verb of a non-resource request is an HTTP method, such as"
+            ' "get" or "post".'
+        )
         return parse_request_info(method, url), (note,)
     if method == "WATCH" and info.verb == "list":
         info = parse_request_info("GET", f"{url}{'&' if '?' in url else '?'}watch=true")

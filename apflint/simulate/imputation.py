@@ -98,9 +98,9 @@ class ServiceTimes:
         found.add(received, time)
 
     def list_times(self, attributes: int) -> tuple[int, ...]:
-        """Return, in ascending order, service times of requests that have the level, user, verb and resource of a tuple.
+        """Return sorted service times of requests that have the same level, user, verb and resource.
 
-        `attributes` is the index of this attribute tuple.
+        `attributes` is the index of an attribute tuple of these requests.
 
         Requests that waited are omitted, unless all requests waited. If there are more than `_MAX_SAMPLES` service
         times, the result has only some of them.

@@ -162,7 +162,7 @@ def _parse_load(reader: _LoadFields) -> Load | None:
     for number, client in enumerate(clients):
         if client is not None and client.name in names:
             fields.reject(
-                ("clients", number, "name"), f"the name {quote(client.name)} is already used: rename a client"
+                ("clients", number, "name"), f"several clients have the name {quote(client.name)}: rename one of them"
             )
         names.add(client.name if client else "")
     return Load(
@@ -240,10 +240,10 @@ def _parse_burst(reader: _LoadFields, path: Path) -> Burst:
             fields.reject(path, f"this burst has no `{key}`")
     at = reader.duration((*path, "at"), minimum=0)
     if at is not None and at >= reader.duration_of_load > 0:
-        fields.reject((*path, "at"), "this burst begins after the end of the load: see `duration`")
+        fields.reject((*path, "at"), "this burst begins after the end of the load: lower `at`, or raise `duration`")
     over = reader.duration((*path, "over"))
     if at is not None and over is not None and at < reader.duration_of_load < at + over:
-        fields.reject((*path, "over"), "this burst ends after the end of the load: see `duration`")
+        fields.reject((*path, "over"), "this burst ends after the end of the load: lower `over`, or raise `duration`")
     return Burst(at or 0, fields.integer((*path, "requests")) or 0, over or 0)
 
 

@@ -156,7 +156,9 @@ def _group_requests(replay: Replay) -> Iterator[_Requests]:
 
 
 def _split(requests: Sequence[tuple[int, int | None]]) -> Iterator[list[tuple[int, int | None]]]:
-    """Split requests where their service time changes by the factor `_CHANGE`, as in an incident.
+    """Split the requests of a client into parts with similar service times.
+
+    A new part begins when the average service time changes by the factor `_CHANGE`, as in an incident.
 
     A request is a pair of its arrival and its service time, which is None for a rejected request.
     """

@@ -210,7 +210,7 @@ class _LevelTally:
 
 
 class _SurveyedTuple:
-    """Values of an attribute tuple that the survey needs for each request with this tuple."""
+    """The values of an attribute tuple that the survey needs for each request, and counts of these requests."""
 
     __slots__ = ("executions", "level", "limited", "min_seats", "rejected", "requests", "seats", "user", "watches")
 
@@ -281,7 +281,7 @@ class _Surveyor:
             self.loops.add(known.user, server, received, ended, is_rejected_on_arrival=is_rejected)
 
     def _mark(self, known: _SurveyedTuple, row: RequestRow) -> int:
-        """Return the marks of a request: the sum of those of `_EXACT`, `_WATCH` and `_RETRY` that apply."""
+        """Return the sum of the flags `_EXACT`, `_WATCH` and `_RETRY` that apply to a request."""
         _, _, server, received, ended, _, wait, rejected, _, _ = row
         marks = 0
         if (rejected or self._finder.has_rejections) and self._finder.add(LoggedArrival._make(row)):

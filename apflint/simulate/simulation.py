@@ -318,7 +318,7 @@ class Simulation:
         return target
 
     def _end(self, request: SimulatedRequest) -> None:
-        """Count the end of an attempt, unless its request was sent in the warm-up. Then schedule the next request of the client."""
+        """Count the end of an attempt, unless the request was sent in the warm-up. Then schedule the next request."""
         assert isinstance(request, Attempt)
         if request.is_counted:
             return
