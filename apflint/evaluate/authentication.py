@@ -27,8 +27,8 @@ EXACT_GROUPS = "exactGroups"
 Proofs in the world `any` (see `apflint.proofs`) print requests with this key.
 """
 
-# Source: `SplitUsername` in staging/src/k8s.io/apiserver/pkg/authentication/serviceaccount/util.go. After the prefix,
-# the user name consists of the namespace (a DNS label), a colon, and the name (a DNS subdomain).
+# The user name of a service account consists of the prefix, the namespace (a DNS label), a colon, and the name (a DNS
+# subdomain). Source: `SplitUsername` in staging/src/k8s.io/apiserver/pkg/authentication/serviceaccount/util.go.
 _LABEL = "[a-z0-9](?:[a-z0-9-]*[a-z0-9])?"
 _SERVICE_ACCOUNT = re.compile(
     rf"{SERVICE_ACCOUNT_PREFIX}(?=.{{1,63}}:)({_LABEL}):(?=.{{1,253}}\Z)({_LABEL}(?:\.{_LABEL})*)", re.ASCII
@@ -45,9 +45,10 @@ def parse_service_account(user: str) -> tuple[str, str] | None:
 def complete_groups(user: str, groups: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return (groups of `user` after authentication, sentences that explain added or missing groups).
 
-    Every user gets `system:authenticated`, except users in `system:unauthenticated`, such as `system:anonymous`.
-    Service accounts get two more groups. If `groups` is empty, a node gets `system:nodes`, because the certificate of
-    every kubelet names this group, and the user of the API server itself gets `system:masters`. Sources:
+    The user `system:anonymous` gets `system:unauthenticated`. All other users get `system:authenticated`, unless
+    `groups` contains `system:unauthenticated`. Service accounts get two more groups. If `groups` is empty, a node gets
+    `system:nodes`, which the certificate of every kubelet contains. If `groups` is empty, the user of the API server
+    itself gets `system:masters`. Sources:
     `AuthorizeClientBearerToken` in staging/src/k8s.io/apiserver/pkg/server/config.go, and
     staging/src/k8s.io/apiserver/pkg/authentication/{group,request/anonymous,serviceaccount}; observed on 1.36.2.
     """
@@ -66,7 +67,7 @@ def complete_groups(user: str, groups: tuple[str, ...]) -> tuple[tuple[str, ...]
         # Findings and policy tests write service accounts as NAMESPACE/NAME, so users may copy this form.
         notes = [f'The user name of a service account is "{name}".']
     if account is not None and groups and not {*expected} <= {*groups}:
-        notes = ["(With kubectl --as and --as-group a service account does not get its own two groups.)"]
+        notes = ["(With kubectl --as and --as-group, the server does not add the two groups of a service account.)"]
     if user == ANONYMOUS:
         expected.append(UNAUTHENTICATED)
     elif UNAUTHENTICATED not in groups:

@@ -1,8 +1,8 @@
-"""Classification: determines the FlowSchema and priority level of a request, and the rule of the FlowSchema that matches.
+"""Classification: determines the FlowSchema and priority level of a request, and which rule of the FlowSchema matches.
 
 An entry is an item of `resourceRules` or `nonResourceRules` in a rule. `classify` follows `startRequest` in
-staging/src/k8s.io/apiserver/pkg/util/flowcontrol/apf_controller.go. `Classifier` returns the same results, and is
-faster for many requests. A property test compares both.
+staging/src/k8s.io/apiserver/pkg/util/flowcontrol/apf_controller.go. `Classifier` returns the same results as
+`classify`, and is faster for many requests. A property test compares both.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _fall_back(configuration: Configuration) -> Resolution:
 
 
 def matched_by(digest: RequestDigest, schema: FlowSchema) -> MatchedBy | None:
-    """Return the part of a FlowSchema that matches the request, or None if the FlowSchema does not match the request."""
+    """Return which rule, subject and entry of a FlowSchema match the request, or None if no rule matches."""
     info, user = digest
     for number, rule in enumerate(schema.spec.rules):
         if matches_policy_rule(digest, rule):
@@ -112,7 +112,7 @@ class Classifier:
     def next_match(self, user: UserInfo, request: tuple[str, ...], start: int) -> FlowSchema | None:
         """Return the first FlowSchema in `Configuration.order[start:]` that matches the request, or None if none does.
 
-        `request` contains the `matched_values` of the request (`apflint.evaluate.rule_index`).
+        `request` is the result of `apflint.evaluate.rule_index.matched_values` for the request.
         """
         match = self._index.first_match(request, self._matching_subjects(user), start)
         return None if match is None else self._configuration.order[match[0].position]

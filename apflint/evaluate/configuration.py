@@ -63,9 +63,9 @@ def build_configuration(
     These objects replace built-in objects of the same name.
 
     `builtin` has all built-in objects of the release. If `defaults` is true, the server also stores the built-in
-    objects that `user` does not replace. If `defaults` is false, the server stores only the objects in `user`, and
-    imagines the mandatory objects that are missing. If objects in `user` have the same name, the last object replaces
-    the earlier objects. `classifies_watches` is `Release.classifies_watches`.
+    objects that `user` does not replace. If `defaults` is false, the server stores only the objects in `user`. The
+    server imagines missing mandatory objects: it uses these objects without storing them. If objects in `user` have the
+    same name, the last object replaces the earlier objects. `classifies_watches` is `Release.classifies_watches`.
     """
     levels = _last_by_name((*(builtin.priority_levels if defaults else ()), *user.priority_levels))
     unusable = {level.name: reason for level in levels if (reason := _why_unusable(level)) is not None}
@@ -74,7 +74,8 @@ def build_configuration(
     stored = sorted(
         _last_by_name((*(builtin.flow_schemas if defaults else ()), *user.flow_schemas)), key=matching_order
     )
-    # The server imagines missing levels after this step, so it also skips FlowSchemas that reference an imagined level.
+    # The server first skips FlowSchemas without a usable level, and then imagines missing mandatory levels. So it also
+    # skips FlowSchemas that reference an imagined level.
     order = [schema for schema in stored if schema.spec.priority_level_configuration in effective]
     dangling = tuple(schema for schema in stored if schema.spec.priority_level_configuration not in effective)
 
@@ -133,7 +134,7 @@ def _why_unusable(level: PriorityLevelConfiguration) -> str | None:
 def _find_number_out_of_range(
     settings: LimitedPriorityLevelConfiguration | ExemptPriorityLevelConfiguration | None,
 ) -> str | None:
-    """Return the first number in `settings` that the API server rejects, such as `-5 shares`, or None if all are valid."""
+    """Return a phrase for the first number that the API server rejects (`-5 shares`), or None if all are valid."""
     if settings is None:
         return None
     if settings.shares < 0:
@@ -145,5 +146,8 @@ def _find_number_out_of_range(
 
 
 def _last_by_name(objects: Iterable[_T]) -> list[_T]:
-    """Return the last object of each name, and all objects without a name, because the server generates different names."""
+    """Return the last object of each name, and every object without a name.
+
+    Objects without a name do not replace each other, because the server generates a different name for each of them.
+    """
     return list({item.name or at: item for at, item in enumerate(objects)}.values())

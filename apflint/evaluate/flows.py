@@ -20,7 +20,10 @@ BY_USER, BY_NAMESPACE = "ByUser", "ByNamespace"
 
 
 class RequestFlow(NamedTuple):
-    """The requests of one FlowSchema with the same distinguisher. These requests wait in the same queues."""
+    """A flow: all requests that one FlowSchema captures and that have the same distinguisher.
+
+    These requests wait in the same queues.
+    """
 
     flow_schema: str
     method: str | None

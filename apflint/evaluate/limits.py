@@ -88,11 +88,11 @@ class LevelLimits(NamedTuple):
 
     @property
     def figures(self) -> LevelLimits:
-        """A copy for comparing two levels. The copy omits `flow_schemas`, the maximum seats of one request, and `idle`.
+        """A copy for comparing the limits of a level before and after a change, without fields that need no comparison.
 
-        The maximum seats are omitted because the release and the remaining fields determine them. `idle`, the current
-        limit while no level has requests, is omitted because a change of any other level may change the rounding of
-        this limit, and because the server adjusts the current limit every 10 seconds anyway.
+        The omitted fields are `flow_schemas`, the maximum seats of one request, and `idle`. The release and the other
+        fields determine the maximum seats. A change of another level may change the rounding of `idle`, the current
+        limit while no level has requests, and the server adjusts the current limit every 10 seconds anyway.
         """
         return self._replace(flow_schemas=(), max_seats=None, max_list_seats=0, max_mutating_seats=0, idle=0)
 
@@ -262,7 +262,7 @@ def current_limits(limits: Limits, demand: Mapping[str, float]) -> dict[str, int
 
 
 class AllocationItem(NamedTuple):
-    """Bounds and target of one priority level, in seats (`allocProblemItem`)."""
+    """Minimum, maximum and desired number of seats of one priority level (`allocProblemItem`)."""
 
     lower: float
     upper: float

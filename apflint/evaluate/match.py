@@ -85,12 +85,12 @@ def service_account_matches_namespace(namespace: str, username: str) -> bool:
 
 
 def matches_a_resource_rule(info: RequestInfo, rules: Sequence[ResourcePolicyRule]) -> bool:
-    """`matchesAResourceRule`: return whether at least one rule matches."""
+    """`matchesAResourceRule`: return whether at least one rule matches the request."""
     return any(matches_resource_policy_rule(info, rule) for rule in rules)
 
 
 def matches_resource_policy_rule(info: RequestInfo, policy_rule: ResourcePolicyRule) -> bool:
-    """`matchesResourcePolicyRule`: return whether verb, resource, API group and namespace match."""
+    """`matchesResourcePolicyRule`: return whether verb, resource, API group and namespace match the rule."""
     return (
         match_policy_rule_verb(policy_rule.verbs, info.verb)
         and match_policy_rule_resource(policy_rule.resources, info.resource, info.subresource)
@@ -100,7 +100,7 @@ def matches_resource_policy_rule(info: RequestInfo, policy_rule: ResourcePolicyR
 
 
 def match_policy_rule_namespace(policy_rule: ResourcePolicyRule, request_namespace: str) -> bool:
-    """End of `matchesResourcePolicyRule`: return whether the rule matches the namespace of the request.
+    """Last part of `matchesResourcePolicyRule`: return whether the rule matches the namespace of the request.
 
     If the request has no namespace, the rule matches only with `clusterScope: true`.
     """
@@ -110,12 +110,12 @@ def match_policy_rule_namespace(policy_rule: ResourcePolicyRule, request_namespa
 
 
 def matches_a_non_resource_rule(info: RequestInfo, rules: Sequence[NonResourcePolicyRule]) -> bool:
-    """`matchesANonResourceRule`: return whether at least one rule matches."""
+    """`matchesANonResourceRule`: return whether at least one rule matches the request."""
     return any(matches_non_resource_policy_rule(info, rule) for rule in rules)
 
 
 def matches_non_resource_policy_rule(info: RequestInfo, policy_rule: NonResourcePolicyRule) -> bool:
-    """`matchesNonResourcePolicyRule`: return whether verb and path match."""
+    """`matchesNonResourcePolicyRule`: return whether verb and path match the rule."""
     return match_policy_rule_verb(policy_rule.verbs, info.verb) and match_policy_rule_non_resource_url(
         policy_rule.non_resource_urls, info.path
     )
@@ -127,7 +127,10 @@ def match_policy_rule_verb(policy_rule_verbs: Sequence[str], request_verb: str) 
 
 
 def match_policy_rule_non_resource_url(policy_rule_request_urls: Sequence[str], request_path: str) -> bool:
-    """`matchPolicyRuleNonResourceURL`: return whether a URL of the rule is `*`, the path or a parent of the path."""
+    """`matchPolicyRuleNonResourceURL`: return whether at least one URL of the rule matches the path.
+
+    `*` matches all paths, `/healthz` matches `/healthz` and `/healthz/etcd`, and `/healthz/*` matches `/healthz/etcd`.
+    """
     for rule_path in policy_rule_request_urls:
         if rule_path in (ALL, request_path):
             return True

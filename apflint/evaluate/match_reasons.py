@@ -120,7 +120,7 @@ class SkippedFlowSchema(NamedTuple):
 def explain_resolution(
     configuration: Configuration, digest: RequestDigest, resolution: Resolution
 ) -> Iterator[Verdict]:
-    """Explain every FlowSchema that the server tries for a request, in matching order.
+    """Yield the verdict on every FlowSchema that the server tries for a request, in matching order.
 
     Only the last FlowSchema matches. If the resolution fell back to `catch-all`, no FlowSchema matches.
     """
@@ -151,7 +151,7 @@ def explain_match(schema: FlowSchema, digest: RequestDigest) -> Verdict:
 
 
 def explain_skipped(configuration: Configuration) -> Iterator[SkippedFlowSchema]:
-    """Explain why the server skips each FlowSchema whose priority level does not exist or is unusable."""
+    """Yield each FlowSchema that the server skips because its priority level does not exist or is unusable."""
     for schema in configuration.dangling:
         yield SkippedFlowSchema(schema, configuration.unusable.get(schema.spec.priority_level_configuration))
 
@@ -163,7 +163,10 @@ def _find_path(part: MatchedBy) -> Path:
 
 
 def _find_mismatches(rule: PolicyRulesWithSubjects, path: Path, digest: RequestDigest) -> tuple[Mismatch, ...]:
-    """Return the failed conditions of a rule that does not match. A failed subject is first. The result is not empty."""
+    """Return the failed conditions of a rule that does not match. The result is not empty.
+
+    If no subject of the rule matches the user, the mismatch of the subjects is the first item.
+    """
     info, user = digest
     field: Literal["resourceRules", "nonResourceRules"] = "nonResourceRules"
     entries: Sequence[ResourcePolicyRule | NonResourcePolicyRule] = rule.non_resource_rules
@@ -185,7 +188,7 @@ def _find_mismatches(rule: PolicyRulesWithSubjects, path: Path, digest: RequestD
 def _find_closest_entry(
     info: RequestInfo, entries: Sequence[ResourcePolicyRule | NonResourcePolicyRule], path: Path
 ) -> tuple[Mismatch, ...]:
-    """Return the failed conditions of the entry with the fewest failed conditions. `path` is the path of the list."""
+    """Return the failed conditions of the entry with the fewest failed conditions. `path` is the path of `entries`."""
     found = (tuple(_find_entry_mismatches(info, entry, (*path, number))) for number, entry in enumerate(entries))
     return min(found, key=len)
 
@@ -228,10 +231,10 @@ def _explain_value(condition: Condition, path: Path, actual: str, values: Sequen
 
 @lru_cache(maxsize=4096)  # a log has thousands of requests by the same users
 def _explain_subjects(user: UserInfo, subjects: Sequence[Subject], path: Path) -> Mismatch:
-    """Explain why none of `subjects` matches the user. `path` is the path of the list.
+    """Explain why none of `subjects` matches the user. `path` is the path of `subjects` in the FlowSchema.
 
     `Mismatch.path` is the path of the first subject for which there is a hint. If there is no hint, `Mismatch.path` is
-    the path of the only subject, or the path of the list if there are several subjects.
+    the path of the only subject, or `path` if there are several subjects.
     """
     for number, subject in enumerate(subjects):
         if hint := _find_subject_hint(user, subject):

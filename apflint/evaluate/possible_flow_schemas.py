@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def list_possible_flow_schemas(configuration: Configuration, info: RequestInfo) -> tuple[FlowSchema, ...]:
     """Return the FlowSchemas that may capture a request by an unknown user, in matching order.
 
-    All other FlowSchemas do not capture the request, whoever the user is. The result may also contain
-    FlowSchemas that never capture the request, because perhaps no user has the necessary combination of groups.
+    No other FlowSchema can capture the request. Some FlowSchemas in the result may never capture the request: this
+    function does not check whether a user with the necessary combination of groups exists.
     """
     possible: list[FlowSchema] = []
     captured: set[Subject] = set()
@@ -49,7 +49,10 @@ def _list_subjects(schema: FlowSchema, info: RequestInfo) -> set[Subject]:
 
 
 def _is_everybody(subjects: Collection[Subject]) -> bool:
-    """Return whether the subjects match all users. Every user is in the group of authenticated or of unauthenticated users."""
+    """Return whether one subject matches all users, or the subjects match authenticated and unauthenticated users.
+
+    Every user is in the group of authenticated users or in the group of unauthenticated users.
+    """
     groups = {subject.group for subject in subjects if subject.kind == "Group"}
     users = {subject.user for subject in subjects if subject.kind == "User"}
     return ALL in groups or ALL in users or {AUTHENTICATED, UNAUTHENTICATED} <= groups

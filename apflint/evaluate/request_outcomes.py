@@ -32,7 +32,7 @@ Reason = Literal["queue-full", "concurrency-limit", "time-out", "cancelled"]
 
 
 class Deadline(NamedTuple):
-    """The limit of the wait of a request. The query parameter `timeout` may shorten this limit."""
+    """The maximum wait of a request in a queue. The query parameter `timeout` may shorten the maximum."""
 
     wait_seconds: float
     """Maximum number of seconds in a queue, from Kubernetes 1.28 on."""
@@ -114,7 +114,7 @@ def list_outcomes(level: LevelLimits, release: Release) -> tuple[Outcome, ...]:
     """Return the possible outcomes of a request at a level, from best to worst."""
     if level.is_exempt:
         return (Outcome("dispatched", "exempt"),)
-    # Recordings show that a level without queues executes one request at a time even if it has no seats. So
+    # Recordings show that a level without queues and without seats still executes one request at a time. So the outcome
     # "dispatched" is possible.
     if level.response != "Queue":
         return Outcome("dispatched", "seat is free"), Outcome("rejected", "no queues", 429, "concurrency-limit")
@@ -132,9 +132,10 @@ def _list_timeouts(release: Release) -> tuple[Outcome, ...]:
     """Return the outcomes in which the server removes a waiting request from its queue without executing it."""
     if release.limits_wait_by_deadline:
         return (Outcome("rejected", "waited too long", 429, "time-out"),)
-    # Without a limit by deadline, the server removes requests that waited too long only when another request arrives
-    # (timeoutOldRequestsAndRejectOrEnqueueLocked). If a client leaves, releases from 1.23 on (`estimates_seats`) count a
-    # rejection with the reason "cancelled". Up to 1.22, the metrics do not count such a rejection.
+    # If the deadline does not limit the wait, the server removes requests that waited too long only when another
+    # request arrives (timeoutOldRequestsAndRejectOrEnqueueLocked). If a client leaves, releases from 1.23 on
+    # (`estimates_seats`) count a rejection with the reason "cancelled". Up to 1.22, the metrics do not count such a
+    # rejection.
     reason: Reason | None = "cancelled" if release.estimates_seats else None
     return (
         Outcome("rejected", "waited too long when another request arrives", 429, "time-out"),

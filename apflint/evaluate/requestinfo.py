@@ -29,7 +29,7 @@ _TOKEN = re.compile(r"==|!=|[=!(),<>]|[^ \t\r\n=!(),<>]+")
 _DNS_LABEL = "[a-z0-9](?:[a-z0-9-]*[a-z0-9])?"
 _NAME = "[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?"
 _KEY = rf"(?:(?=[^/]{{1,253}}/){_DNS_LABEL}(?:\.{_DNS_LABEL})*/)?{_NAME}"
-# Empty values are valid, except after < and >. Lists may have empty items, but must not be empty.
+# In label selectors, empty values are valid, except after < and >. Lists may have empty items, but must not be empty.
 _VALUES = rf"\( (?!\))(?:(?:{_NAME} )?, )*(?:{_NAME} )?\)"
 _REQUIREMENT = rf"(?:! {_KEY}|{_KEY}(?: (?:in|notin) {_VALUES}| (?:==?|!=)(?: {_NAME})?| [<>] [0-9]{{1,19}})?)"
 _LABEL_SELECTOR = rf"(?:{_REQUIREMENT}(?: , {_REQUIREMENT})*)?"
@@ -89,7 +89,7 @@ def parse_request_info(method: str, url: str) -> RequestInfo:
         if len(parts) < 2:
             raise UserError(
                 f'"{url}" ends after "{parts[0]}": the server cannot determine the resource and answers with status 500.'
-                f' Add one: "{path.rstrip("/")}/pods"'
+                f' Add a resource: "{path.rstrip("/")}/pods"'
             )
         verb, parts = parts[0], parts[1:]
     else:
@@ -155,7 +155,10 @@ def is_seen_by_apf(info: RequestInfo, *, watches: bool = True) -> bool:
 
 
 def parse_query(query: str) -> dict[str, str]:
-    """Return the first value of each parameter. Like Go's `url.ParseQuery`, omit parameters with `;` or a broken escape."""
+    """Return the first value of each parameter.
+
+    Like Go's `url.ParseQuery`, omit parameters with `;` or an invalid escape.
+    """
     values: dict[str, str] = {}
     for pair in query.split("&"):
         if not pair or ";" in pair or _BAD_ESCAPE.search(pair):
@@ -178,7 +181,7 @@ def _target(url: str) -> tuple[str, str]:
         broken = _BAD_ESCAPE.search(raw)
         if broken:
             escape = raw[broken.start() : broken.start() + 3]
-            raise UserError(f'"{url}" has the broken escape "{escape}": the server answers with status 400')
+            raise UserError(f'"{url}" has the invalid percent escape "{escape}": the server answers with status 400')
         raw = _decoded(raw)
     if _CONTROL.search(target):
         raise UserError(f"{url!r} has a control character in it: the server answers with status 400")

@@ -63,7 +63,10 @@ _AGGREGATED = (
 
 
 def find_resources(text: str) -> tuple[Resource, ...]:
-    """Return the resources whose plural, singular, short name or kind is `text`, in any letter case. kubectl uses the first."""
+    """Return the resources whose plural, singular, short name or kind is `text`, in any letter case.
+
+    If there are several, kubectl uses the first of them.
+    """
     return _resources_by_word().get(text.lower(), ())
 
 

@@ -46,7 +46,10 @@ _EVERYBODY = ("User", ALL)
 
 
 class IndexedSubject(NamedTuple):
-    """A subject of a FlowSchema, with its rule. The sort order is the order in which a server tries subjects."""
+    """A subject of a FlowSchema, and the rule that has this subject.
+
+    The sort order is the order in which a server tries subjects.
+    """
 
     position: int
     """Index of the FlowSchema in the matching order."""
@@ -84,14 +87,17 @@ class ValueIndex(Generic[_T]):
                     self.by_value.setdefault(value, []).append(item)
 
     def find(self, request: Sequence[str]) -> tuple[Sequence[_T], Sequence[_T]]:
-        """Return two ordered lists of candidates. Every item that covers all values of the request is in one of the two lists."""
+        """Return two lists that together contain every item that covers all values of the request.
+
+        Both lists are in the order of the indexed items, and may also contain items that do not cover all values.
+        """
         return self.others, self.by_value.get(request[self.field], ())
 
 
 def _longest_list(covered: Sequence[Values]) -> int:
     """Return the maximum number of items that cover the same value of a field. `covered` has the values of each item.
 
-    If the items have so many values that an index would be too large, return the number of all items.
+    If an index of this field would be too large, because the items have many values, return the number of all items.
     """
     counts = Counter(chain.from_iterable(values for values in covered if values is not None))
     if counts.total() > _MAX_COPIES * len(covered):
@@ -120,7 +126,10 @@ class RuleIndex:
                         subjects.append(subject_of_rule)
 
     def matching_subjects(self, user: UserInfo) -> list[SubjectList]:
-        """Return (key, list of subjects) pairs. The lists together contain every subject that matches a user."""
+        """Return (key, subjects with this key) pairs for the keys that match a user (see `matching_users`).
+
+        If several subjects of a rule match the user, the pairs contain at least the first of them.
+        """
         names: list[tuple[str, Sequence[str]]] = [("User", (ALL, user.name)), ("Group", user.groups)]
         if user.name.startswith(SERVICE_ACCOUNT_PREFIX):
             # The server only tests whether the user name begins with `system:serviceaccount:NAMESPACE:`. So if the rest of the
@@ -157,7 +166,9 @@ class RuleIndex:
     def _narrow(
         self, key: Hashable, items: Sequence[_T], cover: Callable[[_T, int], Sequence[Values]], request: Sequence[str]
     ) -> Iterable[Sequence[_T]]:
-        """Return ordered lists of candidates. Every item that covers all values of the request is in one of the lists.
+        """Return lists that together contain every item that covers all values of the request.
+
+        The lists are in the order of `items`, and may also contain items that do not cover all values.
 
         `key` identifies `items` in the cache of indexes. `cover(item, length)` returns the values that an item covers
         in each field, for requests with `length` values in `matched_values`. `cover` returns an empty result if the
@@ -219,7 +230,7 @@ def matched_values(info: RequestInfo) -> tuple[str, ...]:
 
 
 def matched_values_of_path(verb: str, path: str) -> tuple[str, ...]:
-    """Return the `matched_values` of a non-resource request."""
+    """Return the result of `matched_values` for a non-resource request with a verb and a path."""
     return verb, _first_segment(path), path
 
 
@@ -246,7 +257,11 @@ def matching_users(subject: Subject) -> tuple[str, str] | None:
 
 
 def _cover_rule(subject: IndexedSubject, length: int) -> tuple[Values, ...]:
-    """Return the values that the entries of a rule cover, for requests with `length` values in `matched_values`."""
+    """Return the values that the entries of a rule cover.
+
+    `length` is the length of the result of `matched_values`: resource requests have more values than non-resource
+    requests.
+    """
     return _covered_values(
         subject.rule.resource_rules if length == _RESOURCE_VALUES else subject.rule.non_resource_rules
     )

@@ -133,7 +133,7 @@ def estimate_seats(
     bound = request_bound(level_max_seats, release.max_list_seats)
     if options.single and not release.estimates_seats_by_size:
         return MINIMUM_SEATS
-    if not options.is_valid:  # the server estimates the maximum, before it answers 400
+    if not options.is_valid:  # the server first assumes the maximum number of seats, and later answers 400
         return bound
     if verb == "watch" and not is_watch_list(release, options):
         return MINIMUM_SEATS
@@ -235,9 +235,11 @@ def bound_seats(release: Release, info: RequestInfo, options: ListOptions, level
 def estimate_mutating_seats(watchers: int, level_max_seats: int) -> Seats:
     """Return the seats of a create, update, patch or delete request if `watchers` watchers are notified of the change.
 
-    Up to 9 watchers need no final seats. If the level allows fewer final seats than the watchers need, the request
-    holds these seats for a longer time. Do not call this for deletecollection requests and for requests for service
-    account tokens, which always take 1 seat.
+    The request holds final seats after its execution, while watchers are notified. Up to 9 watchers need no final
+    seats. If the level allows fewer final seats than the watchers need, the request holds the final seats longer.
+
+    Do not call this for deletecollection requests and for requests for service account tokens, which always take
+    1 seat.
     """
     if watchers < _WATCHERS_PER_SEAT:
         return Seats(MINIMUM_SEATS)

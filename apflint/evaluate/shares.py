@@ -36,9 +36,9 @@ def find_joint_shares(
     shares of all levels that are not in `wanted`. `total` is the number of seats of the server.
     """
     found = {name: shares[name] for name in wanted}
-    # The shares that a level needs grow with the sum of all shares, so the smallest solution is the least fixed point.
-    # The levels need more than the fraction `part / total` of the sum of all shares, so the sum is greater than
-    # `other_shares / (1 - part / total)`. An iteration that starts at this lower bound needs fewer steps.
+    # The shares that a level needs grow with the sum of all shares. So start at a lower bound of the sum, and increase
+    # the shares until the sum stays the same. The result is the smallest solution. The levels need more than the
+    # fraction `part / total` of the sum, so `other_shares / (1 - part / total)` is a lower bound of the sum.
     part = sum(max(0, seats - 1) for seats in wanted.values())
     if part >= total:
         return None
@@ -64,9 +64,10 @@ def _find_fraction(seats: int, share_sum: int, total: int) -> int:
 def _adjust(
     wanted: Mapping[str, int], lowest: Mapping[str, int], found: dict[str, int], other_shares: int, total: int
 ) -> dict[str, int] | None:
-    """Return the smallest sufficient shares near `found`, computed with the floating-point rounding of the server.
+    """Raise the shares in `found` until each level gets the wanted seats, and lower shares that are not needed.
 
-    No level gets fewer shares than in `lowest`. Return None if a level would need more than `MAX_SHARES` shares.
+    The seats are computed with the floating-point rounding of the server. No level gets fewer shares than in `lowest`.
+    Return `found`, or None if a level would need more than `MAX_SHARES` shares.
     """
 
     def has_enough(name: str) -> bool:

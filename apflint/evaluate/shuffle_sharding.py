@@ -3,8 +3,9 @@
 The queues of a level are a deck of cards. The server deals each flow a hand of queues, by a hash of the flow's name. Each
 request waits in the queue of the hand that has the least estimated work. An elephant is a flow with so many requests that it
 fills all queues of its hand. A mouse is a flow that is not an elephant. Elephants squish a mouse if they fill all queues of the
-hand of the mouse. Sources: KEP-1040
-"Queue assignment", `util/shufflesharding/shufflesharding.go` (NewDealer, DealIntoHand) and
+hand of the mouse.
+
+Sources: KEP-1040 "Queue assignment", `util/shufflesharding/shufflesharding.go` (NewDealer, DealIntoHand) and
 `util/flowcontrol/apf_filter.go` (computeFlowHash).
 """
 
@@ -145,7 +146,8 @@ def squish_ratio(hand_size: int, queues: int, elephants: int) -> tuple[int, int]
         raise UserError(f"the number of elephants (busy flows) must be from 0 to {MAX_ELEPHANTS}, not {elephants}")
     if hand_size * required_entropy_bits(queues, hand_size) * max(1, elephants) > MAX_SHARDS_WORK:
         raise UserError(
-            f"a hand of {hand_size} from {queues} queues takes too long to compute for {elephants} elephants"
+            f"the probability for a hand of {hand_size} from {queues} queues takes too long to compute for {elephants}"
+            " elephants"
         )
     hands = comb(queues, hand_size)
     missing = hands
@@ -153,7 +155,7 @@ def squish_ratio(hand_size: int, queues: int, elephants: int) -> tuple[int, int]
     for untouched in range(hand_size + 1):
         squished += (-1) ** untouched * comb(hand_size, untouched) * missing**elephants
         remaining = max(1, queues - untouched)
-        missing = missing * (remaining - hand_size) // remaining  # C(n - 1, h) from C(n, h), with n = remaining
+        missing = missing * (remaining - hand_size) // remaining  # compute C(n - 1, h) from C(n, h), n = remaining
     return squished, hands**elephants
 
 
@@ -211,9 +213,10 @@ def recommend_pairs(probability: float, elephants: int, max_queues: int = 1024) 
 
 
 def find_isolating_pair(queues: int, elephants: int = BUSY_FLOWS) -> Sharding | None:
-    """Return the pair with the fewest queues for which elephants squish a mouse ten times less often than the maximum.
+    """Return the pair with the fewest queues for which elephants rarely squish a mouse.
 
-    The pair has at most `queues` queues, or 64 if that is more. Return None if there is no such pair.
+    The probability is at most a tenth of `MAX_SQUISH_PROBABILITY`. The pair has at most `queues` queues, or 64 if
+    that is more. Return None if there is no such pair.
     """
     return next(iter(recommend_pairs(MAX_SQUISH_PROBABILITY / 10, elephants, max(queues, 64))), None)
 

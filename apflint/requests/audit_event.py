@@ -31,7 +31,7 @@ def parse_event(value: object) -> Request:
     """
     event = require_object(unwrap_event(value), "an audit event")
     if _FIELDS.isdisjoint(event):
-        raise NotEventError('this is not an audit event: it has neither "user" nor "verb", "requestURI" or "objectRef"')
+        raise NotEventError('this is not an audit event: it has no "user", "verb", "requestURI" or "objectRef"')
     kind = event.get("kind", "Event")
     if kind != "Event" or not str(event.get("apiVersion", "audit.k8s.io/v1")).startswith("audit.k8s.io/"):
         found = " ".join(map(str, filter(None, (event.get("apiVersion"), kind))))

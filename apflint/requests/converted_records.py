@@ -98,7 +98,7 @@ def _get_object(fields: dict[str, Any], key: str) -> dict[str, Any]:
 def is_google_record(value: dict[str, object]) -> bool:
     """Return whether a log record is from Cloud Audit Logs.
 
-    Check several fields, because records in BigQuery and in some sinks have no `@type`.
+    The function checks several fields, because records in BigQuery and in some sinks have no `@type`.
     """
     payload = _find_payload(value)
     return isinstance(payload, dict) and (
@@ -124,8 +124,8 @@ def is_azure_row(value: dict[str, object]) -> bool:
 def convert_azure_row(row: dict[str, object]) -> dict[str, object]:
     """Return a row of the table `AKSAudit` as an audit event.
 
-    In exports, a column such as `User` contains a JSON object, or a string with the JSON of this object. An empty string means that
-    the value is absent. Raises UserError if such a column contains something else.
+    A column such as `User` contains a JSON object, or a string with the JSON text of an object. An empty string means
+    that the value is absent. Raises UserError if such a column contains another string.
     """
     event: dict[str, object] = {}
     for column, field in _AZURE_COLUMNS.items():

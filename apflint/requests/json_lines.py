@@ -76,7 +76,10 @@ def read_json_values(text: str) -> Iterator[JsonValue]:
 
 
 def join_first_value(batches: Iterable[list[bytes]]) -> Iterator[list[bytes] | str]:
-    """Yield the batches of lines of a text. If the text may be one JSON value over several lines, yield the whole text instead."""
+    """Yield the batches of lines of a text unchanged, or the whole text as one string.
+
+    The function yields the whole text if the text may be one JSON value over several lines.
+    """
     batches = iter(batches)
     head: list[list[bytes]] = []
     for batch in batches:
@@ -89,8 +92,8 @@ def join_first_value(batches: Iterable[list[bytes]]) -> Iterator[list[bytes] | s
             for more in batches:
                 head.append(more)
                 size += sum(map(len, more))
-                # The text is too large for one value. The text is probably a log with one value per line, and the first
-                # line is incomplete.
+                # A text of this size is not one value, but probably a log with one value per line, whose first line
+                # is incomplete.
                 if size > MAX_AUDIT_VALUE_BYTES:
                     break
             else:

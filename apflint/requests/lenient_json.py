@@ -1,8 +1,8 @@
-"""A parser for the lines of logs that DuckDB's reader of JSON accepts, and the module `json` does not.
+"""A parser for log lines that the module `json` rejects, but DuckDB's JSON reader accepts.
 
-kube-apiserver writes deeply nested objects, which the module `json` rejects. kube-apiserver never writes a trailing
-comma, `nan` or `inf`, or a form feed around an event. However, all engines must read the same events, and DuckDB
-accepts lines with these deviations silently, so the parser accepts them as well.
+The Python and DuckDB engines must read the same events from a log. So this parser accepts what DuckDB accepts:
+deeply nested objects, which kube-apiserver writes, and trailing commas, `nan`, `inf` and form feeds around an event,
+which kube-apiserver never writes.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def parse_leniently(text: str) -> object:
 
 
 def _find_place(container: Any, text: str, at: int) -> tuple[Callable[[object], None], int]:
-    """Return the function that adds the next value to a container, and the position of the value."""
+    """Return (function that adds the next value to the container, position in `text` at which this value starts)."""
     if type(container) is list:
         return container.append, at
     key, at = _read_string(text, _expect('"', text, at))
@@ -87,7 +87,10 @@ def _find_place(container: Any, text: str, at: int) -> tuple[Callable[[object], 
 
 
 def _read_start(text: str, at: int) -> tuple[object, int]:
-    """Return a string, number or constant, or an empty container for its opening bracket, and the position after it."""
+    """Return (value, position after the value) for the string, number or constant at the position `at`.
+
+    For an opening bracket, return an empty dict or list, and the position after the bracket.
+    """
     character = text[at : at + 1]
     if character == "{":
         return {}, at + 1
@@ -107,7 +110,7 @@ def _read_start(text: str, at: int) -> tuple[object, int]:
 
 
 def _read_string(text: str, at: int) -> tuple[str, int]:
-    value, at = scanstring(text, at, True)  # positional: the function has no keywords
+    value, at = scanstring(text, at, True)  # `scanstring` accepts only positional arguments
     if "\\" in text:
         value.encode()
     return value, at

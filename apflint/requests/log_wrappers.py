@@ -404,15 +404,15 @@ def strip_prefix(line: str) -> str:
 
 
 def find_part(line: str) -> PartOfLine | None:
-    """Return the part of an event in a line of a container runtime, or None for any other line."""
+    """Return the part of an event in a line of a container runtime (CRI format), or None for other lines."""
     match = _CRI_PART.fullmatch(line) if line[:1].isdigit() else None
     return PartOfLine(match[2], match[4], match[3] == "F") if match else None
 
 
 def find_open_part(value: object) -> PartOfLine | None:
-    """Return the part of an event in a record of Docker's `json-file`, or None for a record without a string.
+    """Return the part of an event in a record of Docker's `json-file`, or None if the value has no string at `log`.
 
-    Only the last part of a line ends with a line break.
+    If the string ends with a line break, the part is the last one of its line.
     """
     log = value.get("log") if isinstance(value, dict) else None
     if not isinstance(log, str):
@@ -480,7 +480,10 @@ def is_other_log(value: object) -> bool:
 
 
 def find_field(value: object, event_field: Sequence[str] = ()) -> Wrapper | None:
-    """Return the wrapper that states which field of a log record contains the event, or None if no field does."""
+    """Return the wrapper that states which field of a log record contains the event, or None if no field does.
+
+    If the record has a value at the path `event_field` (`--event-field`), the result is a wrapper for this path.
+    """
     if not isinstance(value, dict):
         return None
     if event_field and _find(value, event_field) is not None:

@@ -219,7 +219,10 @@ def infer_resource(text: str) -> RequestedResource:
             return RequestedResource(group, version or known.version, known.name, known, notes)
     served = get_resource(named[0].name if named else word, group)
     if group in AGGREGATED_GROUPS:
-        note = f"An aggregated API server serves {describe_group(group)}. kube-apiserver classifies requests that it forwards."
+        note = (
+            f"An aggregated API server serves {describe_group(group)}. kube-apiserver classifies the requests before it"
+            " forwards them."
+        )
         name = served.name if served else word
         return RequestedResource(group, version or (served.version if served else ""), name, served, (note,))
     elsewhere = next((known for known in named if known.name == word), None)
@@ -239,8 +242,8 @@ def _describe_group_of(resource: Resource, group: str) -> str:
     if "." not in group or is_served_by_kubernetes(group):
         return f'Kubernetes serves "{resource.name}" in {where}, not in the group "{group}".'
     return (
-        f'"{resource.name}" is read as a resource of {describe_group(group)}, of a CustomResourceDefinition or an'
-        f' aggregated API server. Kubernetes itself serves "{resource.name}" in {where}.'
+        f'"{resource.name}" is read as a resource of {describe_group(group)}, which must belong to a'
+        f' CustomResourceDefinition or an aggregated API server. Kubernetes itself serves "{resource.name}" in {where}.'
     )
 
 
@@ -313,7 +316,7 @@ def _parse_segments(
         notes.append(f'"{subresource}" is not a subresource of "{target.name}", so it is read as a name.')
         return "", subresource
     known = ", ".join(target.known.subresources) or "none"
-    raise UserError(f'"{subresource}" is not a subresource of "{target.name}". It has: {known}')
+    raise UserError(f'"{subresource}" is not a subresource of "{target.name}". Its subresources are: {known}')
 
 
 def _infer_namespace(verb: str, namespace: str | None, notes: list[str], *, is_custom: bool) -> str:
@@ -325,7 +328,7 @@ def _infer_namespace(verb: str, namespace: str | None, notes: list[str], *, is_c
         notes.append("No namespace is given, so the resource is assumed to be cluster-scoped.")
         return ""
     if namespace is not None:
-        raise UserError(f'"{verb}" applies to a single namespace: name it with -n')
+        raise UserError(f'"{verb}" applies to a single namespace: use -n NAMESPACE')
     notes.append('No namespace is given, so the request is for the namespace "default".')
     return "default"
 
@@ -337,7 +340,10 @@ def _parse_path(verb: str, url: str) -> tuple[RequestInfo, tuple[str, ...]]:
     if not info.is_resource_request:
         if method in HTTP_METHODS:
             return info, ()
-        note = f'HTTP has no method {method}: the verb of a non-resource request is "get", "post" or the like.'
+        note = (
+            f"HTTP has no method {method}: the verb of a non-resource request is an HTTP method, such as"
+            ' "get" or "post".'
+        )
         return parse_request_info(method, url), (note,)
     if method == "WATCH" and info.verb == "list":
         info = parse_request_info("GET", f"{url}{'&' if '?' in url else '?'}watch=true")

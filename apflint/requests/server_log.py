@@ -123,7 +123,7 @@ def _parse_json(line: str) -> LoggedRequest | None:
         return None
     if not isinstance(record, dict):
         return None
-    if record.get("msg") == "HTTP":  # kube-apiserver runs with --logging-format=json
+    if record.get("msg") == "HTTP":  # kube-apiserver writes such records with --logging-format=json
         fields = {str(key): str(value) for key, value in record.items() if isinstance(value, str | int | float)}
         return _read_fields(fields, _format_epoch(record.get("ts")))
     for key in _TEXT_KEYS:

@@ -77,7 +77,7 @@ class LoggedComparer:
         configuration = self._known.configuration
         if not is_seen_by_apf(info, watches=self._known.release.classifies_watches):
             wrong = (
-                f"requests of this kind are long-running, and not classified by Kubernetes {self._known.release.name}"
+                f"Kubernetes {self._known.release.name} does not classify requests of this kind: they are long-running"
             )
             return LoggedComparison(info, (), (wrong,) if request.flow_schema else ())
         possible = tuple(schema.name for schema in list_possible_flow_schemas(configuration, info))

@@ -28,7 +28,7 @@ INCOMPLETE = "the line is incomplete: its other parts are missing"
 
 
 class SplitLines:
-    """The parts of lines that are not complete yet."""
+    """Collects the parts of split lines until a line is complete."""
 
     def __init__(self) -> None:
         self._parts: dict[str, list[str]] = {}
@@ -37,7 +37,7 @@ class SplitLines:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there are no parts of an incomplete line."""
+        """Whether no line is incomplete."""
         return not self._parts
 
     def clear(self) -> int:
@@ -61,8 +61,9 @@ class SplitLines:
     def join_record(self, value: object) -> Iterator[object]:
         """Add a log record, which may contain a part of a line. Yield the record with the complete line.
 
-        Yield nothing if more records must follow. If the earlier parts of the line are incomplete, yield the record
-        unchanged, then raise UserError. Also raises UserError if the joined line is too long.
+        Yield nothing if more records must follow. If the last part of a line or a complete event follows, but the
+        joined parts are not valid JSON, yield the record unchanged, then raise UserError. Also raises UserError if the
+        joined line is too long.
         """
         part = find_open_part(value)
         if part is None:

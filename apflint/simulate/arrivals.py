@@ -80,7 +80,7 @@ def _make_service_draws(client: SimulatedClient, draws: Draws) -> Callable[[int]
 def _make_arrivals(
     source: int, requests: Iterator[tuple[int, int, int]], draw_service: Callable[[int], int]
 ) -> Iterator[Arrival]:
-    """Yield an arrival for each item of `requests`. The items are tuples (time, number, instance).
+    """Yield an arrival for each item of `requests`: (time, number of the request, number of the client).
 
     `draw_service` returns the service time of the request with a number.
     """
@@ -101,7 +101,10 @@ def _open_loop(client: SimulatedClient, seed: int, end: int) -> Iterator[tuple[i
 
 
 def _start_closed_loop(client: SimulatedClient, seed: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """Yield the first request of each client, at a random time within its first think time."""
+    """Yield (time, number of the request, number of the client) of the first request of each client.
+
+    The time is random, from 0 to the think time.
+    """
     starts, think = Draws(seed, client.name, "start"), client.think or 0
     for time, instance in sorted((int(starts(instance) * think), instance) for instance in range(client.instances)):
         if time < end:

@@ -1,8 +1,8 @@
 """Back-test of a simulation: compares an audit log with a simulation of the same requests.
 
 The simulation uses the configuration that was in force when the log was written. The back-test compares rejections and
-waits. If a difference exceeds its tolerance, the simulation lacks a fact about the server or the clients. In this
-case, predictions of the simulation for other configurations are unreliable.
+waits. If a difference exceeds its tolerance, the simulation does not know an important fact about the server or the
+clients. In this case, predictions of the simulation for other configurations are unreliable.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def are_alike(first: int, second: int) -> bool:
 
 
 def compare_with_log(survey: LogSurvey, result: SimulationResult, *, has_counts: bool) -> BackTest:
-    """Compare a log with the simulation of the configuration that was in force.
+    """Compare the log in `survey` with `result`, the simulation of the configuration that was in force.
 
     `has_counts` is true if the number of stored objects is known for at least some resources.
     """
@@ -154,7 +154,10 @@ def _list_reasons(survey: LogSurvey, test: BackTest, *, has_counts: bool) -> Ite
         if attributes.verb == "list" and not attributes.path
     }
     if not has_counts and kinds & {*different, "exempt"}:
-        yield "Lists may take more seats: add the number of objects with --metrics or --objects."
+        yield (
+            "Lists may take more seats than the simulation assumes: add the number of objects with --metrics or"
+            " --objects."
+        )
     yield (
         "The server may have another number of seats (--server-concurrency) or other objects (-f) than the simulation."
     )

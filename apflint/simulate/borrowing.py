@@ -20,7 +20,7 @@ ADJUSTMENT_PERIOD = 10_000_000_000
 
 
 class Borrower(NamedTuple):
-    """The inputs of the adjustment for one level. All values except `smoothed` are integers, in seats."""
+    """The values of one level that determine its new limit. All values except `smoothed` are integers, in seats."""
 
     is_exempt: bool
     nominal: int

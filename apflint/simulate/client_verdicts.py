@@ -91,9 +91,9 @@ class ClientVerdicts(NamedTuple):
 
 
 def join_clients(result: SimulationResult, *, by_user: bool = False) -> list[ClientTotals]:
-    """Return the clients that sent requests. Each has the totals of all its levels.
+    """Return the figures of each client that sent requests, added up over all priority levels.
 
-    If `by_user` is true, return one entry for each user of an audit log, with the requests for all verbs and resources.
+    If `by_user` is true, return one item for each user of an audit log, added up over all verbs and resources.
     """
     rows: dict[str, list[ClientResult]] = {}
     for level in result.levels:
@@ -177,11 +177,14 @@ def _describe_waits(waits: TimePercentiles) -> str:
 
 
 def _describe_others(others: Sequence[ClientTotals], *, is_all: bool) -> str:
-    """Return a sentence about clients that are not rejected and do not notice their waits."""
+    """Return a sentence about the clients `others`, which are not rejected and wait only briefly or not at all.
+
+    `is_all` is true if there are no further clients.
+    """
     longest = max((client.waits.max for client in others if client.waits is not None), default=0)
     if is_all:
         wait = f"the longest wait is {format_time(longest)}" if longest else "none waits"
         return f"No client is rejected, and {wait}."
     if not longest:
         return "Nobody else is rejected or waits."
-    return f"Nobody else is rejected, and the longest other wait is {format_time(longest)}."
+    return f"Nobody else is rejected or waits longer than {format_time(longest)}."

@@ -38,7 +38,7 @@ class FigureDifference(NamedTuple):
 
     @property
     def is_effective(self) -> bool:
-        """Return whether a figure differs, or the client has different priority levels in the simulations."""
+        """Return whether a figure differs, or whether the client has different levels in the two simulations."""
         return self.old != self.new or (self.levels is not None and self.levels[0] != self.levels[1])
 
 
@@ -53,7 +53,7 @@ class SimulationComparison(NamedTuple):
 
 
 def compare(old: SimulationResult, new: SimulationResult) -> SimulationComparison:
-    """Compare two simulations."""
+    """Return both simulations with the differences between the figures of their levels and clients."""
     sides = [
         {level.name: _find_figures(level, level.requests) for level in result.levels if level.attempts}
         for result in (old, new)

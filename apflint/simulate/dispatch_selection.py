@@ -36,7 +36,7 @@ class Picker:
         """
 
     def note(self, queue: Queue) -> None:
-        """List a queue that has waiting requests, unless it is already listed under an equal or earlier time."""
+        """Add a queue with waiting requests to the list, unless it is already listed with an equal or earlier time."""
         finish = queue.next_dispatch_r + queue.waiting[0].estimate.total_work
         if finish < queue.listed_finish:
             self._list(queue, finish)
@@ -51,7 +51,7 @@ class Picker:
             heappush(self._finishes, finish)
             return
         place = bisect_left(indices, queue.index)
-        if indices[place : place + 1] != [queue.index]:  # otherwise, an outdated entry of the queue is now valid again
+        if indices[place : place + 1] != [queue.index]:  # else, an outdated entry of the queue is valid again
             indices.insert(place, queue.index)
 
     def pick(self, robin: int) -> Queue | None:
@@ -86,7 +86,10 @@ class Picker:
         return None
 
     def list_all(self) -> None:
-        """List all queues again. Required after the indices of queues have changed."""
+        """Clear the list, and add all queues with waiting requests.
+
+        Call this after the indices of queues have changed.
+        """
         self._listed.clear()
         for queue in self._queues:
             queue.listed_finish = NOT_LISTED

@@ -64,7 +64,7 @@ class EventLoop:
         self.schedule(request.arrival, ARRIVAL, request.id, _start, request)
 
     def limit_wait(self, request: SimulatedRequest, wait_limit: int) -> None:
-        """Reject a request when its wait reaches `wait_limit`. The request must arrive now.
+        """Reject a request when its wait reaches `wait_limit`. Call this when the request arrives.
 
         Requests with the same limit reach the limit in order of arrival, so one pending event for all of them is
         enough.

@@ -222,7 +222,7 @@ class FastForwardQueueSet(QueueSet):
             self._uses_queues = False
 
     def set_configuration(self, queuing: Queuing, concurrency_limit: int, now: int) -> None:
-        """Change the limit. The queues must stay the same while the level does not use them."""
+        """Change the concurrency limit. While the level does not use its queues, `queuing` must not change."""
         assert self._uses_queues or queuing == self.queuing
         if self._uses_queues:
             super().set_configuration(queuing, concurrency_limit, now)

@@ -34,7 +34,7 @@ def find_problems(load: Load, routes: Routes) -> Iterator[tuple[Path, str]]:
     """Yield the problems that prevent a simulation, each as the path in the load and a message."""
     excess = list(find_excess(load))
     yield from excess
-    if excess:  # do not classify too many clients, which would take too long
+    if excess:  # classifying so many clients would take too long
         return
     for client in load.clients:
         for instance in range(client.instances if client.differ else 1):
@@ -60,7 +60,7 @@ def check_servers(servers: int, duration: int, limits: Limits) -> None:
     adjustments = servers * ceil(duration / ADJUSTMENT_PERIOD)
     if adjustments > MAX_ADJUSTMENTS:
         raise UserError(
-            f"the API servers adjust their limits {adjustments:,} times, every 10 seconds, more than the maximum of"
+            f"the API servers adjust their limits {adjustments:,} times (every 10 seconds), more than the maximum of"
             f" {MAX_ADJUSTMENTS:,}: shorten the duration, or simulate fewer servers"
         )
 

@@ -87,7 +87,7 @@ class ServiceTimes:
         """
 
     def add(self, attributes: int, received: int, time: int, *, is_exact: bool) -> None:
-        """Add the service time of a request. `attributes` is the index of its attribute tuple.
+        """Add the service time of a request. `attributes` is the index of the attribute tuple of the request.
 
         `is_exact` is false if `time` may contain a wait.
         """
@@ -98,7 +98,9 @@ class ServiceTimes:
         found.add(received, time)
 
     def list_times(self, attributes: int) -> tuple[int, ...]:
-        """Return service times of requests with the level, user, verb and resource of an attribute tuple, in ascending order.
+        """Return sorted service times of requests that have the same level, user, verb and resource.
+
+        `attributes` is the index of an attribute tuple of these requests.
 
         Requests that waited are omitted, unless all requests waited. If there are more than `_MAX_SAMPLES` service
         times, the result has only some of them.
@@ -127,7 +129,7 @@ class ServiceTimes:
         samples = self._exact if is_exact else self._rough
         if kind in samples:
             return samples[kind]
-        if kind.user or kind.resource:  # the most specific kind: no other samples belong to it
+        if kind.user or kind.resource:  # the kind is the most specific one, so it has no other samples
             return None
         found = self._merged.get((kind, is_exact))
         if found is None:

@@ -115,7 +115,10 @@ class _LoadFields:
         return rate or 0.0
 
     def service(self, path: Path) -> ServiceTime | None:
-        """Return the distribution at `path`: a duration, a list of durations, or a mapping with `p50` and `p99`."""
+        """Return the distribution at `path`: a duration, a list of durations, or a mapping with `p50` and `p99`.
+
+        Return None if the value is absent or invalid. Report an invalid value.
+        """
         fields, value = self.fields, self.fields.value(path)
         if isinstance(value, list):
             samples = [self.duration((*path, at), minimum=0) for at in range(len(value))]
@@ -159,7 +162,7 @@ def _parse_load(reader: _LoadFields) -> Load | None:
     for number, client in enumerate(clients):
         if client is not None and client.name in names:
             fields.reject(
-                ("clients", number, "name"), f"the name {quote(client.name)} is already used: rename a client"
+                ("clients", number, "name"), f"several clients have the name {quote(client.name)}: rename one of them"
             )
         names.add(client.name if client else "")
     return Load(
@@ -237,10 +240,10 @@ def _parse_burst(reader: _LoadFields, path: Path) -> Burst:
             fields.reject(path, f"this burst has no `{key}`")
     at = reader.duration((*path, "at"), minimum=0)
     if at is not None and at >= reader.duration_of_load > 0:
-        fields.reject((*path, "at"), "this burst begins after the end of the load: see `duration`")
+        fields.reject((*path, "at"), "this burst begins after the end of the load: lower `at`, or raise `duration`")
     over = reader.duration((*path, "over"))
     if at is not None and over is not None and at < reader.duration_of_load < at + over:
-        fields.reject((*path, "over"), "this burst ends after the end of the load: see `duration`")
+        fields.reject((*path, "over"), "this burst ends after the end of the load: lower `over`, or raise `duration`")
     return Burst(at or 0, fields.integer((*path, "requests")) or 0, over or 0)
 
 
@@ -285,7 +288,10 @@ def _parse_resources(fields: Fields, key: str) -> dict[str, ResourceKey]:
 
 
 def _parse_objects(fields: Fields, path: Path) -> ObjectCount:
-    """Read the number of objects at `path`: an integer, or a mapping with `count` and `size`."""
+    """Return the number and size of objects at `path`: an integer, or a mapping with `count` and `size`.
+
+    Report an invalid value, and use 0 objects or the default size instead.
+    """
     if not isinstance(fields.value(path), dict):
         return ObjectCount(fields.integer(path) or 0, DEFAULT_OBJECT_BYTES)
     fields.check_keys(path, ("count", "size"))

@@ -133,9 +133,10 @@ def _query_totals(replay: Replay) -> tuple[Any, Any]:
 
 
 def _group_requests(replay: Replay) -> Iterator[_Requests]:
-    """Yield the requests of each client: the requests with the same attribute tuple.
+    """Yield the requests of each client of the load file.
 
-    If the namespace determines the flow, the requests of a client also have the same namespace.
+    The requests of a client have equal attributes (`AttributeTuple`), such as user, verb and resource. If the namespace
+    determines the flow, they also have the same namespace. `_split` may divide such requests into several clients.
     """
     rows: Any = replay.log.database.stream(_ROWS)
 
@@ -155,7 +156,9 @@ def _group_requests(replay: Replay) -> Iterator[_Requests]:
 
 
 def _split(requests: Sequence[tuple[int, int | None]]) -> Iterator[list[tuple[int, int | None]]]:
-    """Split requests where their service time changes by the factor `_CHANGE`, as in an incident.
+    """Split the requests of a client into parts with similar service times.
+
+    A new part begins when the average service time changes by the factor `_CHANGE`, as in an incident.
 
     A request is a pair of its arrival and its service time, which is None for a rejected request.
     """
@@ -238,8 +241,8 @@ def _describe_arrivals(arrivals: Sequence[int], duration: int, servers: int) -> 
     lines = ["    bursts:"]
     for _, group in groupby(arrivals, lambda at: at // width):
         times = list(group)
-        # The simulation spreads the requests of a burst evenly, and sends the first request at the start. With
-        # the duration `over`, the simulation sends the last request at the logged time of this request.
+        # The simulation sends the requests of a burst at equal intervals of `over / requests`, the first request at the
+        # start of the burst. Choose `over` such that the simulation sends the last request at its logged time.
         over = (times[-1] - times[0]) * len(times) // max(1, len(times) - 1)
         over = min(over, duration - times[0])
         spread = f", over: {_format_time(over)}" if over >= _SECOND // 1000 else ""
@@ -260,7 +263,7 @@ def _is_steady(arrivals: Sequence[int], duration: int, width: int) -> bool:
 
 
 def _format_time(microseconds: int) -> str:
-    """Return a duration that `parse_duration` reads."""
+    """Format a time as a duration that `parse_duration` accepts, such as `15ms`."""
     if microseconds < 10_000:
         return f"{microseconds}us"
     return f"{microseconds / 1000:g}ms" if microseconds < _SECOND else f"{microseconds / _SECOND:.3f}s"

@@ -67,7 +67,7 @@ class LoggedLevel(NamedTuple):
 
 
 class LoggedClient(NamedTuple):
-    """The requests of a log with the same attribute tuple."""
+    """The requests of a log with equal attributes (`AttributeTuple`), such as user, verb and resource."""
 
     number: int
     """Index of the attribute tuple, for `ServiceTimes.list_times`."""
@@ -163,7 +163,7 @@ SentRequest: TypeAlias = "tuple[RequestRow, int, bool]"
 def list_sent_requests(survey: LogSurvey, rows: Iterator[RequestRow]) -> Iterator[SentRequest]:
     """Yield the requests that have a logged or imputed service time.
 
-    `rows` must be all requests of the surveyed log, in the order of the survey.
+    `rows` must contain all requests of the log, in the order in which the survey read them.
     """
     services, draw = survey.services, Draws(survey.seed, "service")
     for place, (row, marks) in enumerate(zip(rows, survey.marks, strict=True)):
@@ -182,8 +182,8 @@ def list_sent_requests(survey: LogSurvey, rows: Iterator[RequestRow]) -> Iterato
 class _LevelTally:
     """Counts the requests of a priority level.
 
-    The caller counts `requests`. The caller calls `add` only for the few requests that are rejected, wait, are watches
-    or look like retries.
+    The caller sets `requests` to the number of requests, and calls `add` only for the few requests that are rejected,
+    wait, are watches or look like retries.
     """
 
     def __init__(self) -> None:
@@ -210,7 +210,7 @@ class _LevelTally:
 
 
 class _SurveyedTuple:
-    """Values of an attribute tuple that the survey needs for each request with this tuple."""
+    """The values of an attribute tuple that the survey needs for each request, and counts of these requests."""
 
     __slots__ = ("executions", "level", "limited", "min_seats", "rejected", "requests", "seats", "user", "watches")
 
@@ -281,7 +281,7 @@ class _Surveyor:
             self.loops.add(known.user, server, received, ended, is_rejected_on_arrival=is_rejected)
 
     def _mark(self, known: _SurveyedTuple, row: RequestRow) -> int:
-        """Return the marks of a request: the sum of those of `_EXACT`, `_WATCH` and `_RETRY` that apply."""
+        """Return the sum of the flags `_EXACT`, `_WATCH` and `_RETRY` that apply to a request."""
         _, _, server, received, ended, _, wait, rejected, _, _ = row
         marks = 0
         if (rejected or self._finder.has_rejections) and self._finder.add(LoggedArrival._make(row)):

@@ -241,7 +241,7 @@ def build_logged_load(
     loops = _ClosedLoops(survey, routes, duration, scaling)
     sending = _Sending(survey, routes, loops, scaling, survey.retrying_users if merges else frozenset())
     arrivals = sending.list_arrivals(list_sent_requests(survey, stream_rows(replay)))
-    if survey.loops:  # a closed loop may need a request before its logged time
+    if survey.loops:  # a closed loop may send a request before its logged time, so read all requests now
         arrivals = iter(list(arrivals))
     clients = [
         SimulatedClient(name, (), RequestArguments(""), ServiceTime(0)) for name in ("log", "retrying", "closed")
@@ -250,7 +250,7 @@ def build_logged_load(
     sources = tuple(
         ArrivalSource(
             client,
-            arrivals if index == _OPEN else iter(()),  # the log is read only once, for all sources
+            arrivals if index == _OPEN else iter(()),  # the first source yields the requests of all sources
             lambda _: 0,
             differ=True,
             is_closed=False,

@@ -66,7 +66,7 @@ class RetryFinder:
         return True
 
     def _end_rejections(self, now: int) -> None:
-        """For each rejection that ends before the time `now`, compute the period in which its retry is expected."""
+        """For each rejected request that ended by the time `now`, compute the period in which a retry is expected."""
         rejections = self._rejections
         while rejections and rejections[0][0] <= now:
             ended, server, attributes, uri = heappop(rejections)

@@ -124,7 +124,7 @@ def simulate_log(
         for assumed in assumptions:
             results.append(run(part, survey, assumed, scaling, show, warmup))
             is_interrupted = is_interrupted or results[-1].is_partial
-            if results[-1].is_partial:  # a complete run with the other assumption would not be comparable
+            if results[-1].is_partial:  # a complete run with the other assumption would not be comparable with this one
                 break
         runs.append(_join(results, tuple(list_unpredictable(survey, replay)) if runs else ()))
     if survey is None:
@@ -145,8 +145,8 @@ def list_unpredictable(survey: LogSurvey, replay: Replay) -> Iterator[str]:
     limits = {level.name: level for level in replay.known.limits.levels}
     if survey.assignments == tuple(replay.assignments) and survey.limits == limits:
         yield (
-            "any difference. Both configurations treat the requests of the log alike, and a simulation keeps their service times,"
-            " so it does not show the effect of a faster webhook, etcd or server."
+            "any difference. Both configurations treat the requests of the log alike, and the simulation uses the"
+            " logged service times, so it does not show the effect of a faster webhook, etcd or server."
         )
     changed = {
         find_kind(attributes)
@@ -289,13 +289,13 @@ def _explain_by_seats(
         )
     if _find_server_concurrency(replay, survey, assumed, show, 1 if proven is None else proven.total) is None:
         return ""
-    return f"{start}: with fewer, the simulation reproduces the log.{bound} {FIND_SEATS}"
+    return f"{start}: with fewer seats, the simulation reproduces the log.{bound} {FIND_SEATS}"
 
 
 def describe_proven_seats(proven: ProvenSeats) -> str:
-    """Return a sentence about the least number of seats of a server."""
+    """Return a sentence that states the minimum number of seats that the server must have."""
     return (
-        f"The log proves at least {proven.total}: requests of {quote(proven.level)} have"
+        f"The log proves at least {proven.total} seats: requests of {quote(proven.level)} have"
         f" {pluralize(proven.in_use, 'seat')} in use at once."
     )
 
@@ -340,7 +340,7 @@ class _StoppedError(Exception):
 
 
 def _test_part(replay: Replay, survey: LogSurvey, stopped: _StoppedError) -> TestedLog:
-    """Return the back-test for a simulation that the user stopped. It covers only the simulated part of the log."""
+    """Return the back-test of the part of the log that was simulated before the user stopped the simulation."""
     result = stopped.result
     start = replay.extent.start if replay.period is None else replay.period[0]
     period = start, survey.start + to_microseconds(result.load.end)

@@ -1,7 +1,7 @@
-"""Finds the least number of seats that an API server must have had, because a log shows so many requests executing at once.
+"""Finds the least number of seats that an API server must have had to execute as many requests at once as a log shows.
 
-Only requests whose execution the log shows exactly count: those that took so long that the log has their wait in a queue.
-Requests that took less may have waited for most of their time, so the PEAK of `apflint replay` may be too high for a bound.
+Requests of at most 0.5 seconds do not count, unless the log has their wait in a queue: they may have waited for most of
+this time. The PEAK of `apflint replay` counts these requests, too. So it may exceed the seats that the server had.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ProvenSeats(NamedTuple):
-    """The level whose logged requests need the most seats of a server."""
+    """The level whose logged requests require the most seats of an API server."""
 
     level: str
     in_use: int
@@ -61,7 +61,7 @@ def find_proven_seats(replay: Replay) -> ProvenSeats | None:
 def _find_total(known: Effective, level: str, seats: int) -> int | None:
     """Return the least number of seats of a server with which a level can reach `seats`.
 
-    Return None for a level without a limit, and if no number up to that of `known` suffices.
+    Return None if the level has no limit, or if even the number of seats of the server in `known` is not enough.
     """
 
     def is_reached(total: int) -> bool:

@@ -25,7 +25,10 @@ class Dealer:
     """Chooses the queue of a request, and caches the hands of flows."""
 
     def __init__(self, queues: Sequence[Queue], count: int, hand_size: int) -> None:
-        """Assign requests to the first `count` of `queues`. Further queues are being removed, and get no new requests."""
+        """Assign requests to the first `count` of `queues`.
+
+        The server is removing the other queues, which get no new requests.
+        """
         self._queues = queues
         self._count = count
         self._hand_size = hand_size

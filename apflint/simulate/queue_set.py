@@ -167,8 +167,8 @@ class QueueSet:
     def time_out(self, request: SimulatedRequest, now: int) -> None:
         """Case `decisionCancel` of `wait`: reject a request that has waited too long.
 
-        As in the server, no request is dispatched now. If the rejected request needed many seats and so blocked other
-        requests, the other requests wait until the next arrival, end of an execution, or adjustment.
+        As in the server, this method dispatches no other request. If the rejected request needed many seats and so
+        blocked other requests, the other requests wait until the next arrival, end of an execution, or adjustment.
         """
         self._sync_time(now)
         queue = request.queue
@@ -199,7 +199,8 @@ class QueueSet:
     def _sync_time(self, now: int) -> None:
         """`syncTime`: advance the progress meter.
 
-        Every call of the queue set first advances the meter, as in the server, because every advance is rounded.
+        As in the server, every event of the queue set advances the meter first, even if the event changes nothing else.
+        Each advance rounds its result, so fewer advances would give slightly different results.
         """
         elapsed = now - self._last_time
         self._last_time = now
@@ -261,7 +262,7 @@ class QueueSet:
         estimate = request.estimate
         limit = self.concurrency_limit
         if self.seats_in_use + estimate.max_seats > limit and not self._can_accommodate_seats(estimate.max_seats):
-            self.robin_index %= len(self.queues)  # the server examined all queues once, and wraps the index
+            self.robin_index %= len(self.queues)  # the server wraps the index while it examines all queues
             return False
         queue.waiting.popleft()
         queue.work_waiting -= estimate.total_work
@@ -333,7 +334,7 @@ class QueueSet:
         self._on_end(request)
 
     def release_seats(self, request: SimulatedRequest, now: int) -> None:
-        """Event that `finishRequest` schedules: release the seats at the end of the additional latency."""
+        """Event that `finishRequest` schedules: release the seats after the additional latency of the request."""
         self._sync_time(now)
         self._release_seats(request, now)
         self._dispatch_as_much_as_possible(now)
@@ -355,7 +356,7 @@ class QueueSet:
         Without this bound, a queue that uses less than its share could save the unused part for later (anti-windup).
         The server also calls this function after it rejects a request. That call has no effect.
 
-        This method also tells the picker that the queue has changed.
+        This method also notifies the picker that the queue has changed.
         """
         if queue.waiting:
             arrival_r = queue.waiting[0].arrival_r
@@ -376,7 +377,7 @@ class QueueSet:
         if queue.waiting or queue.executing:
             return
         if queue.index >= len(self.queues):
-            raise ServerCrashError("the server removes a queue twice, and there is no queue with its former index")
+            raise ServerCrashError("the server removes a queue twice, and no other queue has the index of this queue")
         removed = self.queues.pop(queue.index)
         removed.is_removed = True
         if removed.waiting or removed.executing:

@@ -63,8 +63,9 @@ def search_rate(simulate: Callable[[float], SimulationResult | None], max_wait: 
     """Search for the largest factor of a client's rate that works.
 
     `simulate` returns the result for a factor, or None if the load cannot be simulated. First the factor is doubled, or
-    halved if the rate in the load does not work, until the bounds of the answer are known. The search ends if the load
-    does not work even without the client. Then the interval is bisected. The search needs at most about 20 simulations.
+    halved if the rate in the load does not work, until the bounds of the answer are known. Then the interval between
+    the bounds is bisected. If the load does not work even without the client, the search ends without an answer. The
+    search needs at most about 20 simulations.
     """
     trials: dict[float, Trial] = {}
 

@@ -26,7 +26,10 @@ Outcome = Literal["executed", "queue-full", "concurrency-limit", "time-out"]
 
 
 class WorkEstimate(NamedTuple):
-    """The seats of a request, and its estimated work in units of `seat_seconds`. Requests with equal seats can share a value."""
+    """The seats of a request, and its estimated work in units of `seat_seconds`.
+
+    Requests with equal seats can share a `WorkEstimate`.
+    """
 
     initial_seats: int
     final_seats: int

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class SimulatedFlow(NamedTuple):
-    """The requests of one FlowSchema with the same distinguisher."""
+    """A flow: all requests that one FlowSchema captures and that have the same distinguisher."""
 
     flow_schema: str
     distinguisher: str

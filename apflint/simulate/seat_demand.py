@@ -48,7 +48,7 @@ class Integrator:
         self._seconds = self._integral_x = self._integral_xx = 0.0
 
     def set(self, x: int, now: int) -> None:
-        """Change the variable to `x`."""
+        """Change the variable to `x` at the time `now`."""
         if now != self._last_time:
             seconds = (now - self._last_time) / 1e9
             self._last_time = now

@@ -76,7 +76,7 @@ class GrowthFinder:
 
 def _find_growth(kind: tuple[str, str, str], starts: array[int], ends: array[int]) -> ServiceGrowth | None:
     ordered_starts, ordered_ends = sorted(starts), sorted(ends)
-    # For each request, count the requests that execute when it starts, including itself.
+    # For the start of each request, count the executing requests, including this request.
     numbers = [bisect_left(ordered_starts, start + 1) - bisect_left(ordered_ends, start + 1) for start in starts]
     most = max(numbers)
     few, many = int(_FEW * most), ceil(_MANY * most)

@@ -254,7 +254,7 @@ class Simulation:
             if events and events[0][0] <= when:
                 loop.advance(when, (index << _NUMBER_BITS | number) << _ATTEMPT_BITS)
                 if self._duration is not None:
-                    if request is not None:  # `_create` has already counted the request, so send it
+                    if request is not None:  # `_create` has already counted this request, so send it
                         request.queue_set.start_request(request, now)
                     return
             if is_short:
@@ -318,7 +318,7 @@ class Simulation:
         return target
 
     def _end(self, request: SimulatedRequest) -> None:
-        """Count the end of an attempt, unless its request was sent in the warm-up. Then schedule the next request of the client."""
+        """Count the end of an attempt, unless the request was sent in the warm-up. Then schedule the next request."""
         assert isinstance(request, Attempt)
         if request.is_counted:
             return
@@ -395,9 +395,9 @@ class Simulation:
         self._further += 1
         if self._further > MAX_FURTHER_REQUESTS:
             raise UserError(
-                f"after {request.arrival / SECOND:.0f} s of the simulation, clients have sent the maximum of"
-                f" {MAX_FURTHER_REQUESTS:,} retries and requests after a `think` time: raise `think` or the delay of"
-                " retries, or lower `max` or counts"
+                f"after {request.arrival / SECOND:.0f} s of the simulation, clients have sent"
+                f" {MAX_FURTHER_REQUESTS:,} requests that follow a response (retries, and requests after a `think`"
+                " time), the maximum of a simulation: raise `think` or `on429`, or lower `max` or `count`"
             )
         self._loop.submit(request)
 

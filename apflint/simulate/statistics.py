@@ -169,7 +169,7 @@ class ClientTally:
         self.last_rejection: int | None = None
 
     def summarize(self) -> ClientResult:
-        """Return the final numbers."""
+        """Return the counted numbers as a `ClientResult`."""
         return ClientResult(
             self.client,
             self.level,
@@ -225,7 +225,7 @@ class LevelTally:
         return tally
 
     def find_flow(self, flow: SimulatedFlow, client: str) -> FlowTally:
-        """Return the tally of a flow. `client` is the client in the tally of a new flow."""
+        """Return the tally of a flow. If the flow has no tally, create one for a flow of the client `client`."""
         tally = self.flows.get(flow)
         if tally is None:
             tally = self.flows[flow] = FlowTally(len(self.flows), flow, client)
@@ -243,11 +243,14 @@ class Statistics:
         self.levels = {level.name: LevelTally(level) for level in limits.levels}
 
     def find_slot(self, time: int) -> int:
-        """Return the index of the slot that contains a time. Times after the duration belong to the last slot."""
+        """Return the index of the slot that contains a time. The last slot contains all later times."""
         return min((time - self._begin) // self.slot, SLOTS - 1)
 
     def hold_seats(self, level: LevelTally, server: int, seats: int, start: int, end: int) -> None:
-        """Count the seats that a request held at a server from `start` to `end`, within the duration."""
+        """Count the seats that a request held at a server from `start` to `end`.
+
+        The time during the warm-up and after the end of the load is not counted.
+        """
         start, end = start - self._begin, end - self._begin
         slot, counts = self.slot, level.seats.get(server)
         if counts is None:
@@ -263,7 +266,7 @@ class Statistics:
             start = until
 
     def sample(self) -> None:
-        """Record the state of all levels at the end of a slot."""
+        """Add a `LevelSample` to the tally of each level. Call this at the end of each slot (see `SLOTS`)."""
         for name, tally in self.levels.items():
             queue_sets = [server.levels[name].queue_set for server in self.servers]
             queues: dict[int, tuple[int, int]] = {}

@@ -48,7 +48,7 @@ def test_added_groups_are_noted() -> None:
     assert complete_groups("system:anonymous", ("system:unauthenticated",)) == (("system:unauthenticated",), ())
     assert complete_groups(runner, ("x",))[1] == (
         'Authentication adds the groups "system:serviceaccounts", "system:serviceaccounts:ci" and "system:authenticated".',
-        "(With kubectl --as and --as-group a service account does not get its own two groups.)",
+        "(With kubectl --as and --as-group, the server does not add the two groups of a service account.)",
     )
     assert complete_groups(runner, ())[1] == (
         'Authentication adds the groups "system:serviceaccounts", "system:serviceaccounts:ci" and "system:authenticated".',

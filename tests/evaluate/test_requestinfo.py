@@ -84,7 +84,7 @@ def test_invalid_targets_are_rejected(url: str) -> None:
 
 
 def test_invalid_targets_are_described() -> None:
-    with pytest.raises(UserError, match=r'^"/a/%zz/b" has the broken escape "%zz": the server answers with'):
+    with pytest.raises(UserError, match=r'^"/a/%zz/b" has the invalid percent escape "%zz": the server'):
         parse_request_info("GET", "/a/%zz/b")
     with pytest.raises(UserError, match=r"^'/a\\nb' has a control character in it"):
         parse_request_info("GET", "/a\nb")

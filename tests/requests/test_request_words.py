@@ -99,7 +99,7 @@ def test_inferred_values_are_noted() -> None:
         ("list pdos", 'Did you mean "pods"'),
         ("list widgets", '"widgets.example.com"'),
         ("list qqqqqq", '^"qqqqqq" is not a resource of Kubernetes itself. For a custom resource'),
-        ("get pods/foo web-0", "It has: attach, binding"),
+        ("get pods/foo web-0", "Its subresources are: attach, binding"),
         ("get pods/a/b/c", "cannot parse"),
         ("get pods/ a", "cannot parse"),
         ("get pods a b", 'unexpected argument "b"'),
@@ -202,9 +202,9 @@ def test_http_request() -> None:
         ("queue.external.metrics.k8s.io", 'An aggregated API server serves the API group "external.metrics.k8s.io".'),
         (
             "services.serving.knative.dev",
-            '"services" is read as a resource of the API group "serving.knative.dev", of a',
+            '"services" is read as a resource of the API group "serving.knative.dev", which',
         ),
-        ("jobs.batch.volcano.sh", '"jobs" is read as a resource of the API group "batch.volcano.sh", of a'),
+        ("jobs.batch.volcano.sh", '"jobs" is read as a resource of the API group "batch.volcano.sh", which'),
         ("widgets.example.com", ""),
     ],
 )

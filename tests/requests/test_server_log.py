@@ -231,7 +231,7 @@ def test_disagreements() -> None:
         'the FlowSchema "probes" cannot match this request; depending on the user, the request gets "exempt", '
     )
     (found,) = disagreements('"HTTP" verb="GET" URI="/api/v1/namespaces/a/pods/b/log" apf_fs="exempt" apf_pl="exempt"')
-    assert found == "requests of this kind are long-running, and not classified by Kubernetes 1.36"
+    assert found == "Kubernetes 1.36 does not classify requests of this kind: they are long-running"
     (found,) = disagreements('"HTTP" verb="GET" URI="/api/v1/watch" apf_fs="exempt" apf_pl="exempt"')
     assert found.startswith('"/api/v1/watch" ends after "watch"')
 

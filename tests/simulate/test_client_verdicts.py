@@ -50,7 +50,7 @@ CALM = result_of("calm", {})
     (
         result(waiting("controller", 8 * SECOND), waiting("calm", 100 * MILLISECOND)),
         ["controller waits up to 8.0 s (P99 8.0 s): 38% of its lists.",
-         "Nobody else is rejected, and the longest other wait is 100 ms."],
+         "Nobody else is rejected or waits longer than 100 ms."],
     ),
     (
         result(result_of("ci", {"queue-full": 7}, last_rejection=61 * SECOND, failed=3, unfinished=1)),

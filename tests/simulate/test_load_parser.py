@@ -131,7 +131,7 @@ MISTAKES = [
     (f"{client_load(f'{CLIENT}, rate: 1/s')}\nwatchers: {{pods: «many»}}", "an integer of at least 1", 1),
     (
         f"duration: 1m\nclients: [{{{CLIENT}, rate: 1/s}}, {{name: «a», as: b, request: list pods, service: 1s, rate: 1/s}}]",
-        "already used",
+        "several clients have the name",
         0,
     ),
     (f"{client_load(f'{CLIENT}, rate: 1/s')}\n«duration»: 2m", "is set twice", 0),

@@ -370,13 +370,14 @@ def test_fewer_seats_are_a_reason(name: str) -> None:
 
     reason = test_with(SERVER_CONCURRENCY).reasons[0]
     assert (
-        f"fewer seats than the default, {SERVER_CONCURRENCY}: with fewer, the simulation reproduces the log." in reason
+        f"fewer seats than the default, {SERVER_CONCURRENCY}: with fewer seats, the simulation reproduces the log."
+        in reason
     )
     assert reason.endswith(FIND_SEATS)
     seats = list_recordings()[name]["seats"]
     assert isinstance(seats, int)
     assert test_with(seats).is_usable
-    proven = re.search(r"The log proves at least (\d+): ", reason)
+    proven = re.search(r"The log proves at least (\d+) seats: ", reason)
     assert (proven is not None) == (name == "flood-one-flow")
     assert proven is None or int(proven[1]) <= seats
     numbers = {int(number) for number in re.findall(r"(?<![\d.])\d+(?![\d.])", reason.removesuffix(FIND_SEATS))}
@@ -427,4 +428,4 @@ def test_interrupted_search_of_seats_is_reported(monkeypatch: pytest.MonkeyPatch
     sides = [read_side("small-level", SERVER_CONCURRENCY)]
     found = simulate_log(replay_sides(find_audit_logs([str(LOGS / "small-level.log.gz")]), sides, options), NEUTRAL, 1)
     assert found.is_interrupted
-    assert "with fewer, the simulation reproduces the log" not in found.back_test.reasons[0]
+    assert "with fewer seats, the simulation reproduces the log" not in found.back_test.reasons[0]

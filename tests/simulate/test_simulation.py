@@ -468,7 +468,7 @@ def test_rejected_clients_cannot_send_requests_without_end(
     monkeypatch.setattr(simulation, "MAX_FURTHER_REQUESTS", 500)
     reject = level("a", response="{type: Reject}")
     wanted = load(client("a", groups=("a",), instances=3, service=ServiceTime(5 * SECOND), **further))
-    with pytest.raises(UserError, match=r"after \d s of the simulation, clients have sent the maximum of 500 retries"):
+    with pytest.raises(UserError, match=r"after \d s of the simulation, clients have sent 500 requests that follow"):
         simulate(wanted, Options(reject, seats=1))
 
 
