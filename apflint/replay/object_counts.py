@@ -72,11 +72,12 @@ def parse_metrics(text: str) -> ObjectCounts:
     recorded kube-apiserver 1.36.2, such lists take as many seats as their level allows. Source: `UpdateStoreStats` in
     staging/src/k8s.io/apiserver/pkg/storage/etcd3/metrics/metrics.go.
     """
-    samples, not_finite = parse_samples(text, (*_COUNTS, _SIZES))
-    if not_finite:
+    samples, unusable = parse_samples(text, (*_COUNTS, _SIZES))
+    if unusable:
+        line, metric = unusable[0]
         raise UserError(
-            f"line {not_finite[0]}: the value of this metric is not a number of objects or bytes; remove this line,"
-            " or save the metrics again"
+            f"line {line}: the value of {metric} is not a number of objects or bytes; remove this line, or save the"
+            " metrics again"
         )
     counts, sizes = _find_greatest(samples, *_COUNTS), _find_greatest(samples, _SIZES)
     if not counts:
