@@ -79,7 +79,7 @@ def test_list_of_a_resource_that_the_server_could_not_count_is_as_wide_as_its_le
 def test_rejects_other_texts() -> None:
     with pytest.raises(UserError, match="not the output of kubectl"):
         parse_metrics("apiVersion: v1\n")
-    with pytest.raises(UserError, match="^line 1: the value of apiserver_storage_objects is not a number"):
+    with pytest.raises(UserError, match=r"^line 1: the value of apiserver_storage_objects is not a number"):
         parse_metrics('apiserver_storage_objects{resource="pods"} NaN\n')
 
 
