@@ -98,7 +98,7 @@ def runtime() -> Check:
 
 
 def _found_by_suppressions(_effective: Effective) -> Iterable[Problem]:
-    """Return no problems: a placeholder in the rule table for APF901 to APF903.
+    """Return no problems. This function is the placeholder for APF901 to APF903 in the rule table.
 
     `apflint.suppressions` finds the problems of these rules after all other rules have run.
     """

@@ -28,7 +28,10 @@ def object_keys(schemas: Iterable[FlowSchema]) -> tuple[ObjectKey, ...]:
 
 
 def note_assumed_levels(effective: Effective, schemas: Iterable[FlowSchema]) -> tuple[str, ...]:
-    """Return one note about the priority levels that `schemas` reference but no file defines, or () if there is no such level."""
+    """Return one note that names the priority levels which `schemas` reference, but which no file defines.
+
+    Return () if there are no such priority levels.
+    """
     dangling = {schema.document for schema in effective.configuration.dangling}
     names = dict.fromkeys(
         quote(schema.spec.priority_level_configuration) for schema in schemas if schema.document in dangling

@@ -200,10 +200,10 @@ def is_exported(document: Document) -> bool:
 def server_populated_field(workspace: Workspace) -> Iterator[Problem]:
     """APF105: report fields that the API server sets.
 
-    The result has one problem for each object. All objects of a list that was exported from a server are one problem
-    together. A list that contains only unchanged built-in objects is not reported, because nobody maintains such a list
-    by hand. Objects read from a running cluster are not reported, either. A list on standard input is not reported, but
-    `apflint fix` removes its fields.
+    The result has one problem for each object. However, all objects of a list that was exported from a server are one
+    problem together. Three kinds of input are not reported: a list that contains only unchanged built-in objects,
+    because nobody maintains such a list by hand; objects read from a running cluster; and a list on standard input, but
+    `apflint fix` removes the fields from it.
     """
     exports: defaultdict[Hashable, list[FlowSchema | PriorityLevelConfiguration]] = defaultdict(list)
     for item in workspace.objects():
@@ -230,17 +230,17 @@ def server_populated_field(workspace: Workspace) -> Iterator[Problem]:
 
 
 def _populated_paths(document: Document) -> list[Path]:
-    """Return the paths of fields that the API server sets. Fields that make requests fail come first."""
+    """Return the paths of fields that the API server sets. Fields that can make a request fail come first."""
     names = (*_HARMFUL, *_HARMLESS)
     paths: list[Path] = [("metadata", name) for name in names if document.at("metadata", name) not in (None, [], "")]
     return paths if document.at("status") in _EMPTY_STATUS else [*paths, ("status",)]
 
 
 def _report_export(documents: Sequence[Document]) -> Iterator[Problem]:
-    """Yield a problem about all objects of an exported list.
+    """Yield one problem for each object of an exported list. A report shows only the first problem.
 
-    The problem is at the first object. Each further object gets a problem whose `covered` is true. No report shows such
-    a problem, but `apflint fix` uses it.
+    The problem at the first object is about all objects. The other problems have the attribute `covered`, so a report
+    does not show them, but `apflint fix` applies their fixes.
     """
     paths_of = [_populated_paths(document) for document in documents]
     names = dict.fromkeys(str(path[-1]) for paths in paths_of for path in paths)

@@ -59,7 +59,10 @@ def exempt_level_mismatch(workspace: Workspace) -> Iterator[Problem]:
 
 
 def _limited_instead(place: Place, level: PriorityLevelConfiguration) -> Fix | None:
-    """Return a fix that changes type Exempt to Limited, or None if the level is `exempt` or has no field `limited`."""
+    """Return a fix that changes the type of a level from Exempt to Limited.
+
+    Return None if the level is `exempt`, has another type, or has no field `limited`.
+    """
     if level.name == "exempt" or level.spec.type != "Exempt" or level.spec.limited is None:
         return None
     return replace_value(place.path, "Exempt", "Limited", safe=False)
@@ -144,9 +147,10 @@ def mismatched_limit_response(workspace: Workspace) -> Iterator[Problem]:
 
 
 def _responses_of_other_levels(workspace: Workspace) -> Iterator[Problem]:
-    """Yield the problems of a limitResponse in levels of another type than Limited.
+    """Yield the problems of limitResponses in levels whose type is not Limited.
 
-    A limitResponse of an unknown type is not reported, because the API server does not report it in these levels.
+    An unknown type of a limitResponse is not reported, because the API server does not report such a type in these
+    levels.
     """
     for level in workspace.priority_levels:
         if level.spec.type != "Limited" and level.spec.limited is not None:
@@ -174,7 +178,7 @@ def _invalid_response_type(release: Release, place: Place, response: LimitRespon
 
 
 def _mismatched_queuing(release: Release, place: Place, response: LimitResponse) -> Iterator[Problem]:
-    """Yield the problem of a limitResponse whose field `queuing` does not fit its type."""
+    """Yield the problem of a limitResponse that has `queuing` but may not have it, or that lacks `queuing`."""
     if response.type == "Reject" and response.queuing is not None:
         yield forbidden(
             (place / "queuing").at_key(),
@@ -183,9 +187,9 @@ def _mismatched_queuing(release: Release, place: Place, response: LimitResponse)
             fix=remove_field((*place.path, "queuing"), safe=True),
         )
     elif response.type == "Queue" and response.queuing is None:
-        # The edit that adds the field `queues` creates the missing mapping `queuing`, too.
+        # The edit that inserts `queues` also inserts the missing mapping `queuing` around this field.
         built_in = find_built_in_queuing(release, place)
-        queues = max(_DEFAULT_QUEUES, built_in.queues if built_in else 0)  # APF608 reports levels with fewer queues
+        queues = max(_DEFAULT_QUEUES, built_in.queues if built_in else 0)  # fewer would cause APF608
         origin = "the default" if queues == _DEFAULT_QUEUES else "as the built-in priority level"
         insertion = Insert((*place.path, "queuing", "queues"), queues)
         yield required(
@@ -244,7 +248,7 @@ def percent_out_of_range(workspace: Workspace) -> Iterator[Problem]:
     lendable += ((place, exempt.lendable_percent) for place, exempt in _exempt(workspace))
     for place, percent in lendable:
         suggestion = "set lendablePercent to a value from 0 to 100"
-        is_critical = place.document.name in CRITICAL_LEVELS  # APF604 reports critical levels that lend more
+        is_critical = place.document.name in CRITICAL_LEVELS  # APF604 limits what these levels lend
         nearest = min(max(percent, 0), MAX_LENDABLE_PERCENT if is_critical else 100)
         share = {0: "none", 100: "all"}.get(nearest, "half")
         title = f"set lendablePercent to {nearest}, so that other levels can borrow {share} of its seats"

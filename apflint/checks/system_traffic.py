@@ -1,10 +1,14 @@
 """APF507, APF515, APF517: FlowSchemas in the manifests that divert requests of the system, or API discovery.
 
-APF507: a FlowSchema in the manifests captures requests of the system that otherwise go to a protected built-in
-FlowSchema. The rule finds all pairs of a capturing and a protected FlowSchema. Most pairs are proven by trying typical
-requests. For the other pairs, the solver finds a request or proves that there is none. APF515: a FlowSchema captures
-API discovery of nearly all clients into a small level without queues. APF517: a redefined built-in FlowSchema loses
-requests.
+A protected FlowSchema is a built-in FlowSchema for requests of the system (`builtin.list_protected_flow_schemas`).
+
+APF507: a FlowSchema in the manifests captures requests of the system that otherwise go to a protected FlowSchema. The
+rule finds all pairs of a capturing and a protected FlowSchema. Most pairs are proven by trying typical requests. For
+the other pairs, the solver finds a request or proves that there is none.
+
+APF515: a FlowSchema sends API discovery of nearly all clients to a small level without queues.
+
+APF517: a redefined built-in FlowSchema loses requests.
 """
 
 from __future__ import annotations
@@ -121,7 +125,7 @@ class _SystemUsers(NamedTuple):
 
 
 class _Capture(NamedTuple):
-    """Requests of the system that a FlowSchema of the manifests captures from a protected FlowSchema."""
+    """A FlowSchema that captures requests of the system, and the protected FlowSchema that loses these requests."""
 
     protected: FlowSchema
     schema: FlowSchema
@@ -179,9 +183,10 @@ def _level_of(schema: FlowSchema) -> str:
 def _find_candidates(effective: Effective) -> list[FlowSchema]:
     """Return the FlowSchemas of the manifests that may capture requests of the system.
 
-    Only the precedence and the subjects are tested.
+    Only the precedence, the priority level and the subjects of a FlowSchema are tested.
     """
-    # If there are context files, their objects may give a protected FlowSchema another precedence.
+    # Without context files, the protected FlowSchemas have the precedences of Kubernetes. Context files may change
+    # them.
     is_moved = effective.workspace.context
     protected = _find_protected(effective) if is_moved else _load_protected(effective)
     last = max(map(matching_order, protected), default=(0, ""))
@@ -209,7 +214,10 @@ def _find_protected(effective: Effective) -> list[FlowSchema]:
 
 
 def _find_captures(effective: Effective, candidates: Sequence[FlowSchema]) -> Iterator[_Capture]:
-    """Yield a capture for each pair of a protected FlowSchema and a candidate that captures some of its requests."""
+    """Yield a capture for each (protected FlowSchema, candidate) pair in which the candidate takes requests.
+
+    These requests go to the protected FlowSchema if the checked manifests are not applied.
+    """
     from apflint.proofs.quick_disjointness import may_overlap
 
     passages, protected = effective.passages, _find_protected(effective)
@@ -238,9 +246,10 @@ def _find_captures(effective: Effective, candidates: Sequence[FlowSchema]) -> It
 def _prove(
     passages: ConfigurationComparison, users_of: dict[Pair, tuple[str, ...]], users: _SystemUsers
 ) -> Iterator[tuple[Pair, Point]]:
-    """Yield (pair of FlowSchemas, request that moves from the first FlowSchema to the second).
+    """Yield (pair, request as proof) for each pair of FlowSchemas between which a request moves.
 
-    The keys of `users_of` are the pairs to prove, and its values are the users whose requests may prove a pair. Typical
+    The request moves from the first FlowSchema of the pair to the second if the checked manifests are applied. The keys
+    of `users_of` are the pairs to prove, and its values are the users whose requests may prove a pair. Typical
     requests, and requests of users that exist in every cluster, are tried first.
     """
     unproven = dict(users_of)
@@ -309,7 +318,10 @@ def _choose_witness(passages: ConfigurationComparison, capture: _Capture) -> Wit
 
 
 def _measure_oddity(point: Point) -> int:
-    """Return 0 for a typical request, 1 for a typical request in another namespace, or more for an unusual request."""
+    """Return 0 for a typical request of its user, and a higher number for a less typical request.
+
+    The result is 1 if only the namespace is not typical, and 2 or 3 for all other requests.
+    """
     from apflint.evaluate.resources import get_resource
 
     typical = [*_typical_requests(point.user)]
@@ -392,7 +404,7 @@ def built_in_flow_schema_narrowed(effective: Effective) -> tuple[Problem, ...]:
 
 
 def _restore(effective: Effective, schema: FlowSchema) -> ConfigurationComparison:
-    """Return the comparison of two configurations: with the original of the FlowSchema, and with its redefinition.
+    """Return a comparison of two configurations: with the original of a built-in FlowSchema, and with its redefinition.
 
     All other FlowSchemas of the manifests are in both configurations, so that only the redefinition causes differences.
     """
@@ -467,9 +479,9 @@ def _find_typical_request(
 
 
 def _find_places_to_widen(schema: FlowSchema, request: RequestDigest) -> list[Place]:
-    """Return the resource rules that lack clusterScope, if adding clusterScope makes the FlowSchema match the request.
+    """Return the places of the resource rules to which `clusterScope: true` should be added.
 
-    Return [] if the FlowSchema would still not match the request.
+    Return [] if the FlowSchema would not match the request even with `clusterScope: true`.
     """
     narrow = {
         place: rule._replace(resource_rules=(part._replace(cluster_scope=True),))
@@ -610,7 +622,10 @@ def discovery_captured(effective: Effective) -> Iterator[Problem]:
 
 
 def _find_discovery_captures(effective: Effective) -> Iterator[_DiscoveryCapture]:
-    """Yield discovery requests of clients that no manifest names, with the non-resource rule that captures the request."""
+    """Yield discovery requests of ordinary clients, each with the non-resource rule that matches the request.
+
+    Ordinary clients are a user and a service account that no manifest names.
+    """
     from apflint.proofs.candidates import Unmentioned
     from apflint.proofs.request_space import Point, make_digest
 

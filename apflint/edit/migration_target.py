@@ -101,7 +101,10 @@ def _find_version(name: str) -> ApiVersion:
 
 
 def _find_steps(before: ApiVersion, after: ApiVersion) -> list[ApiVersion]:
-    """Return the fewest versions between two versions such that some release serves each version and the next version."""
+    """Return the versions through which to migrate from `before` to `after`, if no release serves both.
+
+    The result has as few versions as possible. Some release serves each version together with the version before it.
+    """
     steps: list[ApiVersion] = []
     current = before
     while not _overlap(current, after):
@@ -116,7 +119,10 @@ def _overlap(first: ApiVersion, second: ApiVersion) -> bool:
 
 
 def _split(releases: Sequence[Release]) -> Iterator[MigrationTarget]:
-    """Yield as few targets as possible for all releases. Each target covers consecutive items of `releases`."""
+    """Divide `releases` into as few groups as possible, and yield a target for each group.
+
+    Each group contains consecutive items of `releases`.
+    """
     while releases:
         served = {life.name: (*takewhile(partial(serves, version=life.name), releases),) for life in API_VERSIONS}
         version = max(served, key=lambda name: len(served[name]))

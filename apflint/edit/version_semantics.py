@@ -30,7 +30,7 @@ _ANNOTATION = ("metadata", "annotations", PRESERVE_ZERO)
 
 
 class Note(NamedTuple):
-    """A message about a field in a migration, without its final period."""
+    """A message about a field in a migration. Its text has no final period."""
 
     path: Path
     message: str
@@ -51,7 +51,7 @@ def plan_migration(document: Document, target: MigrationTarget) -> tuple[list[Op
         _convert_shares(document, target, operations, notes)
     after = _migrated(document, operations, target.version)
     if undecodable := list(_find_undecodable(after, target.releases)):
-        return [], undecodable  # the old version may ignore a field that has another type in the new version
+        return [], undecodable  # e.g. a field that only the new version knows has a wrong type
     for release in target.releases:
         notes += _find_differences(document, after, release)
     return operations, list(dict.fromkeys(notes))
@@ -121,7 +121,7 @@ def _convert_shares(
         if old in limited:
             message = f"{old} becomes {new}, which is an unknown field in {document.version}; remove one of the two"
             notes.append(Note((*_LIMITED, new), message, "impossible"))
-        return  # `_find_differences` reports the field `new`
+        return  # `_find_differences` reports that only the new version knows this field
     if old != new and old in limited:
         operations.append(Rename((*_LIMITED, old), new))
     notes += _keep_shares(document, target, operations)
@@ -166,10 +166,10 @@ def _effective_shares(document: Document, release: Release) -> int:
 
 
 def _must_remove_annotation(version: str, target: MigrationTarget, written: int | None) -> bool:
-    """Return whether the annotation for zero shares must be removed.
+    """Return whether a migration must remove the annotation for zero shares.
 
-    The result is true if the target rejects the annotation, or if only the target respects it. `written` is the number
-    of shares in the object.
+    This is so if a target release rejects the annotation, or if the annotation has an effect only after the migration.
+    `written` is the number of shares in the object.
     """
     if any(release.forbids_preserve_zero_annotation(target.version) for release in target.releases):
         return True
