@@ -165,7 +165,7 @@ def _new_levels(effective: Effective) -> Iterator[Problem]:
     figures = "Seats before and after"
     if total > SERVER_CONCURRENCY:
         losses = [loss for loss in losses if loss.name in default]
-        figures = f"Seats on a default server ({SERVER_CONCURRENCY} seats) and here"
+        figures = f"Seats on a default server ({SERVER_CONCURRENCY} seats) and on this server"
     if not any(loss.ratio < -_NEGLIGIBLE for loss in losses):
         return
     if len(losses) > _MAX_NAMED_LEVELS:
@@ -406,7 +406,7 @@ def queues_lowered(effective: Effective) -> Iterator[Problem]:
                 severity="warning" if live else None,
                 notes=(
                     "If the level executes requests when the manifest is applied, a lower number of queues can crash the API server.",
-                    "The risk comes from changes that many watchers observe: these requests keep their seats after their execution.",
+                    "The risk comes from write requests that many watchers observe: such a request keeps its seats for some time after its execution.",
                 ),
                 help="apply the manifest while the level is idle, or keep the number of queues",
             )

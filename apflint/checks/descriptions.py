@@ -38,7 +38,9 @@ def note_assumed_levels(effective: Effective, schemas: Iterable[FlowSchema]) -> 
     )
     if not names:
         return ()
-    return (f"No file defines the priority level {join_words(names, 'and')}: it is assumed to be defined elsewhere.",)
+    return (
+        f"No file defines the priority level {join_words(names, 'and')}. The analysis assumes that the cluster defines all referenced priority levels.",
+    )
 
 
 def describe_seats(level: LevelLimits) -> str:

@@ -57,7 +57,7 @@ def single_flow(effective: Effective) -> Iterator[Problem]:
                 "all requests of this FlowSchema are one flow, because distinguisherMethod is absent",
                 notes=(
                     f"The flow has {queuing.hand_size} of the {queuing.queues} queues of its priority level.",
-                    "If one client fills them, all others wait.",
+                    "If one client fills these queues, all other clients wait.",
                 ),
                 help="use ByUser or ByNamespace to separate the clients",
             )

@@ -177,7 +177,10 @@ def object_deleted_by_server(effective: Effective) -> Iterator[Problem]:
         document = item.document
         if not is_deleted_by_server(release, document):
             continue
-        note, suggestion = f"Kubernetes {release.name} has no", 'set the annotation to "false", or remove it'
+        note, suggestion = (
+            f"Kubernetes {release.name} has no",
+            'set the annotation to "false", or remove the annotation',
+        )
         lifetime = builtin.find_lifetime(document.kind, item.name)
         if lifetime is not None and builtin.is_retired(release, document.kind, item.name):
             note = f"Kubernetes {lifetime[1].name} is the last release with a"

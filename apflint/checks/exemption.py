@@ -92,8 +92,10 @@ def _cluster_wide_lists(clients: list[tuple[Place, str]], proof: Outsider) -> Pr
         f"FlowSchema exempts cluster-wide list requests of {client} from all limits",
         related=tuple(Elsewhere(other, f"also exempts {name}") for other, name in others),
         severity="info",
-        notes=("A list that etcd answers needs memory for every object, and no limit applies in an overload.",),
-        help=f"use the priority level {quote(level)}, or a separate limited one"
+        notes=(
+            "If etcd answers such a list request, the API server needs memory for every object. In an overload, no limit applies.",
+        ),
+        help=f"use the priority level {quote(level)}, or a separate limited priority level"
         if level
         else "use a separate limited priority level",
         example=proof.witness.command,

@@ -98,7 +98,10 @@ def _invalid_labels(place: Place, labels: Mapping[str, str]) -> Iterator[Problem
         if wrong := check_qualified_name(key):
             yield reject_name((place / key).at_key(), "label key", key, wrong, field=place.field)
         if wrong := check_label_value(value):
-            noun, suggestion = f"value of the label {quote(key)}", "move it to an annotation, which may have any value"
+            noun, suggestion = (
+                f"value of the label {quote(key)}",
+                "move the value to an annotation, which may have any value",
+            )
             yield reject_name(place / key, noun, value, wrong, field=place.field, suggestion=suggestion)
 
 
@@ -220,7 +223,7 @@ def server_populated_field(workspace: Workspace) -> Iterator[Problem]:
                 Place(document, paths[0], key=True),
                 f"{_join_fields(names)} {'is' if len(names) == 1 else 'are'} set by the API server",
                 notes=("The API server drops the status of a manifest.",) if names == ["status"] else effects,
-                help=f"remove {'it' if len(names) == 1 else 'them'}",
+                help=f"remove {'the field' if len(names) == 1 else 'the fields'}",
                 fix=_remove_fields(paths),
                 severity="warning" if effects else None,
             )

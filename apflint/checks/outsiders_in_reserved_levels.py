@@ -62,7 +62,7 @@ _PURPOSES = {
     ),
     "workload-high": (
         "the controller manager, the scheduler, and controllers in kube-system",
-        "In an overload, these clients wait behind these requests, so pods are created and scheduled late.",
+        "In an overload, the clients of this level wait behind these requests, so pods are created and scheduled late.",
     ),
 }
 """Maps each reserved level to its purpose, and to what happens if requests of the system have to wait."""

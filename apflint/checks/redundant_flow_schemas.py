@@ -68,7 +68,7 @@ def captured_method(effective: Effective) -> Iterator[Problem]:
                             f"These requests go to the priority level {quote(captor.spec.priority_level_configuration)}.",
                             "Only requests with other methods can match the rule.",
                         ),
-                        help=f"if the rule is intended only for {names} requests, remove it, because it has no effect on them",
+                        help=f"if the rule is intended only for {names} requests, remove the rule, because it has no effect on these requests",
                     )
 
 

@@ -361,7 +361,7 @@ def _advise(level: _Level, schema: FlowSchema, protected: Sequence[FlowSchema]) 
     if level.is_dedicated and level.limits is not None:
         return f"give {quote(level.name)} at least the seats and queues of {reserved}, or reference {reserved}"
     if level.is_dedicated or _names_only_system_users(schema):
-        return f"reference {reserved}, or a priority level only for these clients with at least as many seats"
+        return f"reference {reserved}, or a priority level only for these clients with at least the seats of {reserved}"
     last = max(other.spec.matching_precedence for other in protected)
     return f"list only the intended subjects, or use a matchingPrecedence above {last}"
 
@@ -614,7 +614,7 @@ def discovery_captured(effective: Effective) -> Iterator[Problem]:
                     f"The FlowSchema captures GET requests for {paths}, which usually go to {join_words(usual_levels, 'and')}.",
                     f"The priority level {quote(level.name)} has {describe_seats(level)} and no queues.",
                     "If no seat is free, the API server answers 429.",
-                    "kubectl, and controllers that start at this time, retry a rejected request up to 10 times, and then fail.",
+                    "kubectl, and controllers that are starting, retry a rejected request up to 10 times, and then fail.",
                 ),
                 help="list only the intended paths, or use a priority level with queues",
                 example=f"apflint explain get {first.path} --as {first.user}",

@@ -76,7 +76,7 @@ def line_prefix(text: str, key: Scalar) -> str:
     """Return the spaces and list dashes before a key on its line. Raises CannotEditError if other text precedes the key."""
     prefix = text[line_start(text, key.start) : key.start]
     if prefix.strip(" -"):
-        raise CannotEditError("it shares a line with something else", key.start)
+        raise CannotEditError("the entry shares a line with other text", key.start)
     return prefix
 
 
@@ -92,7 +92,7 @@ def next_line_start(text: str, start: int, end: int) -> int:
     """
     rest = _REST_OF_LINE.match(text, end)
     if rest is None:
-        raise CannotEditError("it shares a line with something else", start)
+        raise CannotEditError("the entry shares a line with other text", start)
     return rest.end()
 
 

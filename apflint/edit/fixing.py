@@ -92,7 +92,11 @@ def apply_fixes(
             break
         run.narrow_down(run.attempt(batch))
     else:
-        run.refuse(run.list_wanted(), f"apflint stops after {limit} attempts to find the fixes that fail", ())
+        run.refuse(
+            run.list_wanted(),
+            f"apflint stops after {limit} attempts to find the fixes that fail, and has not found out whether this fix fails",
+            (),
+        )
     return run.result()
 
 

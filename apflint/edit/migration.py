@@ -124,7 +124,7 @@ def _find_obstacle(document: Document, target: MigrationTarget) -> Remark | None
         return None
     missing = next((release for release in target.releases if not serves(release, version)), None)
     if missing is None:
-        return _remark("note", document, f"is already {version}, which is newer: left unchanged")
+        return _remark("note", document, f"the object already has the newer version {version}, and stays unchanged")
     message = f"{version} is newer than {target.version}, but Kubernetes {missing.name} does not serve it"
     return _remark("refused", document, message)
 

@@ -60,7 +60,7 @@ def _nest_in_flow(text: str, name: str, adjacent: Entries, apart: Entries, follo
         previous = following[following.index((key, value)) - 1]
         start, end = entry_end(text, *previous), entry_end(text, key, value)
         if not _COMMA.match(text, start, key.start):
-            raise CannotEditError("a comment stands between them", first.start)
+            raise CannotEditError("a comment stands between the entries to move", first.start)
         yield Edit(start, end, "")
         moved += f", {text[key.start : end]}"
     yield Edit(last.end, last.end, f"{moved}}}")

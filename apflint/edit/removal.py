@@ -112,7 +112,7 @@ def _remove_lines(text: str, parts: list[_MappingOrListPart]) -> Iterator[Edit]:
             comments = list_comments(text, part.nodes, part.start, next_start)
             yield Edit(part.start, next_start, "".join(f"{comment}{end}{' ' * len(prefix)}" for comment in comments))
         else:
-            raise CannotEditError("it shares a line with something else", part.start)
+            raise CannotEditError("the entry shares a line with other text", part.start)
 
 
 def _remove_in_flow(text: str, parts: list[_MappingOrListPart]) -> Iterator[Edit]:
@@ -131,7 +131,7 @@ def _remove_in_flow(text: str, parts: list[_MappingOrListPart]) -> Iterator[Edit
         elif first:
             start, end = parts[first - 1].end, parts[last].end
         else:
-            raise CannotEditError("nothing would be left", parts[0].start)
+            raise CannotEditError("the mapping or list would be empty", parts[0].start)
         comments = list_comments(text, [node for _, part in run for node in part.nodes], start, end)
         indent = " " * (start - line_start(text, start))
         lines = "".join(f"{comment}{line_end(text)}{indent}" for comment in comments)

@@ -125,7 +125,7 @@ class ObjectFinder:
         self._documents_read += 1
 
     def _add_too_large(self, start: int, end: int, documents: int) -> None:
-        message = f"this file is too large: apflint does not check it after {documents:,} documents"
+        message = f"this file is too large: apflint checks only its first {documents:,} documents"
         self._add_problem("unsafe", start, end, message, "split the file", is_rejected=False)
         raise _FileTooLargeError
 
@@ -235,7 +235,7 @@ class ObjectFinder:
                 report("not-apf", "items", f"the items of a {kind} must be a list", None)
         elif kind in KINDS and (placeholder := find_placeholder(api_version)):
             message = f"apiVersion is the placeholder `{shorten(placeholder)}`"
-            report("template", "apiVersion", message, "replace it: envsubst < FILE | apflint check -")
+            report("template", "apiVersion", message, "replace the placeholder: envsubst < FILE | apflint check -")
         elif kind in KINDS and group == GROUP and is_patch(value):
             message = f"this is a patch for a {kind}"
             report("template", "kind", message, "check the result: apflint check -k DIR")

@@ -77,7 +77,7 @@ def explain_syntax_error(error: YAMLError, text: str, base: int, end: int) -> Pa
         return ParseError(message, located.start, located.end, help="separate documents with `---`")
     if line.startswith("```"):
         message = f"{quote(line)} is a code fence of Markdown, not YAML"
-        return ParseError(message, located.start, located.end, help="remove it")
+        return ParseError(message, located.start, located.end, help="remove this line")
     original = "found a tab" if text.startswith("\t", located.start) else str(located)
     # libyaml from 0.2.6 on scans ahead, and stops at 1,000 nested brackets, possibly before apflint checks its lower
     # limit.

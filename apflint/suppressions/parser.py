@@ -78,7 +78,7 @@ def parse_suppressions(loaded: Loaded) -> tuple[list[Suppression], list[Problem]
     for suppression in chain(_parse_annotations(loaded.documents), comments):
         if len(suppressions) + len(problems) == MAX_SUPPRESSIONS:
             message = f"more than {MAX_SUPPRESSIONS:,} suppressions in one file"
-            help_ = "use `file-ignore` or the settings, or split the file"
+            help_ = "use `file-ignore` comments or the settings instead, or split the file"
             notes = ("Further suppressions have no effect.",)
             problems.insert(0, Problem(suppression.place, message, notes=notes, help=help_))
             break

@@ -261,7 +261,7 @@ def test_newer_versions_stay() -> None:
     text = level("", "v1")
     outcome = move(text, "v1beta3", kubernetes="1.29")
     assert (outcome.text, outcome.is_refused) == (text, False)
-    assert messages(outcome) == ["1: is already v1, which is newer: left unchanged"]
+    assert messages(outcome) == ["1: the object already has the newer version v1, and stays unchanged"]
     assert move(text, "v1beta2").is_refused
     assert move(text) == Migration(text, ())
 
