@@ -63,7 +63,7 @@ class BuiltInObject(NamedTuple):
 
 
 class TypedObjects(NamedTuple):
-    """The built-in objects of a release as classes of `apflint.model`. FlowSchemas are in matching order."""
+    """The built-in objects of a release as instances of model classes. FlowSchemas are in matching order."""
 
     flow_schemas: tuple[FlowSchema, ...]
     priority_levels: tuple[PriorityLevelConfiguration, ...]
@@ -125,7 +125,7 @@ def describe_source(release: Release) -> str:
 def build_manifests(release: Release, version: str) -> list[BuiltInManifest]:
     """Return new manifests of the built-in objects, as a server stores them, in the order of `list_objects`.
 
-    `version` is any API version, even if the release does not serve it. Raises ValueError if there is no such version.
+    `version` can be an API version that the release does not serve. Raises ValueError if the version is unknown.
     """
     if api_version(version) is None:
         raise ValueError(f"{GROUP} has no version {version}")

@@ -84,7 +84,7 @@ def zero_share_level(effective: Effective) -> Iterator[Problem]:
 def _describe_zero_shares(limited: LimitedPriorityLevelConfiguration) -> tuple[str, str]:
     """Return (message, note) about a priority level with 0 shares.
 
-    The texts describe the behavior of a kube-apiserver 1.36, which was recorded.
+    Both texts describe behavior that was recorded on a kube-apiserver 1.36.
     """
     message = "0 shares do not block requests"
     if limited.limit_response.type == "Reject":
@@ -110,7 +110,7 @@ def _describe_zero_shares(limited: LimitedPriorityLevelConfiguration) -> tuple[s
 
 
 def _shares_place(document: Document) -> Place:
-    """Return the place of the number of shares, which old API versions name `assuredConcurrencyShares`.
+    """Return the place of the field `nominalConcurrencyShares`, or `assuredConcurrencyShares` in old API versions.
 
     If the manifest omits this field, return the place of `limited` or `exempt`.
     """
@@ -215,7 +215,9 @@ def _redefined_levels(effective: Effective) -> Iterator[Problem]:
     first, *others = (_shares_place(level.document) for level in redefined.values())
     yield Problem(
         first,
-        values[0] if not others else f"{len(values)} built-in priority levels have shares that differ from the release",
+        values[0]
+        if not others
+        else f"{len(values)} built-in priority levels have shares that differ from the shares in this Kubernetes release",
         related=tuple(Elsewhere(place, "these shares differ, too") for place in others),
         severity="warning" if any(change.ratio < -_SEVERE for change in changes) else None,
         notes=(
@@ -297,8 +299,8 @@ def weak_isolation(effective: Effective) -> Iterator[Problem]:
                 f"{clients} fill all queues of another flow with a probability of {_percent(risk)}",
                 severity="info" if busy < _BUSY_FLOWS or not schemas else None,
                 notes=(
-                    f"This follows from queues {queuing.queues} and handSize {queuing.hand_size}.",
-                    "Requests of the other flow then wait or are rejected.",
+                    f"This probability follows from queues {queuing.queues} and handSize {queuing.hand_size}.",
+                    "If this happens, requests of the other flow wait or are rejected.",
                 ),
                 help=f"use queues {better.queues} and handSize {better.hand_size} to reduce the probability to"
                 f" {_percent(better.squish[busy])}"
@@ -360,7 +362,7 @@ def unlimited_borrowing(effective: Effective) -> Iterator[Problem]:
                     "Shares do not limit a level: without borrowingLimitPercent, it borrows all seats that other levels lend.",
                     "The other levels get their seats back within 10 seconds if they need them.",
                 ),
-                help="to limit the clients of this level, set borrowingLimitPercent; with 0 it borrows no seats",
+                help="to limit the clients of this level, set borrowingLimitPercent; with 0, the level borrows no seats",
             )
 
 
@@ -402,7 +404,7 @@ def queues_lowered(effective: Effective) -> Iterator[Problem]:
             owner = "the running cluster" if live else "the built-in priority level"
             yield Problem(
                 place / "queues",
-                f"queues {queuing.queues} is less than the {before.queues} of {owner}",
+                f"queues {queuing.queues} is less than the {before.queues} queues of {owner}",
                 severity="warning" if live else None,
                 notes=(
                     "If the level executes requests when the manifest is applied, a lower number of queues can crash the API server.",

@@ -142,7 +142,7 @@ def unknown_field(workspace: Workspace) -> Iterator[Problem]:
 
 
 def renamed_field(workspace: Workspace) -> Iterator[Problem]:
-    """APF703: report shares under a field name that belongs to another API version than that of the object."""
+    """APF703: report a number of shares if the name of its field belongs to a different API version."""
     release = workspace.release
     effect = f"Kubernetes {release.name} silently drops the field, and the level gets 30 shares."
     if release.strict_decoding:
@@ -165,8 +165,8 @@ def renamed_field(workspace: Workspace) -> Iterator[Problem]:
 def _unknown_fields(workspace: Workspace, *, renamed: bool) -> Iterator[tuple[Document, Violation]]:
     """Yield (document, violation) for unknown fields of all manifests.
 
-    If `renamed` is true, yield only shares that are written under the field name of another API version. If `renamed`
-    is false, yield only the other unknown fields.
+    If `renamed` is true, yield only fields for shares that are known under this name in another API version. If
+    `renamed` is false, yield only the other unknown fields.
     """
     for manifest in workspace.manifests:
         for violation in manifest.violations:
@@ -194,7 +194,9 @@ def _explain(document: Document, violation: Violation, release: Release) -> tupl
     if name in RBAC_ROLE_FIELDS:
         return ("Only roles and bindings of RBAC have this field.",), "remove it"
     if name.startswith("x-"):
-        return ("Kubernetes has no extension fields.",), "define the YAML anchor where it is first used"
+        return (
+            "Kubernetes has no extension fields.",
+        ), "define the YAML anchor at a field of the object, where the anchor is first used"
     if "\u00a0" in name:
         return ("YAML reads no-break spaces (U+00A0) as part of the key.",), "indent the line with spaces"
     if synonym := find_synonym(name, document.at(*path), document.version):
@@ -216,7 +218,7 @@ def _explain(document: Document, violation: Violation, release: Release) -> tupl
 
 
 def _suggest_nested_subject(document: Document, path: Path) -> str | None:
-    """Return help for the field `name` or `namespace` of a subject that is next to `kind`, as in RBAC.
+    """Return help for a field `name` or `namespace` that a subject has next to `kind`, as in RBAC.
 
     Return None for other fields.
     """

@@ -1,4 +1,4 @@
-"""Descriptions of FlowSchemas and priority levels in the messages of analyses."""
+"""Functions that describe FlowSchemas and priority levels in the messages of rules."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ _MAX_NAMED_DIFFERENCES = 3
 
 
 def mandatory_flow_schema_changed(workspace: Workspace) -> Iterator[Problem]:
-    """APF215: report mandatory FlowSchemas with a changed spec."""
+    """APF215: report mandatory FlowSchemas whose spec differs from the built-in spec."""
     for schema in workspace.flow_schemas:
         if schema.name in builtin.MANDATORY:
             built_in = builtin.load_objects(workspace.release).flow_schemas
@@ -45,7 +45,7 @@ def mandatory_flow_schema_changed(workspace: Workspace) -> Iterator[Problem]:
 
 
 def mandatory_level_changed(workspace: Workspace) -> Iterator[Problem]:
-    """APF311: report mandatory priority levels with a changed spec."""
+    """APF311: report mandatory priority levels whose spec differs from the built-in spec."""
     for level in workspace.priority_levels:
         if level.name in builtin.MANDATORY:
             built_in = builtin.load_objects(workspace.release).priority_levels

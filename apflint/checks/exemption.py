@@ -45,7 +45,7 @@ def broad_exemption(effective: Effective) -> Iterator[Problem]:
 
 
 def _broad_subjects(schema: FlowSchema, outsiders: Outsiders) -> Iterator[Problem]:
-    """Yield a problem for each subject that matches nearly all users, if requests that it matches are exempt."""
+    """Yield a problem for each subject that matches nearly all users, if a request of such a user is exempt."""
     proofs = {outsider.place.path: outsider.witness.command for outsider in outsiders.broad}
     for place, rule in rules_of(schema):
         for index, subject in enumerate(rule.subjects):

@@ -1,7 +1,8 @@
-"""APF103 to APF106: `metadata`, fields that the API server sets, and lists that are sets in the API.
+"""APF103 to APF106: `metadata`, fields that the API server sets, and duplicate items in lists.
 
 The checks of `metadata` mirror `ValidateObjectMeta` in `k8s.io/apimachinery/pkg/api/validation/objectmeta.go`, with the
-name formats of flowcontrol objects. The API server reports labels, annotations and owner references without an index.
+name formats of flowcontrol objects. Errors of the API server about labels, annotations and owner references name only
+the whole field, without a key or index.
 """
 
 from __future__ import annotations
@@ -203,10 +204,12 @@ def is_exported(document: Document) -> bool:
 def server_populated_field(workspace: Workspace) -> Iterator[Problem]:
     """APF105: report fields that the API server sets.
 
-    The result has one problem for each object. However, all objects of a list that was exported from a server are one
-    problem together. Three kinds of input are not reported: a list that contains only unchanged built-in objects,
-    because nobody maintains such a list by hand; objects read from a running cluster; and a list on standard input, but
-    `apflint fix` removes the fields from it.
+    The result has one problem for each object. But all objects of a list that was exported from a server are one
+    problem together.
+
+    Objects read from a running cluster are not reported. A list of only unchanged built-in objects is not reported,
+    because nobody maintains such a list by hand. The report does not show the problem of a list on standard input, but
+    `apflint fix` removes the fields from the list.
     """
     exports: defaultdict[Hashable, list[FlowSchema | PriorityLevelConfiguration]] = defaultdict(list)
     for item in workspace.objects():
@@ -255,7 +258,7 @@ def _report_export(documents: Sequence[Document]) -> Iterator[Problem]:
             Place(document, paths[0], key=True),
             f"list exported from a cluster has {pluralize(len(documents), 'object')} with fields that the API server sets",
             notes=tuple(notes),
-            help="before you use the list as a source, remove the fields: apflint fix",
+            help="before you use the list as a manifest, remove the fields: apflint fix",
             fix=_remove_fields(paths),
             severity="info",
             covered=index > 0 or document.source.name == STDIN,

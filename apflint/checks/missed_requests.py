@@ -96,7 +96,7 @@ def non_resource_requests_missed(effective: Effective) -> Iterator[Problem]:
                 f"rule matches all resource requests, but no {first.missed}",
                 related=tuple(Elsewhere(other.place, "rule without nonResourceRules") for other, _ in others),
                 notes=(example.note,),
-                help='to match them, add nonResourceRules with verbs: ["*"] and nonResourceURLs: ["*"]',
+                help='to match non-resource requests, add nonResourceRules with verbs: ["*"] and nonResourceURLs: ["*"]',
                 example=example.command,
             )
 

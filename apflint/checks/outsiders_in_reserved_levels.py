@@ -92,7 +92,7 @@ class Outsiders(NamedTuple):
 def outsiders_in_reserved_level(effective: Effective) -> Iterator[Problem]:
     """APF518: report FlowSchemas that send requests of clients outside of the system to a reserved level.
 
-    The level `exempt` is left to APF601.
+    APF601 reports FlowSchemas that send such requests to the level `exempt`.
     """
     for schema in _find_candidates(effective):
         outsiders = find_outsiders(effective).get(schema.document)
@@ -108,9 +108,10 @@ def is_broad(subject: Subject) -> bool:
 
 @once
 def find_outsiders(effective: Effective) -> Mapping[Document, Outsiders]:
-    """Return a mapping from FlowSchemas of the manifests to the outsiders whose requests they send to a reserved level.
+    """Return the outsiders of each FlowSchema of the manifests that sends their requests to a reserved level.
 
-    FlowSchemas without outsiders, and FlowSchemas that reference another level, are absent.
+    The level `exempt` counts as reserved. The keys are the documents of the FlowSchemas. FlowSchemas without outsiders
+    are absent.
     """
     searches = [search for schema in _find_candidates(effective) for search in _searches(effective, schema)]
     if not searches:

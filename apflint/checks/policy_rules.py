@@ -165,7 +165,7 @@ def invalid_namespace(workspace: Workspace) -> Iterator[Problem]:
             item, lower = place / "namespaces" / index, namespace.lower()
             fix, suggestion = None, None
             if not namespace:
-                suggestion = 'for requests without a namespace use clusterScope: true, for all namespaces ["*"]'
+                suggestion = 'for requests without a namespace, use clusterScope: true; for requests in all namespaces, use namespaces: ["*"]'
             elif "*" in namespace:
                 suggestion = 'list each namespace; only "*" on its own is a wildcard'
             elif check_dns_label(lower) is None:

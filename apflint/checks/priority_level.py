@@ -178,7 +178,7 @@ def _invalid_response_type(release: Release, place: Place, response: LimitRespon
 
 
 def _mismatched_queuing(release: Release, place: Place, response: LimitResponse) -> Iterator[Problem]:
-    """Yield the problem of a limitResponse that has `queuing` but may not have it, or that lacks `queuing`."""
+    """Yield the problem of a limitResponse that lacks a required `queuing`, or has a forbidden `queuing`."""
     if response.type == "Reject" and response.queuing is not None:
         yield forbidden(
             (place / "queuing").at_key(),
@@ -243,7 +243,7 @@ def shares_out_of_range(workspace: Workspace) -> Iterator[Problem]:
 
 
 def percent_out_of_range(workspace: Workspace) -> Iterator[Problem]:
-    """APF310: report percentages out of range."""
+    """APF310: report values of lendablePercent and borrowingLimitPercent that are out of range."""
     lendable = [(place, limited.lendable_percent) for place, limited in workspace.limited()]
     lendable += ((place, exempt.lendable_percent) for place, exempt in _exempt(workspace))
     for place, percent in lendable:
@@ -255,7 +255,7 @@ def percent_out_of_range(workspace: Workspace) -> Iterator[Problem]:
         fix = set_field(place.document, (*place.path, "lendablePercent"), nearest, title, safe=False)
         yield from _reject_outside(place / "lendablePercent", percent, 0, 100, suggestion=suggestion, fix=fix)
     for place, limited in workspace.limited():
-        suggestion = "set borrowingLimitPercent to 0 or more; remove it for no limit"
+        suggestion = "set borrowingLimitPercent to 0 or more, or remove the field for no limit"
         percent = limited.borrowing_limit_percent or 0
         yield from _reject_outside(place / "borrowingLimitPercent", percent, 0, suggestion=suggestion)
 
@@ -314,7 +314,7 @@ def shuffle_entropy_too_high(workspace: Workspace) -> Iterator[Problem]:
 
 
 def queue_count_out_of_range(workspace: Workspace) -> Iterator[Problem]:
-    """APF307: report a number of queues out of range."""
+    """APF307: report a number of queues that is below 1 or above the maximum."""
     for place, queuing in workspace.queuing():
         suggestion = f"set queues to {MAX_QUEUES:,} or less"
         if queuing.queues < 1:

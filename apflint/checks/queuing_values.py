@@ -71,7 +71,7 @@ def find_built_in_queuing(release: Release, place: Place) -> QueuingConfiguratio
 
 
 def suggest_queuing(queuing: QueuingConfiguration, values: QueuingValues) -> str:
-    """Return advice to replace queues or handSize, which the API server rejects, by `values`."""
+    """Return advice to write `values` in place of the values in `queuing`, which the API server rejects."""
     queues, hand_size = values
     if queues != queuing.queues:
         often = f"with {queuing.queues} queues, four busy flows often fill all queues of another flow"

@@ -127,7 +127,7 @@ def _shadowed_schema(effective: Effective, part: FlowSchemaPart, blockers: Seque
     lowest = min(blocker.spec.matching_precedence for blocker in blockers)
     advice, notes, fix = "remove the FlowSchema", _note_names("FlowSchemas", names), None
     if all(is_treated_alike(part.schema, blocker) for blocker in blockers):
-        notes += ("Without this FlowSchema, its requests get the same priority level and distinguisherMethod.",)
+        notes += ("If this FlowSchema is removed, its requests get the same priority level and distinguisherMethod.",)
     elif lowest <= _MIN_PRECEDENCE:
         notes += (f"No FlowSchema can have a matchingPrecedence below {_MIN_PRECEDENCE}.",)
     elif any(_protects_system(effective, blocker) for blocker in blockers):

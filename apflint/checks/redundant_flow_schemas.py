@@ -161,7 +161,7 @@ def redundant_flow_schema(effective: Effective) -> Iterator[Problem]:
             severity="info",
             notes=(
                 f"apflint proves redundancy for at most {MAX_REDUNDANCY_PROOFS} FlowSchemas.",
-                f"Each may have at most {MAX_REDUNDANCY_PARTS:,} subjects, resource rules and non-resource rules in total.",
+                f"Each of these FlowSchemas may have at most {MAX_REDUNDANCY_PARTS:,} subjects, resource rules and non-resource rules in total.",
             ),
         )
 
@@ -184,8 +184,7 @@ def _redundant(effective: Effective, schema: FlowSchema, successors: Sequence[Fl
 def _has_peers(effective: Effective, schema: FlowSchema) -> bool:
     """Return whether another FlowSchema has the same priority level and distinguisherMethod as `schema`.
 
-    If not, `schema` cannot be redundant. Also return False if the removal of `schema` certainly has an effect, or if
-    another rule reports `schema`.
+    If not, `schema` cannot be redundant. Also return False if APF516 must not report `schema` for another reason.
     """
     level, name = schema.spec.priority_level_configuration, schema.name
     if level not in effective.configuration.levels or name in builtin.list_names(effective.release, "FlowSchema"):

@@ -232,7 +232,8 @@ def traffic_to_catch_all(effective: Effective) -> Iterator[Problem]:
                     f"All FlowSchemas that reference catch-all share its {seats}.",
                     "catch-all has no queues: the API server answers 429 immediately to requests without a free seat.",
                 ),
-                # Kubernetes' documentation suggests `catch-all` for isolating requests, so the help keeps the isolation.
+                # The documentation of Kubernetes suggests `catch-all` to isolate requests. So the help names another way
+                # to isolate them.
                 help="to isolate these requests, define a small priority level for them; otherwise, use workload-low or global-default",
             )
 

@@ -1,7 +1,8 @@
 """APF205, APF207, APF208, APF512: subjects that are rejected (`ValidateFlowSchemaSubject`) or probably match no client.
 
-Source of names: staging/src/k8s.io/apiserver/pkg/authentication/user/user.go. Bootstrap tokens add groups that start
-with `system:bootstrappers:` (`BootstrapGroupPattern` in staging/src/k8s.io/cluster-bootstrap/token/api/types.go).
+The known names of users and groups are from staging/src/k8s.io/apiserver/pkg/authentication/user/user.go. Bootstrap
+tokens add groups that start with `system:bootstrappers:` (`BootstrapGroupPattern` in
+staging/src/k8s.io/cluster-bootstrap/token/api/types.go).
 """
 
 from __future__ import annotations

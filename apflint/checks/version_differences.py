@@ -97,7 +97,7 @@ def deprecated_api_version(effective: Effective) -> Iterator[Problem]:
 
 
 def share_default_differs(effective: Effective) -> Iterator[Problem]:
-    """APF704: report shares that are 0 or absent, and have a different meaning in v1."""
+    """APF704: report a number of shares that is 0 or absent, if this has a different meaning in v1."""
     release = effective.release
     for limited_place, limited in effective.workspace.limited():
         document = limited_place.document

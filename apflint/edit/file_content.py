@@ -55,4 +55,4 @@ def replace(path: str, before: bytes, after: bytes) -> None:
     try:
         write_atomically(path, after, require_unchanged)
     except PermissionError as error:
-        raise NotReplacedError(f"cannot create a file in its directory: {error.strerror or error}") from None
+        raise NotReplacedError(f"cannot create a file in the same directory: {error.strerror or error}") from None

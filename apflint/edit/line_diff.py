@@ -1,7 +1,7 @@
 """Compares the lines of two versions of a text, in a time that is proportional to the number of lines.
 
 difflib compares each line with all equal lines. Manifests have many equal lines, so a file with 4,000 FlowSchemas would
-take minutes. This module compares document by document, because edits keep the number of documents.
+take minutes. This module compares document by document, because edits do not change the number of documents.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def write_unified_diff(old: list[str], new: list[str], old_name: str, new_name: 
 
 
 def _find_bounds(lines: list[str]) -> list[int]:
-    """Return the indices of the lines at which YAML documents start, and then the number of lines."""
+    """Return the indices of the lines at which YAML documents start, followed by the number of lines."""
     return [0, *(at for at, line in enumerate(lines) if at and line.startswith("---")), len(lines)]
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Remark(NamedTuple):
-    """A message about an object or a line of the text. Its text has no final period."""
+    """A message about an object or a line of the text. The message has no final period."""
 
     kind: Literal["migrated", "note", "refused"]
     line: int
@@ -125,7 +125,7 @@ def _find_obstacle(document: Document, target: MigrationTarget) -> Remark | None
     missing = next((release for release in target.releases if not serves(release, version)), None)
     if missing is None:
         return _remark("note", document, f"the object already has the newer version {version}, and stays unchanged")
-    message = f"{version} is newer than {target.version}, but Kubernetes {missing.name} does not serve it"
+    message = f"{version} is newer than {target.version}, but Kubernetes {missing.name} does not serve {version}"
     return _remark("refused", document, message)
 
 
@@ -150,7 +150,7 @@ def _find_versions(document: Document, target: MigrationTarget) -> dict[Path, st
 def _describe_shared(document: Document, operations: list[Operation]) -> Remark:
     """Return a remark that the edits of an object would also change other places.
 
-    If an alias or merge key is the cause, the remark has its position.
+    If an alias or merge key is the cause, the remark is at the position of this alias or merge key.
     """
     for operation in operations:
         if alias := find_alias(document.root, operation.path):

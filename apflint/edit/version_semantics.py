@@ -30,7 +30,7 @@ _ANNOTATION = ("metadata", "annotations", PRESERVE_ZERO)
 
 
 class Note(NamedTuple):
-    """A message about a field in a migration. Its text has no final period."""
+    """A message about a field in a migration. The message has no final period."""
 
     path: Path
     message: str
@@ -119,7 +119,7 @@ def _convert_shares(
         return
     if old != new and new in limited:
         if old in limited:
-            message = f"{old} becomes {new}, which is an unknown field in {document.version}; remove one of the two"
+            message = f"{old} becomes {new}, but {new} is already present as an unknown field of {document.version}; remove one of the two fields"
             notes.append(Note((*_LIMITED, new), message, "impossible"))
         return  # `_find_differences` reports that only the new version knows this field
     if old != new and old in limited:
@@ -205,5 +205,5 @@ def _find_differences(before: Document, after: Document, release: Release) -> It
         )
         yield Note(path, message, "changed")
     if not unknown and stored_spec(before, origin) != stored_spec(after, release):
-        message = f"the spec would differ in {after.version} of Kubernetes {release.name}"
+        message = f"the spec would have another meaning in {after.version} of Kubernetes {release.name}"
         yield Note(("spec",), message, "changed")

@@ -85,7 +85,8 @@ def find_owner_of_fields(document: Document, violation: Violation, release: Rele
 def find_owners(name: str, document: Document, release: Release) -> set[str]:
     """Return the paths of the mappings of a spec that can contain a field `name`.
 
-    If both `spec.exempt` and `spec.limited` can contain the field, the one that does not fit the type of the level is omitted.
+    If both `spec.exempt` and `spec.limited` can contain the field, the mapping that does not fit the type of the level
+    is omitted.
     """
     places = find_field_paths(name, document.kind, document.version, release)
     owners = {place.rpartition(".")[0] for place in places if place.startswith("spec.")}
@@ -111,7 +112,10 @@ def _mapping(document: Document, path: Path) -> dict[str, Any]:
 
 
 def _guess_field(document: Document, path: Path, known: tuple[str, ...]) -> str | None:
-    """Return the field for which an unknown field is a synonym or a misspelling, or None if there is no such field."""
+    """Return the known field whose synonym or misspelling is the name of an unknown field.
+
+    Return None if there is no such field.
+    """
     name = str(path[-1])
     synonym = find_synonym(name, document.at(*path), document.version)
     return synonym if synonym in known else find_intended(name, known)

@@ -116,7 +116,7 @@ class ObjectFinder:
     def _spend(self, start: int, end: int) -> None:
         """Subtract the cost of a document from the budget of the file.
 
-        Reports an exhausted budget, and raises _FileTooLargeError.
+        If the budget is exhausted, report a problem and raise _FileTooLargeError.
         """
         left = self._content_left - _DOCUMENT_COST - self._measure(start, end)
         if left <= 0 and self._documents_read:
@@ -153,7 +153,10 @@ class ObjectFinder:
             self._count_object(kind)
 
     def _count_object(self, kind: str, suffix: str = "") -> None:
-        """Count an object that is not an APF object. Beyond `_MAX_OTHER_KINDS`, kinds are counted together."""
+        """Count an object that is not an APF object.
+
+        After `_MAX_OTHER_KINDS` kinds, the objects of all further kinds are counted together.
+        """
         what = f"{shorten(kind)} objects{suffix}"
         if what not in self.others and len(self.others) >= _MAX_OTHER_KINDS:
             what = "other objects"
@@ -205,7 +208,8 @@ class ObjectFinder:
     ) -> None:
         """Collect the objects in the decoded value at `path`.
 
-        `inherited` has the default apiVersion and kind of an item in a list such as FlowSchemaList. Otherwise, both are empty.
+        `inherited` is the default apiVersion and kind for an item of a list such as FlowSchemaList, or two empty
+        strings for other values.
         """
         if not isinstance(value, dict):
             if value is not None:

@@ -49,9 +49,10 @@ class _Layout(NamedTuple):
 
 
 def find_comments(source: Source, word: str) -> Iterator[Comment]:
-    """Yield the comments that start with `word`, in order. Never raises.
+    """Yield the comments that start with `word`, in order. Never raises an exception.
 
-    In a document that cannot be parsed, only comments before its content are found. Later text may be part of a string.
+    In a document that cannot be parsed, only comments before its content are found, because later text may be part of a
+    string.
     """
     pattern = re.compile(rf"(?<![^\s])#+[ \t]*{re.escape(word)}[ \t]*([^\r\n]*)")
     matches = list(pattern.finditer(source.text))

@@ -1,7 +1,8 @@
 """Decodes the tree of a document as Kubernetes does, and collects duplicate keys and infinite numbers.
 
-Follows go-yaml v2 (`decode.go`). Keys are compared before they become JSON keys. A key that overrides a key from the merge key
-`<<` is a duplicate. The number of values from aliases is limited.
+The decoder follows go-yaml v2 (`decode.go`). Keys are compared before they become JSON keys, so `1` and `"1"` are not
+duplicates. A key that overrides a key from the merge key `<<` is a duplicate. The number of values from aliases is
+limited.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Fast text searches before parsing, for documents that may contain an APF object and for the kinds of others."""
+"""Text searches that find documents with APF objects, and the kinds of other documents, without parsing."""
 
 from __future__ import annotations
 

@@ -275,7 +275,7 @@ def test_targets() -> None:
     assert choose("v1beta3", None, "1.29..1.31").version == "v1beta3"
     for arguments, message in (
         (("v2",), "unknown API version"),
-        (("v1", "1.28"), "Kubernetes 1.28 does not serve v1. It serves v1beta3, v1beta2."),
+        (("v1", "1.28"), "Kubernetes 1.28 does not serve v1. This release serves v1beta3, v1beta2."),
         ((None, None, "1.25..1.36"), "v1beta2 for 1.25 to 1.28, v1 for 1.29 to 1.36"),
         ((None, None, "1.20..1.37"), "v1beta1 for 1.20 to 1.25, v1beta3 for 1.26 to 1.31, v1 for 1.32 to 1.37"),
         ((None, None, "1.36..1.25"), 'Write "1.25..1.36"'),
