@@ -189,7 +189,7 @@ def _mismatched_queuing(release: Release, place: Place, response: LimitResponse)
     elif response.type == "Queue" and response.queuing is None:
         # The edit that inserts `queues` also inserts the missing mapping `queuing` around this field.
         built_in = find_built_in_queuing(release, place)
-        queues = max(_DEFAULT_QUEUES, built_in.queues if built_in else 0)  # fewer would cause APF608
+        queues = max(_DEFAULT_QUEUES, built_in.queues if built_in else 0)  # APF608 reports fewer queues
         origin = "the default" if queues == _DEFAULT_QUEUES else "as the built-in priority level"
         insertion = Insert((*place.path, "queuing", "queues"), queues)
         yield required(
@@ -248,7 +248,7 @@ def percent_out_of_range(workspace: Workspace) -> Iterator[Problem]:
     lendable += ((place, exempt.lendable_percent) for place, exempt in _exempt(workspace))
     for place, percent in lendable:
         suggestion = "set lendablePercent to a value from 0 to 100"
-        is_critical = place.document.name in CRITICAL_LEVELS  # APF604 limits what these levels lend
+        is_critical = place.document.name in CRITICAL_LEVELS  # for these, APF604 accepts at most MAX_LENDABLE_PERCENT
         nearest = min(max(percent, 0), MAX_LENDABLE_PERCENT if is_critical else 100)
         share = {0: "none", 100: "all"}.get(nearest, "half")
         title = f"set lendablePercent to {nearest}, so that other levels can borrow {share} of its seats"

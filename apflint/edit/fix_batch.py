@@ -99,7 +99,7 @@ def _edit_file(name: str, data: bytes, lines: list[int] | None, findings: list[F
 def _find_suspects(findings: list[Finding], error: Exception) -> list[tuple[list[Finding], Exception]]:
     """Return (findings, error) pairs: the findings whose fixes probably prevent the edit of a file.
 
-    If a fix also fails alone, its finding is in a pair of its own. If the fixes of a YAML document fail only together,
+    If a fix also fails alone, its finding is in a separate pair. If the fixes of a YAML document fail only together,
     all of their findings are one pair. If no cause is found, the only pair contains all `findings`. `error` is the
     error of applying all fixes together.
     """

@@ -273,7 +273,7 @@ class _Comparison:
         The scope is the part of the inputs on which the finding depends: the object of the finding, or all inputs.
         """
         _, of_file, of_object = _scopes(finding)
-        if finding.rule in _VALIDATION:  # findings of these rules depend on a single object
+        if finding.rule in _VALIDATION:  # a finding of a validation rule depends only on its object
             fields = ((*of_object, field) for field in _and_above(finding.field))
             key: Hashable = next((key for key in (*fields, of_object, of_file) if key in self._fixes), ())
             return tuple(self._fixes[key]), of_object if key != () else ()

@@ -88,8 +88,8 @@ def changed_value(value: dict[str, object], operations: Iterable[Operation]) -> 
 
     Raises KeyError or IndexError if an operation needs a field that is absent.
     """
-    # `copy.deepcopy` would share the value of an alias between all of its places. In this copy, each place has a value
-    # of its own, so an operation changes only one place.
+    # `copy.deepcopy` would share the value of an alias between all of its places. In this copy, each place has its own
+    # value, so an operation changes only one place.
     copy: dict[str, Any] = json.loads(json.dumps(value))
     for operation in sorted(_without_duplicates(operations), key=_depth_first):
         *steps, last = operation.path

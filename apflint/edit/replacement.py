@@ -41,7 +41,7 @@ def replace_scalar(text: str, root: Node, path: Path, new: object) -> list[Edit]
     if isinstance(new, str) and quote == "'" and new.isprintable():
         written = "'" + new.replace("'", "''") + "'"
     elif isinstance(new, str) and isinstance(scalar.value, str) and quote not in ('"', "'"):
-        written = write_string(new)  # the old string has no quotes, so the text is not JSON
+        written = write_string(new)  # in JSON, the old string would have quotes, so the text is YAML
     return [Edit(start, scalar.end, gap + written)]
 
 

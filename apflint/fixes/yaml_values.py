@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from apflint.load.tree import Node
     from apflint.location import Path
 
-# Strings that need no quotes in YAML.
+# Matches strings that need no quotes in YAML.
 _WORD = re.compile(r"/?[A-Za-z_][A-Za-z0-9_-]*(?:[/:.][A-Za-z0-9_-]+)*\Z")
 # Matches an anchor and a tag before a scalar. The start of a scalar in libyaml is the start of its anchor or tag, so this
 # pattern finds the start of the value.

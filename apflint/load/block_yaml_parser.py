@@ -52,7 +52,8 @@ def fast_value(text: str, max_values: int) -> dict[str, object] | list[object] |
     Also return None if the document may have more than `max_values` keys, scalars, lists and mappings.
     `apflint.load.yaml` then parses the text, and reports the document if it really has too many values.
     """
-    if len(text) > max_values and _count_at_most(text) > max_values:  # a value takes at least one character
+    # A text of at most `max_values` characters cannot have more values, because each value has at least one character.
+    if len(text) > max_values and _count_at_most(text) > max_values:
         return None
     try:
         return _read(text)

@@ -7,7 +7,7 @@ import re
 from apflint.budgets import MAX_HELM_TEMPLATES
 from apflint.load.source_text import STDIN, Source
 
-# Helm writes this line directly below `---`. Elsewhere, such a line is a comment of the user.
+# Helm writes the line `# Source: FILE` directly below `---`. At other places, such a line is a comment of the user.
 _SOURCE_LINE = re.compile(r"(?:\A|(?<=^---\n)|(?<=^---\r\n))# Source: (\S[^\r\n]*)", re.MULTILINE)
 _LAST_MARKER = re.compile(r"^---\s*\Z", re.MULTILINE)
 

@@ -213,7 +213,7 @@ class _JsonTreeBuilder:
             value, length = scanstring(literal.group() if literal else self.text[at : self.stop], 1, True)
         except JSONDecodeError as error:
             raise ParseError(error.msg[0].lower() + error.msg[1:], at + error.pos) from error
-        # Go's encoding/json replaces unpaired surrogates.
+        # Like Go's encoding/json, replace each unpaired surrogate by U+FFFD.
         return Scalar(at, at + length, value if value.isascii() else _SURROGATE.sub("\ufffd", value))
 
     def _collection(self, node: Mapping | Sequence, depth: int) -> Node:
