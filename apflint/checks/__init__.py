@@ -45,7 +45,7 @@ cluster. `runtime` finds what a running server reports about itself; only `apfli
 
 OFF = "off"
 """The rule is off by default: it runs only if the user selects it. The rule page states this, too. The tag exists
-because reading all pages takes time."""
+because it would take time to read all rule pages."""
 DECODING = "decoding"
 """The rule finds objects that the API server cannot decode. The server then does not validate the object."""
 SELECTS_FIELDS = "selects-fields"

@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 
 _ALL = (ALL,)
 _WELL_KNOWN = (("", "pods"), ("apps", "deployments"), ("", "configmaps"))
-"""API groups and resources of example requests, for a rule whose resources are `*`. If its API groups are also `*`, a
-resource that no FlowSchema names is tried last."""
+"""API groups and resources of example requests, for a rule whose resources are `*`. If the API groups of the rule are
+also `*`, a resource that no FlowSchema names is tried last."""
 _COLLECTION = ("list", "watch", "deletecollection")
 """`COLLECTION_VERBS`, in order of preference for examples."""
 _PATHS = ("/apis", "/openapi/v3", "/version", "/metrics")

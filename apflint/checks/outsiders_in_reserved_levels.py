@@ -86,7 +86,7 @@ class Outsiders(NamedTuple):
     broad: tuple[Outsider, ...]
     """One outsider for each subject that matches nearly all users."""
     named: tuple[Outsider, ...]
-    """At most one outsider for each rule, from its subjects that are not broad."""
+    """At most one outsider for each rule: one of the subjects that match only some users."""
 
 
 def outsiders_in_reserved_level(effective: Effective) -> Iterator[Problem]:

@@ -131,7 +131,7 @@ class _Capture(NamedTuple):
     schema: FlowSchema
     point: Point
     is_common: bool
-    """Whether users of every cluster are affected, not only nodes and service accounts that the FlowSchema names."""
+    """Whether users that exist in every cluster are affected, not only users that the FlowSchema names."""
 
 
 class _Level(NamedTuple):
@@ -142,8 +142,8 @@ class _Level(NamedTuple):
     """Limits of the level, or None if no file defines the level."""
     is_built_in: bool
     outsider: str | None
-    """A command with a request that reaches this level, although no protected FlowSchema would capture the request
-    without the manifests. None if there is no such request."""
+    """A command with a request of another client that reaches this level, or None if there is no such request. If the
+    manifests are not applied, no protected FlowSchema captures this request."""
 
     @property
     def is_dedicated(self) -> bool:

@@ -205,8 +205,8 @@ class _Comparison:
         """Maps a scope, an object (kind and name) or an edited field (file, object, field) to the indices of fixes in
         the batch."""
         self._masked: defaultdict[Scope, set[str]] = defaultdict(set)
-        """Maps the object or file with a masking finding to the rules whose findings it masked: validation rules, and rules
-        about the requests of a FlowSchema."""
+        """Maps the object or file with a masking finding to the rules whose findings this finding masks: validation
+        rules, and rules about the requests of a FlowSchema."""
         for index, finding in enumerate(batch):
             fields = list(_edited_fields(finding))
             keys: list[Hashable] = [*_scopes(finding), *((finding.file, finding.object, field) for field in fields)]
