@@ -63,7 +63,7 @@ class BuiltInObject(NamedTuple):
 
 
 class TypedObjects(NamedTuple):
-    """The built-in objects of a release as objects of `apflint.model`. The FlowSchemas are in matching order."""
+    """The built-in objects of a release as instances of model classes. FlowSchemas are in matching order."""
 
     flow_schemas: tuple[FlowSchema, ...]
     priority_levels: tuple[PriorityLevelConfiguration, ...]
@@ -77,17 +77,20 @@ def list_objects(release: Release) -> tuple[BuiltInObject, ...]:
 
 @lru_cache
 def list_names(release: Release, kind: Kind) -> frozenset[str]:
-    """Return the names of the built-in objects of a kind, mandatory and suggested."""
+    """Return the names of all built-in objects of a kind, both the mandatory and the suggested objects."""
     return frozenset(item.name for item in list_objects(release) if item.kind == kind)
 
 
 def list_suggested_names(release: Release, kind: Kind) -> frozenset[str]:
-    """Return the names of the suggested objects of a kind."""
+    """Return the names of the suggested built-in objects of a kind."""
     return list_names(release, kind).difference(MANDATORY)
 
 
 def list_protected_flow_schemas(release: Release) -> frozenset[str]:
-    """Return the names of the suggested FlowSchemas that reserve capacity for the system."""
+    """Return the names of the suggested FlowSchemas for requests of the system, such as `system-nodes`.
+
+    These are all suggested FlowSchemas except `service-accounts` and `global-default`.
+    """
     return list_suggested_names(release, "FlowSchema").difference(GENERAL_PURPOSE)
 
 
@@ -109,7 +112,7 @@ def _list_lifetimes(kind: Kind) -> dict[str, tuple[Release, Release]]:
 
 
 def is_retired(release: Release, kind: Kind, name: str) -> bool:
-    """Return whether an earlier release has a built-in object of this kind and name, but `release` does not."""
+    """Return whether an earlier release has a built-in object of this kind and name that `release` lacks."""
     lifetime = find_lifetime(kind, name) if name and name not in list_names(release, kind) else None
     return lifetime is not None and release.minor > lifetime[1].minor
 
@@ -122,7 +125,7 @@ def describe_source(release: Release) -> str:
 def build_manifests(release: Release, version: str) -> list[BuiltInManifest]:
     """Return new manifests of the built-in objects, as a server stores them, in the order of `list_objects`.
 
-    `version` is any API version, even if the release does not serve it. Raises ValueError if there is no such version.
+    `version` can be an API version that the release does not serve. Raises ValueError if the version is unknown.
     """
     if api_version(version) is None:
         raise ValueError(f"{GROUP} has no version {version}")
@@ -149,10 +152,10 @@ def build_manifests(release: Release, version: str) -> list[BuiltInManifest]:
 def load_objects(release: Release) -> TypedObjects:
     """Return the built-in objects of a release as typed objects.
 
-    The objects have positions, as if they were read from a file: a generated JSON list, named for example
-    `<built-in 1.36>`. The list has one object per line, in the newest API version of the release.
+    The objects have positions like objects from a file. The positions refer to a generated JSON list, which has a file
+    name such as `<built-in 1.36>`. The list has one object per line, in the newest API version of the release.
     """
-    import json  # imported on demand
+    import json  # imported here, because most commands do not need the data and start faster without json
 
     from apflint.load.document import Document
     from apflint.load.source_text import Source
@@ -181,7 +184,10 @@ def is_copy(item: FlowSchema | PriorityLevelConfiguration, release: Release) -> 
 
 
 def is_built_in(document: Document) -> bool:
-    """Return whether `load_objects` created the document. False for a copy in a user's manifest."""
+    """Return whether `load_objects` created the document.
+
+    Return False for a copy of a built-in object in a user's manifest.
+    """
     return document.source.name.startswith(_SOURCE_PREFIX)
 
 
@@ -192,8 +198,11 @@ def _parse_tree(text: str) -> Node | None:
 
 
 def _read_data(release: Release) -> dict[str, Any]:
-    """Read the data file of a release. The result is not cached, because the caller may change it. A call takes 0.1 ms."""
-    import json  # imported on demand
+    """Return the decoded data file for a release.
+
+    Each call reads the file again, which takes 0.1 ms, because the caller may change the returned value.
+    """
+    import json  # imported here, because most commands do not need the data and start faster without json
 
     first = _FIRST_MINORS[bisect_right(_FIRST_MINORS, release.minor) - 1]
     return cast("dict[str, Any]", json.loads(read_text(f"builtin/1.{first}.json")))

@@ -45,7 +45,7 @@ cluster. `runtime` finds what a running server reports about itself; only `apfli
 
 OFF = "off"
 """The rule is off by default: it runs only if the user selects it. The rule page states this, too. The tag exists
-because reading all pages takes time."""
+because it would take time to read all rule pages."""
 DECODING = "decoding"
 """The rule finds objects that the API server cannot decode. The server then does not validate the object."""
 SELECTS_FIELDS = "selects-fields"
@@ -98,7 +98,7 @@ def runtime() -> Check:
 
 
 def _found_by_suppressions(_effective: Effective) -> Iterable[Problem]:
-    """Return no problems: a placeholder in the rule table for APF901 to APF903.
+    """Return no problems. This function is the placeholder for APF901 to APF903 in the rule table.
 
     `apflint.suppressions` finds the problems of these rules after all other rules have run.
     """

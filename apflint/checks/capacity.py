@@ -51,12 +51,18 @@ _MIN_FLOWS = 3
 
 
 def _limited_levels(effective: Effective) -> Iterator[tuple[Place, LimitedPriorityLevelConfiguration]]:
-    """Yield the place and the value of `spec.limited` of each Limited priority level in the manifests that has a name."""
+    """Yield the place and the value of `spec.limited` for each priority level in the manifests.
+
+    Priority levels that have no name, or that have another type than Limited, are omitted.
+    """
     return ((place, limited) for place, limited in effective.own.limited() if place.document.name)
 
 
 def _queuing_levels(effective: Effective) -> Iterator[tuple[Place, QueuingConfiguration]]:
-    """Yield place and value of `queuing` of each priority level in the manifests whose queues and handSize the server accepts."""
+    """Yield the place and the value of `queuing` for each priority level in the manifests.
+
+    Priority levels are omitted if they have no name, or if the server rejects their values of queues and handSize.
+    """
     for place, queuing in effective.own.queuing():
         if place.document.name and shuffle_sharding.is_admitted(queuing.queues, queuing.hand_size):
             yield place.at_key(), queuing
@@ -76,7 +82,10 @@ def zero_share_level(effective: Effective) -> Iterator[Problem]:
 
 
 def _describe_zero_shares(limited: LimitedPriorityLevelConfiguration) -> tuple[str, str]:
-    """Return (message, note) about a priority level with 0 shares. The behavior was recorded on Kubernetes 1.36."""
+    """Return (message, note) about a priority level with 0 shares.
+
+    Both texts describe behavior that was recorded on a kube-apiserver 1.36.
+    """
     message = "0 shares do not block requests"
     if limited.limit_response.type == "Reject":
         borrowed = "" if limited.borrowing_limit_percent is not None else ", and more with seats that it borrows"
@@ -101,7 +110,10 @@ def _describe_zero_shares(limited: LimitedPriorityLevelConfiguration) -> tuple[s
 
 
 def _shares_place(document: Document) -> Place:
-    """Return the place of `nominalConcurrencyShares`. If the manifest omits this field, return the place of `limited` or `exempt`."""
+    """Return the place of the field `nominalConcurrencyShares`, or `assuredConcurrencyShares` in old API versions.
+
+    If the manifest omits this field, return the place of `limited` or `exempt`.
+    """
     owner = "limited" if document.has("spec", "limited") else "exempt"
     names = ("nominalConcurrencyShares", "assuredConcurrencyShares")
     present = [name for name in names if document.has("spec", owner, name)]
@@ -134,11 +146,11 @@ def seats_taken(effective: Effective) -> Iterator[Problem]:
 
 
 def _new_levels(effective: Effective) -> Iterator[Problem]:
-    """Yield at most one problem for all new priority levels, if they together take seats from the existing levels.
+    """Yield at most one problem, about all new priority levels together, if they take seats from the existing levels.
 
-    Existing levels are the levels of the server and of `context`. Many new levels may together take many seats, even if
-    each new level takes only few. So the configuration is compared with the same configuration without any of the new
-    levels.
+    Existing levels are the built-in levels and the levels in files of `--context`. Many new levels may together take
+    many seats, even if each new level takes only few seats. So the configuration is compared with the same
+    configuration without any of the new levels.
     """
     total, default = effective.assumptions.server_concurrency, _default_shares(effective)
     known = default.keys() | {manifest.document.name for manifest in effective.workspace.context}
@@ -153,7 +165,7 @@ def _new_levels(effective: Effective) -> Iterator[Problem]:
     figures = "Seats before and after"
     if total > SERVER_CONCURRENCY:
         losses = [loss for loss in losses if loss.name in default]
-        figures = f"Seats on a default server ({SERVER_CONCURRENCY} seats) and here"
+        figures = f"Seats on a default server ({SERVER_CONCURRENCY} seats) and on this server"
     if not any(loss.ratio < -_NEGLIGIBLE for loss in losses):
         return
     if len(losses) > _MAX_NAMED_LEVELS:
@@ -181,7 +193,7 @@ def _new_levels(effective: Effective) -> Iterator[Problem]:
 
 
 def _redefined_levels(effective: Effective) -> Iterator[Problem]:
-    """Yield at most one problem for all built-in levels whose shares the manifests change.
+    """Yield at most one problem, about all built-in levels whose shares the manifests change.
 
     Yield nothing if no level gains or loses more than the fraction `_NOTABLE` of its seats.
     """
@@ -203,7 +215,9 @@ def _redefined_levels(effective: Effective) -> Iterator[Problem]:
     first, *others = (_shares_place(level.document) for level in redefined.values())
     yield Problem(
         first,
-        values[0] if not others else f"{len(values)} built-in priority levels have shares that differ from the release",
+        values[0]
+        if not others
+        else f"{len(values)} built-in priority levels have shares that differ from the shares in this Kubernetes release",
         related=tuple(Elsewhere(place, "these shares differ, too") for place in others),
         severity="warning" if any(change.ratio < -_SEVERE for change in changes) else None,
         notes=(
@@ -217,10 +231,12 @@ def _redefined_levels(effective: Effective) -> Iterator[Problem]:
 def _compare_seats(effective: Effective, shares: Mapping[str, int]) -> list[SeatChange]:
     """Return the nominal seats of each level in `shares`, before and after a change of the shares.
 
-    Before the change, the levels have the shares in `shares`. After the change, they have the shares of the
-    configuration. If a server has more seats than the default, somebody probably raised the concurrency limit of the
-    server to have seats for new levels. So for a built-in level of such a server, a seat counts as lost only if the
-    level then has fewer seats than on a default server.
+    Before the change, each level has its number of shares in `shares`. After the change, each level has its number of
+    shares in the configuration.
+
+    If a server has more seats than the default, somebody probably raised the concurrency limit of the server to have
+    seats for new levels. So if a built-in level of such a server loses seats, its number of seats before the change is
+    reduced to the number on a default server, but not below the number after the change.
     """
     total, share_sum = effective.assumptions.server_concurrency, sum(shares.values())
     default, changes = _default_shares(effective), list[SeatChange]()
@@ -236,7 +252,7 @@ def _compare_seats(effective: Effective, shares: Mapping[str, int]) -> list[Seat
 
 @once
 def _default_shares(effective: Effective) -> dict[str, int]:
-    """Return a mapping from the names of the built-in levels of the release to their shares."""
+    """Return a mapping from the name of each built-in level of the release to its number of shares."""
     levels = builtin.load_objects(effective.release).priority_levels
     return {level.name: get_shares(level, effective.release) for level in levels}
 
@@ -283,8 +299,8 @@ def weak_isolation(effective: Effective) -> Iterator[Problem]:
                 f"{clients} fill all queues of another flow with a probability of {_percent(risk)}",
                 severity="info" if busy < _BUSY_FLOWS or not schemas else None,
                 notes=(
-                    f"This follows from queues {queuing.queues} and handSize {queuing.hand_size}.",
-                    "Requests of the other flow then wait or are rejected.",
+                    f"This probability follows from queues {queuing.queues} and handSize {queuing.hand_size}.",
+                    "If this happens, requests of the other flow wait or are rejected.",
                 ),
                 help=f"use queues {better.queues} and handSize {better.hand_size} to reduce the probability to"
                 f" {_percent(better.squish[busy])}"
@@ -346,7 +362,7 @@ def unlimited_borrowing(effective: Effective) -> Iterator[Problem]:
                     "Shares do not limit a level: without borrowingLimitPercent, it borrows all seats that other levels lend.",
                     "The other levels get their seats back within 10 seconds if they need them.",
                 ),
-                help="to limit the clients of this level, set borrowingLimitPercent; with 0 it borrows no seats",
+                help="to limit the clients of this level, set borrowingLimitPercent; with 0, the level borrows no seats",
             )
 
 
@@ -388,11 +404,11 @@ def queues_lowered(effective: Effective) -> Iterator[Problem]:
             owner = "the running cluster" if live else "the built-in priority level"
             yield Problem(
                 place / "queues",
-                f"queues {queuing.queues} is less than the {before.queues} of {owner}",
+                f"queues {queuing.queues} is less than the {before.queues} queues of {owner}",
                 severity="warning" if live else None,
                 notes=(
                     "If the level executes requests when the manifest is applied, a lower number of queues can crash the API server.",
-                    "The risk comes from changes that many watchers observe: these requests keep their seats after their execution.",
+                    "The risk comes from write requests that many watchers observe: such a request keeps its seats for some time after its execution.",
                 ),
                 help="apply the manifest while the level is idle, or keep the number of queues",
             )

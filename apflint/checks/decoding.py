@@ -55,7 +55,7 @@ def syntax_error(workspace: Workspace) -> Iterator[Problem]:
 
 
 def unrendered_template(workspace: Workspace) -> Iterator[Problem]:
-    """APF003: report templates, patches and other text that is not a manifest yet."""
+    """APF003: report templates, patches and other text from which a manifest has to be generated first."""
     return _unreadable(workspace, "template", _DOCUMENT_NOT_CHECKED)
 
 
@@ -65,7 +65,7 @@ def unsafe_document(workspace: Workspace) -> Iterator[Problem]:
 
 
 def not_an_apf_object(workspace: Workspace) -> Iterator[Problem]:
-    """APF005: report objects that are probably intended as APF objects, but are not."""
+    """APF005: report objects that are no APF objects, but were probably intended as APF objects."""
     return _unreadable(workspace, "not-apf", "The object is not checked.")
 
 
@@ -84,7 +84,10 @@ def _unreadable(workspace: Workspace, kind: str, *notes: str) -> Iterator[Proble
 
 
 def _correct(problem: LoadProblem) -> Fix | None:
-    """Return an unsafe fix that writes the probably intended apiVersion or kind, or None if no value is probable."""
+    """Return an unsafe fix that writes the apiVersion or kind which was probably intended.
+
+    Return None if the problem has no correction.
+    """
     if problem.correction is None:
         return None
     old, new = problem.correction
@@ -113,12 +116,15 @@ def duplicate_key(workspace: Workspace) -> Iterator[Problem]:
 
 
 def _unless_lenient(problem: Problem, release: Release) -> Problem:
-    """Return the problem, as a warning for releases before 1.25, because these releases silently accept the object."""
+    """Return `problem`, unchanged for releases from 1.25 on, whose API server rejects the object.
+
+    For earlier releases, whose API server silently accepts the object, return the problem with severity `warning`.
+    """
     return problem if release.strict_decoding else problem._replace(apiserver=None, severity="warning")
 
 
 def unknown_field(workspace: Workspace) -> Iterator[Problem]:
-    """APF101: report fields that the API version does not have."""
+    """APF101: report fields that do not exist in the API version of the object."""
     release = workspace.release
     for document, violation in _unknown_fields(workspace, renamed=False):
         notes, suggestion = _explain(document, violation, release)
@@ -136,7 +142,7 @@ def unknown_field(workspace: Workspace) -> Iterator[Problem]:
 
 
 def renamed_field(workspace: Workspace) -> Iterator[Problem]:
-    """APF703: report shares under the field name of another API version."""
+    """APF703: report a number of shares if the name of its field belongs to a different API version."""
     release = workspace.release
     effect = f"Kubernetes {release.name} silently drops the field, and the level gets 30 shares."
     if release.strict_decoding:
@@ -149,18 +155,18 @@ def renamed_field(workspace: Workspace) -> Iterator[Problem]:
             f"field {quote(violation.path[-1])} is named {quote(name)} in {document.version}",
             notes=(effect,),
             help=f"rename it to {quote(name)}",
-            # Only the author knows whether 0 means 30 shares (under the old name) or 0 shares (under the new name), so this
-            # fix is unsafe.
+            # The value 0 means 30 shares under the old name, but 0 shares under the new name. Only the author knows
+            # which number is intended, so the fix for the value 0 is unsafe.
             fix=rename_field(document, violation.path, name, safe=violation.got != 0),
         )
         yield _unless_lenient(problem, release)
 
 
 def _unknown_fields(workspace: Workspace, *, renamed: bool) -> Iterator[tuple[Document, Violation]]:
-    """Yield unknown fields.
+    """Yield (document, violation) for unknown fields of all manifests.
 
-    If `renamed` is true, yield only fields that have a different name in this API version. If `renamed` is false, yield
-    only all other unknown fields.
+    If `renamed` is true, yield only fields for shares that are known under this name in another API version. If
+    `renamed` is false, yield only the other unknown fields.
     """
     for manifest in workspace.manifests:
         for violation in manifest.violations:
@@ -188,7 +194,9 @@ def _explain(document: Document, violation: Violation, release: Release) -> tupl
     if name in RBAC_ROLE_FIELDS:
         return ("Only roles and bindings of RBAC have this field.",), "remove it"
     if name.startswith("x-"):
-        return ("Kubernetes has no extension fields.",), "define the YAML anchor where it is first used"
+        return (
+            "Kubernetes has no extension fields.",
+        ), "define the YAML anchor at a field of the object, where the anchor is first used"
     if "\u00a0" in name:
         return ("YAML reads no-break spaces (U+00A0) as part of the key.",), "indent the line with spaces"
     if synonym := find_synonym(name, document.at(*path), document.version):
@@ -210,7 +218,10 @@ def _explain(document: Document, violation: Violation, release: Release) -> tupl
 
 
 def _suggest_nested_subject(document: Document, path: Path) -> str | None:
-    """Return help for a subject whose name is next to its kind, as in RBAC, or None for other fields."""
+    """Return help for a field `name` or `namespace` that a subject has next to `kind`, as in RBAC.
+
+    Return None for other fields.
+    """
     subject = document.at(*path[:-1])
     kind = find_intended_kind(subject)
     if path[-1] not in ("name", "namespace") or kind is None or not isinstance(subject, dict):

@@ -1,4 +1,4 @@
-"""Descriptions of FlowSchemas and priority levels in the messages of analyses."""
+"""Functions that describe FlowSchemas and priority levels in the messages of rules."""
 
 from __future__ import annotations
 
@@ -28,14 +28,19 @@ def object_keys(schemas: Iterable[FlowSchema]) -> tuple[ObjectKey, ...]:
 
 
 def note_assumed_levels(effective: Effective, schemas: Iterable[FlowSchema]) -> tuple[str, ...]:
-    """Return one note about the priority levels that `schemas` reference but no file defines, or () if there is no such level."""
+    """Return one note that names the priority levels which `schemas` reference, but which no file defines.
+
+    Return () if there are no such priority levels.
+    """
     dangling = {schema.document for schema in effective.configuration.dangling}
     names = dict.fromkeys(
         quote(schema.spec.priority_level_configuration) for schema in schemas if schema.document in dangling
     )
     if not names:
         return ()
-    return (f"No file defines the priority level {join_words(names, 'and')}: it is assumed to be defined elsewhere.",)
+    return (
+        f"No file defines the priority level {join_words(names, 'and')}. The analysis assumes that the cluster defines all referenced priority levels.",
+    )
 
 
 def describe_seats(level: LevelLimits) -> str:

@@ -1,4 +1,4 @@
-"""APF203, APF510, APF511: a distinguisherMethod that is rejected, absent, or without effect."""
+"""APF203, APF510, APF511: a distinguisherMethod that the API server rejects, that is absent, or that has no effect."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 DISTINGUISHERS = ("ByUser", "ByNamespace")
 _METHOD: Path = ("spec", "distinguisherMethod")
-# The fix is unsafe, because the level may get queues later, or may have queues in another cluster.
+# The fix is unsafe: distinguisherMethod has an effect if the level gets queues later, or has queues in another cluster.
 _REMOVE: Fix | None = Fix("remove distinguisherMethod", safe=False, operations=(Remove(_METHOD),))
 
 
@@ -57,7 +57,7 @@ def single_flow(effective: Effective) -> Iterator[Problem]:
                 "all requests of this FlowSchema are one flow, because distinguisherMethod is absent",
                 notes=(
                     f"The flow has {queuing.hand_size} of the {queuing.queues} queues of its priority level.",
-                    "If one client fills them, all others wait.",
+                    "If one client fills these queues, all other clients wait.",
                 ),
                 help="use ByUser or ByNamespace to separate the clients",
             )

@@ -1,6 +1,7 @@
 """APF215, APF311, APF402, APF404, APF405: duplicate objects, and objects that the API server maintains itself.
 
-Kubernetes handles the autoupdate annotation in `pkg/registry/flowcontrol/ensurer`. The behavior was recorded on 1.36.
+The API server handles the autoupdate annotation in `pkg/registry/flowcontrol/ensurer` of kubernetes/kubernetes. The
+effect of the annotation was recorded on a kube-apiserver 1.36.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _MAX_NAMED_DIFFERENCES = 3
 
 
 def mandatory_flow_schema_changed(workspace: Workspace) -> Iterator[Problem]:
-    """APF215: report mandatory FlowSchemas with a changed spec."""
+    """APF215: report mandatory FlowSchemas whose spec differs from the built-in spec."""
     for schema in workspace.flow_schemas:
         if schema.name in builtin.MANDATORY:
             built_in = builtin.load_objects(workspace.release).flow_schemas
@@ -44,7 +45,7 @@ def mandatory_flow_schema_changed(workspace: Workspace) -> Iterator[Problem]:
 
 
 def mandatory_level_changed(workspace: Workspace) -> Iterator[Problem]:
-    """APF311: report mandatory priority levels with a changed spec."""
+    """APF311: report mandatory priority levels whose spec differs from the built-in spec."""
     for level in workspace.priority_levels:
         if level.name in builtin.MANDATORY:
             built_in = builtin.load_objects(workspace.release).priority_levels
@@ -85,10 +86,10 @@ _FIELDS = {
 
 
 def find_differences(value: object, required: object, version: str, path: str = "") -> Iterator[str]:
-    """Yield descriptions of the fields in which two values of the same class differ.
+    """Yield the name of each field in which `value` and `required`, two values of the same class, differ.
 
-    Examples: `rules`, `type ("Queue" instead of "Reject")`. Fields are named as in the API version `version`. `path` is the
-    field path of the two values.
+    A name can be followed by both values, such as `type ("Queue" instead of "Reject")`. Fields are named as in the API
+    version `version`. `path` is the field path of `value`.
     """
     if value == required:
         return
@@ -110,8 +111,8 @@ def duplicate_object(effective: Effective) -> Iterator[Problem]:
     """APF402: report objects that are defined more than once.
 
     The manifests of different clusters are often in sibling directories. So if two sibling directories define the same
-    objects, the result has one problem for all of these objects. But if the user has declared that the manifests belong
-    to one cluster, each object is a separate problem.
+    objects, the result has one problem for all of these objects together. But if the settings or options declare that
+    the manifests belong to one cluster, the result has a separate problem for each object.
     """
     seen: dict[ObjectKey, list[Document]] = {}
     for document in effective.workspace.documents():
@@ -160,8 +161,9 @@ def suggested_object_overwritten(effective: Effective) -> Iterator[Problem]:
 def is_restored_by_server(item: FlowSchema | PriorityLevelConfiguration, release: Release) -> bool:
     """Return whether the object is a suggested object whose spec the API server restores after `kubectl apply`.
 
-    If the autoupdate annotation is not "true", the API server keeps the changed spec (shouldUpdateSpec). If the manifest
-    does not contain the annotation, `kubectl apply` keeps the annotation of the stored object, which is "true".
+    The API server restores the spec if the autoupdate annotation of the stored object is "true" (shouldUpdateSpec). If
+    the manifest does not contain the annotation, `kubectl apply` keeps the stored annotation, which is "true". So the
+    spec stays changed only if the manifest sets the annotation to another value, or if the release restores no objects.
     """
     value = item.metadata.annotations.get(builtin.AUTOUPDATE)
     is_suggested = item.name in builtin.list_suggested_names(release, item.document.kind)
@@ -175,7 +177,10 @@ def object_deleted_by_server(effective: Effective) -> Iterator[Problem]:
         document = item.document
         if not is_deleted_by_server(release, document):
             continue
-        note, suggestion = f"Kubernetes {release.name} has no", 'set the annotation to "false", or remove it'
+        note, suggestion = (
+            f"Kubernetes {release.name} has no",
+            'set the annotation to "false", or remove the annotation',
+        )
         lifetime = builtin.find_lifetime(document.kind, item.name)
         if lifetime is not None and builtin.is_retired(release, document.kind, item.name):
             note = f"Kubernetes {lifetime[1].name} is the last release with a"

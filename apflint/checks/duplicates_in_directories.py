@@ -1,4 +1,7 @@
-"""APF402: duplicates in sibling directories. Directories of different clusters define the same objects."""
+"""APF402: duplicates in sibling directories, which probably belong to different clusters.
+
+Such duplicates are a problem only if both directories configure the same cluster.
+"""
 
 from __future__ import annotations
 
@@ -34,9 +37,9 @@ _COMMAND = "apflint config --suggest-clusters"
 def split_duplicates(duplicates: Iterable[Sequence[Document]]) -> tuple[Duplicates, DirectoryPairs]:
     """Return two groups of duplicates: duplicates within one configuration, and duplicates in sibling directories.
 
-    `duplicates` contains a sequence for each object: all of its definitions. Definitions in a directory and in its
-    subdirectories belong to one configuration. All output of a tool such as Helm belongs to one configuration, whatever the
-    file names are.
+    Each item of `duplicates` contains all definitions of one object. Definitions in a directory and in its
+    subdirectories belong to one configuration. Definitions in the output of a tool such as Helm belong to one
+    configuration, whatever their file names are.
     """
     near: Duplicates = []
     pairs: dict[tuple[str, str], Duplicates] = {}
@@ -54,7 +57,7 @@ def split_duplicates(duplicates: Iterable[Sequence[Document]]) -> tuple[Duplicat
             elif at:
                 first = documents[0]
                 siblings = find_sibling_directories(first.source.name, document.source.name)
-                assert siblings is not None  # the tests above exclude directories that contain each other
+                assert siblings is not None  # the conditions above exclude nested directories
                 pairs.setdefault(siblings, []).append((first, document))
             at.setdefault(directory, document)
             for parent in (*parents, directory):
@@ -89,9 +92,10 @@ def find_problems(pairs: DirectoryPairs) -> Iterator[Problem]:
 
 
 def _show(path: str) -> str:
-    """Return a path for the start of a message. A path with special characters is quoted.
+    """Return a path to write at the start of a message, quoted if the path contains special characters.
 
-    Without quotes, output formats and CI systems would change or interpret special characters at the start of a message.
+    Without quotes, output formats and CI systems would change or interpret special characters at the start of a
+    message.
     """
     return path if re.fullmatch(r"[\w./-]+", path) else json.dumps(path, ensure_ascii=False)
 
@@ -99,8 +103,8 @@ def _show(path: str) -> str:
 def _suggest(pair: tuple[str, str], directories: Collection[str] | None) -> str:
     """Return help that suggests to declare a separate cluster in the settings for each directory of `pair`.
 
-    The help contains the TOML tables to add to the settings. If the tables cannot be suggested, for example because a
-    directory of one pair contains a directory of another pair, the help only names the command that prints the tables.
+    The help contains the TOML tables to add to the settings. If apflint cannot choose the tables, for example because a
+    directory of one pair contains a directory of another pair, the help names only the command that prints the tables.
     `directories` contains the directories of all pairs, or is None if there are too many pairs.
     """
     question = "do they configure different clusters? Then add"

@@ -1,7 +1,7 @@
-"""APF601: FlowSchemas that exempt too many requests. The server executes exempt requests immediately, without any limit.
+"""APF601: FlowSchemas that exempt too many requests. The server executes exempt requests without any limit.
 
-Each finding is proven by an example: a request of an outsider that reaches the priority level `exempt`. An outsider is a
-client that is not a part of the system (`apflint.checks.outsiders_in_reserved_levels`).
+Each finding contains an example that proves it: a request of an outsider that reaches the priority level `exempt`.
+Outsiders are clients that are not part of the system (`apflint.checks.outsiders_in_reserved_levels`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _NO_LIMIT = "In an overload, the API server executes all of these requests immed
 
 
 def broad_exemption(effective: Effective) -> Iterator[Problem]:
-    """APF601: report FlowSchemas that exempt requests of outsiders."""
+    """APF601: report FlowSchemas that exempt requests of clients that are not part of the system."""
     for schema in effective.own_flow_schemas:
         if schema.spec.priority_level_configuration == EXEMPT:
             outsiders = find_outsiders(effective).get(schema.document, Outsiders((), ()))
@@ -45,7 +45,7 @@ def broad_exemption(effective: Effective) -> Iterator[Problem]:
 
 
 def _broad_subjects(schema: FlowSchema, outsiders: Outsiders) -> Iterator[Problem]:
-    """Yield a problem for each subject that matches nearly all users and exempts a request."""
+    """Yield a problem for each subject that matches nearly all users, if a request of such a user is exempt."""
     proofs = {outsider.place.path: outsider.witness.command for outsider in outsiders.broad}
     for place, rule in rules_of(schema):
         for index, subject in enumerate(rule.subjects):
@@ -66,7 +66,7 @@ def _is_rejected(rule: PolicyRulesWithSubjects) -> bool:
 
 
 def _find_cluster_wide_lists(schema: FlowSchema) -> list[tuple[Place, str]]:
-    """Return the nodes and service accounts whose cluster-wide lists are exempt from limits because of `schema`.
+    """Return the subjects that are nodes or service accounts and whose cluster-wide list requests `schema` exempts.
 
     Each item is (place of the subject, description of the clients).
     """
@@ -92,8 +92,10 @@ def _cluster_wide_lists(clients: list[tuple[Place, str]], proof: Outsider) -> Pr
         f"FlowSchema exempts cluster-wide list requests of {client} from all limits",
         related=tuple(Elsewhere(other, f"also exempts {name}") for other, name in others),
         severity="info",
-        notes=("A list that etcd answers needs memory for every object, and no limit applies in an overload.",),
-        help=f"use the priority level {quote(level)}, or a separate limited one"
+        notes=(
+            "If etcd answers such a list request, the API server needs memory for every object. In an overload, no limit applies.",
+        ),
+        help=f"use the priority level {quote(level)}, or a separate limited priority level"
         if level
         else "use a separate limited priority level",
         example=proof.witness.command,
@@ -101,7 +103,7 @@ def _cluster_wide_lists(clients: list[tuple[Place, str]], proof: Outsider) -> Pr
 
 
 def _named_clients(schema: FlowSchema, outsiders: Sequence[Outsider]) -> Iterator[Problem]:
-    """Yield one problem for all exempt subjects that match only some users (`Outsiders.named`)."""
+    """Yield at most one problem, about all subjects that match only some users (`Outsiders.named`) and are exempt."""
     clients = _find_cluster_wide_lists(schema)
     proof = next(filter(_is_cluster_wide_list, outsiders), None)
     if clients and proof is not None:
@@ -138,7 +140,7 @@ def _lists_cluster(rule: ResourcePolicyRule) -> bool:
 
 
 def _describe_machine(subject: Subject) -> str | None:
-    """Return a description of the nodes or service accounts that a subject matches.
+    """Return a description of the clients that a subject matches, if the subject is all nodes or service accounts.
 
     Return None for other subjects, and for service accounts in the namespaces of the platform, such as `kube-system`.
     """

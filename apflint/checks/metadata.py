@@ -1,7 +1,8 @@
-"""APF103 to APF106: `metadata`, fields that the API server sets, and lists that are sets in the API.
+"""APF103 to APF106: `metadata`, fields that the API server sets, and duplicate items in lists.
 
 The checks of `metadata` mirror `ValidateObjectMeta` in `k8s.io/apimachinery/pkg/api/validation/objectmeta.go`, with the
-name formats of flowcontrol objects. The API server reports labels, annotations and owner references without an index.
+name formats of flowcontrol objects. Errors of the API server about labels, annotations and owner references name only
+the whole field, without a key or index.
 """
 
 from __future__ import annotations
@@ -98,7 +99,10 @@ def _invalid_labels(place: Place, labels: Mapping[str, str]) -> Iterator[Problem
         if wrong := check_qualified_name(key):
             yield reject_name((place / key).at_key(), "label key", key, wrong, field=place.field)
         if wrong := check_label_value(value):
-            noun, suggestion = f"value of the label {quote(key)}", "move it to an annotation, which may have any value"
+            noun, suggestion = (
+                f"value of the label {quote(key)}",
+                "move the value to an annotation, which may have any value",
+            )
             yield reject_name(place / key, noun, value, wrong, field=place.field, suggestion=suggestion)
 
 
@@ -200,10 +204,12 @@ def is_exported(document: Document) -> bool:
 def server_populated_field(workspace: Workspace) -> Iterator[Problem]:
     """APF105: report fields that the API server sets.
 
-    The result has one problem for each object. All objects of a list that was exported from a server are one problem
-    together. A list that contains only unchanged built-in objects is not reported, because nobody maintains such a list
-    by hand. Objects read from a running cluster are not reported, either. A list on standard input is not reported, but
-    `apflint fix` removes its fields.
+    The result has one problem for each object. But all objects of a list that was exported from a server are one
+    problem together.
+
+    Objects read from a running cluster are not reported. A list of only unchanged built-in objects is not reported,
+    because nobody maintains such a list by hand. The report does not show the problem of a list on standard input, but
+    `apflint fix` removes the fields from the list.
     """
     exports: defaultdict[Hashable, list[FlowSchema | PriorityLevelConfiguration]] = defaultdict(list)
     for item in workspace.objects():
@@ -220,7 +226,7 @@ def server_populated_field(workspace: Workspace) -> Iterator[Problem]:
                 Place(document, paths[0], key=True),
                 f"{_join_fields(names)} {'is' if len(names) == 1 else 'are'} set by the API server",
                 notes=("The API server drops the status of a manifest.",) if names == ["status"] else effects,
-                help=f"remove {'it' if len(names) == 1 else 'them'}",
+                help=f"remove {'the field' if len(names) == 1 else 'the fields'}",
                 fix=_remove_fields(paths),
                 severity="warning" if effects else None,
             )
@@ -230,17 +236,17 @@ def server_populated_field(workspace: Workspace) -> Iterator[Problem]:
 
 
 def _populated_paths(document: Document) -> list[Path]:
-    """Return the paths of fields that the API server sets. Fields that make requests fail come first."""
+    """Return the paths of fields that the API server sets. Fields that can make a request fail come first."""
     names = (*_HARMFUL, *_HARMLESS)
     paths: list[Path] = [("metadata", name) for name in names if document.at("metadata", name) not in (None, [], "")]
     return paths if document.at("status") in _EMPTY_STATUS else [*paths, ("status",)]
 
 
 def _report_export(documents: Sequence[Document]) -> Iterator[Problem]:
-    """Yield a problem about all objects of an exported list.
+    """Yield one problem for each object of an exported list. A report shows only the first problem.
 
-    The problem is at the first object. Each further object gets a problem whose `covered` is true. No report shows such
-    a problem, but `apflint fix` uses it.
+    The problem at the first object is about all objects. The other problems have the attribute `covered`, so a report
+    does not show them, but `apflint fix` applies their fixes.
     """
     paths_of = [_populated_paths(document) for document in documents]
     names = dict.fromkeys(str(path[-1]) for paths in paths_of for path in paths)
@@ -252,7 +258,7 @@ def _report_export(documents: Sequence[Document]) -> Iterator[Problem]:
             Place(document, paths[0], key=True),
             f"list exported from a cluster has {pluralize(len(documents), 'object')} with fields that the API server sets",
             notes=tuple(notes),
-            help="before you use the list as a source, remove the fields: apflint fix",
+            help="before you use the list as a manifest, remove the fields: apflint fix",
             fix=_remove_fields(paths),
             severity="info",
             covered=index > 0 or document.source.name == STDIN,

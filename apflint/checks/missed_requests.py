@@ -1,7 +1,8 @@
-"""APF505, APF508, APF513: requests that a FlowSchema seems to be intended for but does not match.
+"""APF505, APF508, APF513: requests that a FlowSchema seems to be intended for, but does not match (missed requests).
 
-Each finding is proven by a missed request that goes to another priority level. A request counts only if no FlowSchema
-before the reported FlowSchema captures it. For other requests, the suggested change would have no effect.
+Each finding contains an example that proves it: a missed request that goes to another priority level. A missed request
+counts only if no FlowSchema before the reported FlowSchema captures it. For other requests, the suggested change would
+have no effect.
 """
 
 from __future__ import annotations
@@ -43,15 +44,15 @@ if TYPE_CHECKING:
 
 _ALL = (ALL,)
 _WELL_KNOWN = (("", "pods"), ("apps", "deployments"), ("", "configmaps"))
-"""API groups and resources of example requests, for a rule whose resources are `*`. If its API groups are also `*`, a
-resource that no FlowSchema names is tried last."""
+"""API groups and resources of example requests, for a rule whose resources are `*`. If the API groups of the rule are
+also `*`, a resource that no FlowSchema names is tried last."""
 _COLLECTION = ("list", "watch", "deletecollection")
 """`COLLECTION_VERBS`, in order of preference for examples."""
 _PATHS = ("/apis", "/openapi/v3", "/version", "/metrics")
 
 
 class _Candidate(NamedTuple):
-    """A rule that may miss requests."""
+    """A rule that seems to be intended for more requests than it matches. An example request has to confirm this."""
 
     place: Place
     """The place to report."""
@@ -83,11 +84,11 @@ def namespaced_requests_missed(effective: Effective) -> Iterator[Problem]:
 
 
 def non_resource_requests_missed(effective: Effective) -> Iterator[Problem]:
-    """APF508: report rules for all resource requests that miss non-resource requests."""
+    """APF508: report rules that match all resource requests, but no non-resource requests."""
     for schema in effective.own_flow_schemas:
         level = effective.assumed.levels.get(schema.spec.priority_level_configuration)
         if level is None or level.spec.type == "Exempt":
-            continue  # if a FlowSchema exempts only resource requests, this is probably intended
+            continue  # an exemption of resource requests only is probably intended
         if missed := _confirm(effective, schema, _misses_paths):
             (first, example), *others = missed
             yield Problem(
@@ -95,7 +96,7 @@ def non_resource_requests_missed(effective: Effective) -> Iterator[Problem]:
                 f"rule matches all resource requests, but no {first.missed}",
                 related=tuple(Elsewhere(other.place, "rule without nonResourceRules") for other, _ in others),
                 notes=(example.note,),
-                help='to match them, add nonResourceRules with verbs: ["*"] and nonResourceURLs: ["*"]',
+                help='to match non-resource requests, add nonResourceRules with verbs: ["*"] and nonResourceURLs: ["*"]',
                 example=example.command,
             )
 
@@ -105,8 +106,8 @@ def _report_scopes(
 ) -> Iterator[Problem]:
     """Yield one problem for each FlowSchema that misses requests because its resource rules lack `field`.
 
-    `find` returns the candidates of a FlowSchema. `value` is the value to add to the rules, and `written` is the YAML text
-    of the field with this value.
+    `find` returns the rules of a FlowSchema that may lack the field. `value` is the value to add to the rules, and
+    `written` is the YAML text of the field with this value.
     """
     for schema in effective.own_flow_schemas:
         if missed := _confirm(effective, schema, find):
@@ -124,7 +125,7 @@ def _report_scopes(
 
 
 def _confirm(effective: Effective, schema: FlowSchema, find: _Find) -> list[tuple[_Candidate, _Example]]:
-    """Return (candidate, example) for each candidate that certainly misses requests.
+    """Return (candidate, example) for each candidate of which an example proves that the rule misses requests.
 
     The example is a missed request that goes to another priority level.
     """
@@ -140,14 +141,14 @@ def _misses_cluster_scope(schema: FlowSchema, unmentioned: Unmentioned) -> Itera
     for place, rule, part in resource_rules_of(schema):
         known = known_resources(part)
         if part.cluster_scope or part.namespaces != _ALL or (known and are_cluster_scoped(known)):
-            continue  # APF506 reports such rules
+            continue  # APF506 reports rules that lack clusterScope and have only cluster-scoped resources
         # A request for a subresource is always about a single object, so collection verbs do not apply.
         verbs = tuple(verb for verb in _COLLECTION if verb in part.verbs or part.verbs == _ALL)
         names = tuple(name for name in part.resources if "/" not in name)
         missed = f"{join_words(verbs, 'and')} requests across all namespaces"
         if not verbs or not names:
-            # The namespace of a request about a Namespace object is the name of this object. Only a create has no
-            # namespace.
+            # A request for a Namespace object has a namespace: the name of this object. Only a create request for a
+            # Namespace object has no namespace.
             names = tuple(
                 name
                 for name in part.resources
@@ -175,14 +176,14 @@ def _misses_namespaces(schema: FlowSchema, unmentioned: Unmentioned) -> Iterator
             if not known or not all(resource.namespaced for resource in known):
                 continue
             if part.verbs != _ALL and COLLECTION_VERBS.isdisjoint(part.verbs):
-                continue  # APF506 reports such rules
+                continue  # APF506 reports this rule, because it matches no request at all
         pairs = _list_resources(part, unmentioned, namespaced=True)
         probes = _probes(rule, sorted(verbs), pairs, cluster_scope=False)
         yield _Candidate((place / "clusterScope").at_key(), rule, "requests in a namespace", probes)
 
 
 def _misses_paths(schema: FlowSchema, unmentioned: Unmentioned) -> Iterator[_Candidate]:
-    """Yield the rules for all resource requests that have no nonResourceRules."""
+    """Yield the rules that match all resource requests and have no nonResourceRules."""
     for place, rule in islice(rules_of(schema), MAX_MISSED_RULES):
         if not rule.non_resource_rules and any(
             part.verbs == part.api_groups == part.resources == part.namespaces == _ALL for part in rule.resource_rules
@@ -206,12 +207,11 @@ def _probes(
 def _list_resources(
     part: ResourcePolicyRule, unmentioned: Unmentioned, *, namespaced: bool = False
 ) -> list[tuple[str, str]]:
-    """Return some pairs of API group and resource that a resource rule matches. Pairs that Kubernetes serves come first.
+    """Return some (API group, resource) pairs that a resource rule matches. Pairs that Kubernetes serves come first.
 
-    For a list of the rule that contains only `*`, the result can contain a name of `unmentioned`: these are names that no
-    FlowSchema contains.
-    If `namespaced` is true and the rule matches all resources, the result contains no API group that may have cluster-scoped
-    resources, except the core group.
+    If the API groups or the resources of the rule are `*`, a pair can contain a name from `unmentioned`, which no
+    FlowSchema contains. If `namespaced` is true and the resources of the rule are `*`, the result contains no API group
+    that may have cluster-scoped resources, except the core group.
     """
     groups, names = part.api_groups[:MAX_MISSED_VALUES], [*dict.fromkeys(part.resources)][:MAX_MISSED_VALUES]
     if part.resources == _ALL:
@@ -268,10 +268,10 @@ def _find_example(effective: Effective, schema: FlowSchema, candidate: _Candidat
 
 
 def _requesters(subjects: tuple[Subject, ...]) -> tuple[Subject, ...]:
-    """Return the subjects whose users send the example requests.
+    """Return the subjects from which the users of example requests are chosen.
 
-    These are the first subjects of the rule. If one of these subjects matches all users, the group of all service
-    accounts is added.
+    These are the first subjects of the rule. If one of them matches all users, the group of all service accounts is
+    added.
     """
     some = subjects[:MAX_MISSED_SUBJECTS]
     if any(ALL in (subject.user, subject.group) or subject.group == "system:authenticated" for subject in some):
@@ -281,9 +281,9 @@ def _requesters(subjects: tuple[Subject, ...]) -> tuple[Subject, ...]:
 
 
 def _is_limited_to_namespaces(schema: FlowSchema, point: Point) -> bool:
-    """Return whether the FlowSchema is intentionally limited to some namespaces.
+    """Return whether the FlowSchema is intentionally limited to some namespaces, and `point` is in another namespace.
 
-    This is assumed if the FlowSchema matches requests like `point`, but in other namespaces.
+    The intention is assumed if the FlowSchema matches a request that differs from `point` only in the namespace.
     """
     requester = UserInfo(point.user, point.groups)
     return point.namespace != "" and any(
@@ -302,8 +302,8 @@ def _is_left_to_another(
     """Return whether another FlowSchema of the manifests captures the request `point` on purpose.
 
     `destination` is the FlowSchema that captures the request, with the subject and the resource rule that match the
-    request. The capture counts as intended if this subject is also in `rule`, and if this resource rule, if any, matches
-    either only requests with a namespace or only requests without a namespace.
+    request. The capture counts as intended under two conditions. The matching subject is also a subject of `rule`. If a
+    resource rule matches, it matches either only requests with a namespace or only requests without a namespace.
     """
     matched_by, schema = destination.matched_by, destination.flow_schema
     if matched_by is None or effective.is_built_in(schema):

@@ -1,7 +1,7 @@
-"""APF518: requests of outsiders in priority levels that are reserved for the system. APF601 uses the same proofs.
+"""APF518: requests of clients that are not part of the system, in priority levels that are reserved for the system.
 
-An outsider is a client that sends a request which is not a request of the system. `apflint.evaluate.system_request_rules`
-defines the requests of the system.
+Such clients are called outsiders. `apflint.evaluate.system_request_rules` defines which requests are requests of the
+system, and which levels are reserved. APF601 uses the proofs of this module, too.
 """
 
 from __future__ import annotations
@@ -62,14 +62,17 @@ _PURPOSES = {
     ),
     "workload-high": (
         "the controller manager, the scheduler, and controllers in kube-system",
-        "In an overload, these clients wait behind these requests, so pods are created and scheduled late.",
+        "In an overload, the clients of this level wait behind these requests, so pods are created and scheduled late.",
     ),
 }
 """Maps each reserved level to its purpose, and to what happens if requests of the system have to wait."""
 
 
 class Outsider(NamedTuple):
-    """A subject of a FlowSchema, and a request of an outsider that this subject matches and this FlowSchema captures."""
+    """A subject of a FlowSchema that matches a client outside of the system, and a request of this client as proof.
+
+    The FlowSchema captures the request and sends it to a reserved level.
+    """
 
     place: Place
     """The place of the subject."""
@@ -78,16 +81,19 @@ class Outsider(NamedTuple):
 
 
 class Outsiders(NamedTuple):
-    """The outsiders whose requests a FlowSchema sends to a reserved level."""
+    """The subjects that match clients outside of the system, for one FlowSchema that references a reserved level."""
 
     broad: tuple[Outsider, ...]
     """One outsider for each subject that matches nearly all users."""
     named: tuple[Outsider, ...]
-    """At most one outsider for each rule, from its subjects that are not broad."""
+    """At most one outsider for each rule: one of the subjects that match only some users."""
 
 
 def outsiders_in_reserved_level(effective: Effective) -> Iterator[Problem]:
-    """APF518: report FlowSchemas that send requests of outsiders to a limited level which is reserved for the system."""
+    """APF518: report FlowSchemas that send requests of clients outside of the system to a reserved level.
+
+    APF601 reports FlowSchemas that send such requests to the level `exempt`.
+    """
     for schema in _find_candidates(effective):
         outsiders = find_outsiders(effective).get(schema.document)
         if schema.spec.priority_level_configuration != EXEMPT and outsiders is not None:
@@ -102,7 +108,11 @@ def is_broad(subject: Subject) -> bool:
 
 @once
 def find_outsiders(effective: Effective) -> Mapping[Document, Outsiders]:
-    """Return the outsiders of each FlowSchema of the manifests that sends requests of outsiders to a reserved level."""
+    """Return the outsiders of each FlowSchema of the manifests that sends their requests to a reserved level.
+
+    The level `exempt` counts as reserved. The keys are the documents of the FlowSchemas. FlowSchemas without outsiders
+    are absent.
+    """
     searches = [search for schema in _find_candidates(effective) for search in _searches(effective, schema)]
     if not searches:
         return {}
@@ -118,7 +128,10 @@ def find_outsiders(effective: Effective) -> Mapping[Document, Outsiders]:
 
 
 class _OutsiderSearch(NamedTuple):
-    """The search for an outsider that some subjects of a rule match. The solver proves `claim` by a request."""
+    """The search for a request of an outsider that some subjects of a rule match.
+
+    `claim` is the input for the solver: the request must match the rule with these subjects.
+    """
 
     claim: Claim
     place: Place
@@ -128,7 +141,7 @@ class _OutsiderSearch(NamedTuple):
     is_broad: bool
 
     def identify(self, witness: Witness) -> Outsider:
-        """Return the outsider for a witness: the subject that matches the request of the witness."""
+        """Return the outsider that the search has found. `witness` contains the request that the solver has found."""
         pairs = zip(self.subjects, self.claim.requests.subjects, strict=True)
         index, subject = next(pair for pair in pairs if matches_subject(witness.digest.user, pair[1]))
         return Outsider(self.place / "subjects" / index, subject, witness)
@@ -145,7 +158,11 @@ def _find_candidates(effective: Effective) -> Iterator[FlowSchema]:
 
 
 def _searches(effective: Effective, schema: FlowSchema) -> Iterator[_OutsiderSearch]:
-    """Yield a search for each broad subject of each rule, and one search for all other subjects of the rule together."""
+    """Yield the searches for outsiders in a FlowSchema.
+
+    Each rule has one search for each subject that matches nearly all users, and one search for all other subjects
+    together.
+    """
     from apflint.proofs.one_configuration import Claim
 
     system = system_request_rules.find_system_rules(schema, effective.release)
@@ -184,7 +201,8 @@ def _find_requesters(effective: Effective, schema: FlowSchema) -> tuple[Requeste
 def _is_platform_user(subject: Subject, among: tuple[Requesters, ...]) -> bool:
     """Return whether a subject is a user or service account of the platform that does not count as an outsider.
 
-    `among` are the sets of requesters that count as outsiders. False if these sets include the users of the platform.
+    `among` are the sets of requesters that count as outsiders. Return False if these sets include the users of the
+    platform.
     """
     account = subject.service_account
     user = subject.user if account is None else f"{SERVICE_ACCOUNT_PREFIX}{account.namespace}:{account.name}"
@@ -193,9 +211,10 @@ def _is_platform_user(subject: Subject, among: tuple[Requesters, ...]) -> bool:
 
 
 def _has_only_exceptions(requests: PolicyRulesWithSubjects, exceptions: tuple[PolicyRulesWithSubjects, ...]) -> bool:
-    """Return True if the rule matches only requests for leases and health checks, and `exceptions` permits all of them.
+    """Return True if the rule certainly matches only requests that `exceptions` also match.
 
-    This is a quick test: False proves nothing.
+    This quick test considers only requests for leases and health checks. If the result is False, the rule may still
+    match only requests that `exceptions` match.
     """
     leases, health = system_request_rules.LEASES, system_request_rules.HEALTH_CHECKS
     urls = {url for entry in health.non_resource_rules for url in entry.non_resource_urls}
@@ -208,7 +227,10 @@ def _has_only_exceptions(requests: PolicyRulesWithSubjects, exceptions: tuple[Po
 
 
 def _typical_requests(rule: PolicyRulesWithSubjects, unmentioned: Unmentioned) -> Iterator[Point]:
-    """Yield frequent requests by some subjects of the rule. The rule does not necessarily match these requests."""
+    """Yield frequent requests of clients that some subjects of the rule match.
+
+    The rule does not necessarily match the requests themselves.
+    """
     from apflint.proofs.candidates import make_requester
     from apflint.proofs.request_space import Point
 
@@ -256,7 +278,7 @@ def _advise(effective: Effective, schema: FlowSchema, *, is_broad: bool) -> str:
 
 
 def distinct_clients(outsiders: Sequence[Outsider]) -> list[Outsider]:
-    """Return one outsider for each distinct subject, because several rules can have the same subject."""
+    """Return the first outsider of each distinct subject. Several rules of a FlowSchema can have the same subject."""
     first: dict[Subject, Outsider] = {}
     for outsider in outsiders:
         first.setdefault(outsider.subject, outsider)

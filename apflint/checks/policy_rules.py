@@ -82,10 +82,8 @@ def wildcard_with_others(workspace: Workspace) -> Iterator[Problem]:
 def unknown_verb(workspace: Workspace) -> Iterator[Problem]:
     """APF211: report unknown verbs.
 
-    All unknown verbs of a list are one finding, because the API server reports the list once.
-
-    If only some verbs can be fixed, these verbs are a separate finding, so that their fix does not depend on the other
-    verbs.
+    All unknown verbs of a list are one finding, because the API server reports the list once. However, verbs with a
+    safe fix, verbs with an unsafe fix, and verbs without a fix are separate findings.
     """
     for place, name, items in workspace.string_lists():
         if name == "verbs" and "*" not in items and not _KNOWN_VERBS.issuperset(items):
@@ -94,8 +92,8 @@ def unknown_verb(workspace: Workspace) -> Iterator[Problem]:
 
 def _reject_verbs(place: Place, verbs: tuple[str, ...], *, is_resource: bool) -> Iterator[Problem]:
     wrong = {index: verb for index, verb in enumerate(verbs) if verb not in _KNOWN_VERBS}
-    # The server maps these HTTP methods to verbs. Methods such as GET are missing here, because GET and HEAD can become get,
-    # list or watch (RequestInfoFactory).
+    # For POST and PUT requests, the API server always uses the verbs create and update (RequestInfoFactory). Other
+    # methods are missing here: a GET request, for example, can have the verb get, list or watch.
     methods = {
         index: _METHODS[verb.lower()]
         for index, verb in wrong.items()
@@ -167,7 +165,7 @@ def invalid_namespace(workspace: Workspace) -> Iterator[Problem]:
             item, lower = place / "namespaces" / index, namespace.lower()
             fix, suggestion = None, None
             if not namespace:
-                suggestion = 'for requests without a namespace use clusterScope: true, for all namespaces ["*"]'
+                suggestion = 'for requests without a namespace, use clusterScope: true; for requests in all namespaces, use namespaces: ["*"]'
             elif "*" in namespace:
                 suggestion = 'list each namespace; only "*" on its own is a wildcard'
             elif check_dns_label(lower) is None:
@@ -207,7 +205,7 @@ def _check_url(url: str) -> str | None:
 
 
 class _Mistake(NamedTuple):
-    """The reason why a value matches no request, and advice."""
+    """The reason why a value of a rule matches no request, advice, and the intended value if it is certain."""
 
     reason: str
     help: str | None
@@ -238,7 +236,7 @@ def _find_impossible_values(effective: Effective) -> Iterator[Problem]:
         for index, verb in enumerate(verbs if ALL not in verbs else ()):
             if verb not in _METHOD_VERBS:
                 at = place / "verbs"
-                is_read = has_get and verb in ("list", "watch")  # a GET request for a path always has the verb `get`
+                is_read = has_get and verb in ("list", "watch")  # a non-resource GET request always has the verb `get`
                 yield Problem(
                     at / index,
                     f"verb {quote(verb)} matches no non-resource request",
@@ -251,7 +249,7 @@ def _find_impossible_values(effective: Effective) -> Iterator[Problem]:
 def _impossible_values(
     place: Place, field: str, kind: str, values: Sequence[str], mistakes: Mapping[int, _Mistake]
 ) -> Iterator[Problem]:
-    """Yield a problem for each mistake in `values`. Keys of `mistakes` are indices."""
+    """Yield a problem for each item in `mistakes`, which maps the index of a value in `values` to the mistake."""
     present = frozenset(values)
     for index, mistake in mistakes.items():
         at, value, intended = place / field / index, values[index], mistake.intended
@@ -263,7 +261,7 @@ def _impossible_values(
         )
 
 
-# Cached, because thousands of rules may have equal lists.
+# The results are cached, because thousands of rules may have equal lists.
 @lru_cache(maxsize=1024)
 def _diagnose_groups(groups: tuple[str, ...]) -> Mapping[int, _Mistake]:
     """Return a mapping from the index of each wrong item of `apiGroups` to the mistake."""
@@ -344,7 +342,7 @@ def _find_wrong_scopes(place: Place, rule: ResourcePolicyRule, known: Sequence[R
             fix=set_field(place.document, path, True, "add clusterScope: true", safe=False),
             help="add clusterScope: true",
         )
-    creates = "create" in rule.verbs  # other requests for a Namespace object have a namespace, but a create has none
+    creates = "create" in rule.verbs  # only create requests for a Namespace object have no namespace
     namespaced = all(resource.namespaced or (is_namespaces(resource) and not creates) for resource in known)
     single = COLLECTION_VERBS.isdisjoint(rule.verbs) and ALL not in rule.verbs
     if namespaced and single and rule.cluster_scope and not rule.namespaces:
@@ -361,14 +359,15 @@ def _find_wrong_scopes(place: Place, rule: ResourcePolicyRule, known: Sequence[R
 
 
 def known_resources(rule: ResourcePolicyRule) -> Sequence[Resource] | None:
-    """Return the resources of a rule.
+    """Return the resources that a rule names.
 
-    Return None if the rule contains `*`, or a resource that no Kubernetes API group defines.
+    Return None if the rule names a resource that no API group of the rule defines in Kubernetes, or the wildcard `*` as
+    a resource.
     """
     return _known_resources(rule.api_groups, rule.resources)
 
 
-@lru_cache(maxsize=1024)  # thousands of rules may have equal lists
+@lru_cache(maxsize=1024)  # the results are cached, because thousands of rules may have equal lists
 def _known_resources(api_groups: tuple[str, ...], names: tuple[str, ...]) -> tuple[Resource, ...] | None:
     known: list[Resource] = []
     groups = frozenset(api_groups)
@@ -388,7 +387,7 @@ def _known_resources(api_groups: tuple[str, ...], names: tuple[str, ...]) -> tup
 def are_cluster_scoped(known: Iterable[Resource]) -> bool:
     """Return whether requests for these resources never have a namespace.
 
-    False for the resource `namespaces`, because a request for a Namespace object has a namespace.
+    Return False if the resource `namespaces` is among them, because a request for a Namespace object has a namespace.
     """
     return all(not resource.namespaced and not is_namespaces(resource) for resource in known)
 

@@ -60,8 +60,8 @@ def precedence_tie(effective: Effective) -> Iterator[Problem]:
     FlowSchemas of the same precedence form a group. Small groups are searched first, because a single large group can
     use up the budget of the search.
     """
-    # Finding the unreachable FlowSchemas takes time, and most configurations have no two FlowSchemas of the same
-    # precedence. So first look for groups without regard to reachability.
+    # To find the unreachable FlowSchemas takes time. Most configurations have no two FlowSchemas of the same
+    # precedence, so compute the unreachable FlowSchemas only if there are groups.
     groups = _groups(effective, frozenset()) and _groups(effective, effective.unreachable_documents)
     if groups:
         from apflint.proofs.precedence_ties import Budget
@@ -101,7 +101,7 @@ def _tie(effective: Effective, group: Sequence[FlowSchema], budget: Budget) -> I
     def is_harmless(first: FlowSchema, second: FlowSchema) -> bool:
         if own.isdisjoint((first.document, second.document)) or not is_treated_alike(first, second):
             return False
-        # Equal rules do not count, because APF516 reports one of two equal FlowSchemas as redundant.
+        # FlowSchemas with equal rules are not reported here, because APF516 reports one of them as redundant.
         return _unordered(first.spec.rules) != _unordered(second.spec.rules)
 
     ties = find_ties(effective.proofs, group, is_harmful, budget)

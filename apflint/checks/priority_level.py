@@ -59,7 +59,10 @@ def exempt_level_mismatch(workspace: Workspace) -> Iterator[Problem]:
 
 
 def _limited_instead(place: Place, level: PriorityLevelConfiguration) -> Fix | None:
-    """Return a fix that changes type Exempt to Limited, or None if the level is `exempt` or has no field `limited`."""
+    """Return a fix that changes the type of a level from Exempt to Limited.
+
+    Return None if the level is `exempt`, has another type, or has no field `limited`.
+    """
     if level.name == "exempt" or level.spec.type != "Exempt" or level.spec.limited is None:
         return None
     return replace_value(place.path, "Exempt", "Limited", safe=False)
@@ -144,9 +147,10 @@ def mismatched_limit_response(workspace: Workspace) -> Iterator[Problem]:
 
 
 def _responses_of_other_levels(workspace: Workspace) -> Iterator[Problem]:
-    """Yield the problems of a limitResponse in levels of another type than Limited.
+    """Yield the problems of limitResponses in levels whose type is not Limited.
 
-    A limitResponse of an unknown type is not reported, because the API server does not report it in these levels.
+    An unknown type of a limitResponse is not reported, because the API server does not report such a type in these
+    levels.
     """
     for level in workspace.priority_levels:
         if level.spec.type != "Limited" and level.spec.limited is not None:
@@ -174,7 +178,7 @@ def _invalid_response_type(release: Release, place: Place, response: LimitRespon
 
 
 def _mismatched_queuing(release: Release, place: Place, response: LimitResponse) -> Iterator[Problem]:
-    """Yield the problem of a limitResponse whose field `queuing` does not fit its type."""
+    """Yield the problem of a limitResponse that lacks a required `queuing`, or has a forbidden `queuing`."""
     if response.type == "Reject" and response.queuing is not None:
         yield forbidden(
             (place / "queuing").at_key(),
@@ -183,9 +187,9 @@ def _mismatched_queuing(release: Release, place: Place, response: LimitResponse)
             fix=remove_field((*place.path, "queuing"), safe=True),
         )
     elif response.type == "Queue" and response.queuing is None:
-        # The edit that adds the field `queues` creates the missing mapping `queuing`, too.
+        # The edit that inserts `queues` also inserts the missing mapping `queuing` around this field.
         built_in = find_built_in_queuing(release, place)
-        queues = max(_DEFAULT_QUEUES, built_in.queues if built_in else 0)  # APF608 reports levels with fewer queues
+        queues = max(_DEFAULT_QUEUES, built_in.queues if built_in else 0)  # APF608 reports fewer queues
         origin = "the default" if queues == _DEFAULT_QUEUES else "as the built-in priority level"
         insertion = Insert((*place.path, "queuing", "queues"), queues)
         yield required(
@@ -239,19 +243,19 @@ def shares_out_of_range(workspace: Workspace) -> Iterator[Problem]:
 
 
 def percent_out_of_range(workspace: Workspace) -> Iterator[Problem]:
-    """APF310: report percentages out of range."""
+    """APF310: report values of lendablePercent and borrowingLimitPercent that are out of range."""
     lendable = [(place, limited.lendable_percent) for place, limited in workspace.limited()]
     lendable += ((place, exempt.lendable_percent) for place, exempt in _exempt(workspace))
     for place, percent in lendable:
         suggestion = "set lendablePercent to a value from 0 to 100"
-        is_critical = place.document.name in CRITICAL_LEVELS  # APF604 reports critical levels that lend more
+        is_critical = place.document.name in CRITICAL_LEVELS  # for these, APF604 accepts at most MAX_LENDABLE_PERCENT
         nearest = min(max(percent, 0), MAX_LENDABLE_PERCENT if is_critical else 100)
         share = {0: "none", 100: "all"}.get(nearest, "half")
         title = f"set lendablePercent to {nearest}, so that other levels can borrow {share} of its seats"
         fix = set_field(place.document, (*place.path, "lendablePercent"), nearest, title, safe=False)
         yield from _reject_outside(place / "lendablePercent", percent, 0, 100, suggestion=suggestion, fix=fix)
     for place, limited in workspace.limited():
-        suggestion = "set borrowingLimitPercent to 0 or more; remove it for no limit"
+        suggestion = "set borrowingLimitPercent to 0 or more, or remove the field for no limit"
         percent = limited.borrowing_limit_percent or 0
         yield from _reject_outside(place / "borrowingLimitPercent", percent, 0, suggestion=suggestion)
 
@@ -310,7 +314,7 @@ def shuffle_entropy_too_high(workspace: Workspace) -> Iterator[Problem]:
 
 
 def queue_count_out_of_range(workspace: Workspace) -> Iterator[Problem]:
-    """APF307: report a number of queues out of range."""
+    """APF307: report a number of queues that is below 1 or above the maximum."""
     for place, queuing in workspace.queuing():
         suggestion = f"set queues to {MAX_QUEUES:,} or less"
         if queuing.queues < 1:

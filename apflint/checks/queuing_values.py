@@ -27,16 +27,17 @@ if TYPE_CHECKING:
 
 
 class QueuingValues(NamedTuple):
-    """A number of queues and a hand size that the API server accepts."""
+    """A pair of values for the fields `queues` and `handSize` that the API server accepts."""
 
     queues: int
     hand_size: int
 
 
 def choose_queuing(release: Release, place: Place, queuing: QueuingConfiguration) -> QueuingValues | None:
-    """Return good values for the queuing configuration at `place`, or None if its number of queues is invalid.
+    """Return values of queues and handSize that separate flows well, to replace the values at `place`.
 
-    The number of queues stays if it separates flows well with a hand size. Otherwise, APF605 would report the result.
+    The number of queues stays the same if some handSize separates flows well with this number. Otherwise, APF605 would
+    report the values. Return None if the number of queues is out of range, or if no good values are known.
     """
     queues, hand_size = queuing.queues, queuing.hand_size
     if not 0 < queues <= MAX_QUEUES:
@@ -45,8 +46,8 @@ def choose_queuing(release: Release, place: Place, queuing: QueuingConfiguration
     if queues == 1 or _is_good(queues, best):
         return QueuingValues(queues, best)
     built_in = find_built_in_queuing(release, place)
-    minimum = built_in.queues if built_in is not None else 1  # APF608 reports built-in levels with fewer queues
-    if hand_size >= minimum and _is_good(hand_size, queues):  # the manifest may have the two values in the wrong order
+    minimum = built_in.queues if built_in is not None else 1  # fewer queues would cause a finding of APF608
+    if hand_size >= minimum and _is_good(hand_size, queues):  # queues and handSize are probably swapped
         return QueuingValues(hand_size, queues)
     if built_in is not None and queues < minimum:
         return QueuingValues(built_in.queues, built_in.hand_size)
@@ -61,13 +62,16 @@ def _is_good(queues: int, hand_size: int) -> bool:
 
 
 def find_built_in_queuing(release: Release, place: Place) -> QueuingConfiguration | None:
-    """Return the queues of the built-in priority level with the name of the object at `place`. None if there are none."""
+    """Return the queuing configuration of the built-in priority level that has the name of the object at `place`.
+
+    Return None if there is no such level, or if the level has no queues.
+    """
     levels = builtin.load_objects(release).priority_levels
     return next((queuing_of(level) for level in levels if level.name == place.document.name), None)
 
 
 def suggest_queuing(queuing: QueuingConfiguration, values: QueuingValues) -> str:
-    """Return advice that names good values for a queuing configuration that the API server rejects."""
+    """Return advice to write `values` in place of the values in `queuing`, which the API server rejects."""
     queues, hand_size = values
     if queues != queuing.queues:
         often = f"with {queuing.queues} queues, four busy flows often fill all queues of another flow"
@@ -79,9 +83,10 @@ def suggest_queuing(queuing: QueuingConfiguration, values: QueuingValues) -> str
 
 
 def fix_queuing(place: Place, queuing: QueuingConfiguration, values: QueuingValues | None) -> Fix | None:
-    """Return a fix that writes good values, or None without values.
+    """Return a fix that writes `values`, or None if `values` is None.
 
-    The fix is safe if it only adds handSize: the default of handSize does not fit to the number of queues in the manifest.
+    The fix is safe if it only adds a missing handSize, whose default does not fit to the number of queues in the
+    manifest.
     """
     if values is None:
         return None

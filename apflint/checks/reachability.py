@@ -66,7 +66,7 @@ def shadowed_rule(effective: Effective) -> Iterator[Problem]:
 
 
 def _problems(effective: Effective, parts: Sequence[FlowSchemaPart]) -> Iterator[Problem]:
-    """Yield a problem for each unreachable part that APF504 and APF506 do not explain."""
+    """Yield a problem for each unreachable part, unless a finding of APF504 or APF506 is the reason."""
     explainable = _count_explainable(effective, parts)
     for number, part in enumerate(parts):
         if not part.schema.spec.rules:
@@ -105,7 +105,10 @@ def _count_explainable(effective: Effective, parts: Sequence[FlowSchemaPart]) ->
 
 
 def _shadowed_by_unknown(effective: Effective, part: FlowSchemaPart) -> Problem:
-    """Return a problem that omits the FlowSchemas which capture the requests, because finding them exceeds the budget."""
+    """Return a problem that does not name the FlowSchemas which capture the requests of an unreachable part.
+
+    To find these FlowSchemas would exceed the budget.
+    """
     captors, advice = "FlowSchemas or rules", f"remove the unreachable {_kind(part)}"
     if part.rule is None:
         captors, advice = "FlowSchemas", "lower matchingPrecedence, or remove the FlowSchema"
@@ -124,7 +127,7 @@ def _shadowed_schema(effective: Effective, part: FlowSchemaPart, blockers: Seque
     lowest = min(blocker.spec.matching_precedence for blocker in blockers)
     advice, notes, fix = "remove the FlowSchema", _note_names("FlowSchemas", names), None
     if all(is_treated_alike(part.schema, blocker) for blocker in blockers):
-        notes += ("Without this FlowSchema, its requests get the same priority level and distinguisherMethod.",)
+        notes += ("If this FlowSchema is removed, its requests get the same priority level and distinguisherMethod.",)
     elif lowest <= _MIN_PRECEDENCE:
         notes += (f"No FlowSchema can have a matchingPrecedence below {_MIN_PRECEDENCE}.",)
     elif any(_protects_system(effective, blocker) for blocker in blockers):
@@ -147,15 +150,17 @@ def _shadowed_schema(effective: Effective, part: FlowSchemaPart, blockers: Seque
 
 
 def _protects_system(effective: Effective, schema: FlowSchema) -> bool:
-    """Return whether a FlowSchema is built in for system requests. APF507 reports FlowSchemas that capture its requests."""
+    """Return whether a FlowSchema is built in for requests of the system.
+
+    If another FlowSchema captures requests of such a FlowSchema, APF507 reports the other FlowSchema.
+    """
     return effective.is_built_in(schema) and schema.name not in (*builtin.GENERAL_PURPOSE, CATCH_ALL)
 
 
 def _find_precedence_before(effective: Effective, precedence: int) -> int | None:
-    """Return a round matchingPrecedence below `precedence`, or None if there is no unused value directly below it.
+    """Return an unused matchingPrecedence that is just lower than `precedence`, preferably a multiple of 100 or 10.
 
-    The result is greater than the matchingPrecedence of each FlowSchema that comes before `precedence`. So a FlowSchema
-    with the result comes after all of these FlowSchemas.
+    No FlowSchema has a matchingPrecedence between the result and `precedence`. Return None if there is no unused value.
     """
     others = (schema.spec.matching_precedence for schema in effective.assumed.order)
     previous = max((other for other in others if other < precedence), default=_MIN_PRECEDENCE - 1)
@@ -203,7 +208,11 @@ def _problem(
     help: str,  # noqa: A002  # the name of the field
     fix: Fix | None = None,
 ) -> Problem:
-    """Return the problem of an unreachable part. `captors` is None if the FlowSchemas that capture its requests are unknown."""
+    """Return the problem of an unreachable part.
+
+    `captors` are the FlowSchemas that capture the requests of the part, or None if these FlowSchemas are unknown.
+    `assumed` are FlowSchemas that the proof depends on, and whose priority levels may be missing.
+    """
     own = [captor for captor in captors or () if not builtin.is_built_in(captor.document)]
     lifetime = builtin.find_lifetime("FlowSchema", part.schema.name) if part.rule is None else None
     if lifetime is not None and builtin.is_retired(effective.release, "FlowSchema", part.schema.name):
@@ -216,9 +225,9 @@ def _problem(
             Elsewhere(Place(captor.document, ("metadata", "name")), "captures its requests")
             for captor in own[:MAX_NAMED]
         ),
-        # A level that the input does not define may also be missing on the server. Then the server skips the FlowSchemas
-        # that reference it, and the part of the FlowSchema is reachable. So the finding is only a warning. APF401 reports
-        # the missing level.
+        # If no input defines the level of a captor, the level may also be missing on the server. In this case, the
+        # server skips the captor, and the part is reachable. So the finding is only a warning. APF401 reports the
+        # missing level.
         severity="warning" if unknown_levels else None,
         involves=None if captors is None else object_keys(captors),
         notes=(*notes, *unknown_levels),
@@ -236,14 +245,20 @@ def is_treated_alike(schema: FlowSchema, other: FlowSchema) -> bool:
 
 
 def _is_reported_elsewhere(effective: Effective, part: FlowSchemaPart) -> bool:
-    """Return whether APF504 or APF506 reports a finding inside the part."""
+    """Return whether APF504 or APF506 reports a finding in an unreachable part.
+
+    A part can also be a whole FlowSchema.
+    """
     path = () if part.rule is None else part.path
     return path in _paths_reported_elsewhere(effective).get(part.schema.document, ())
 
 
 @once
 def _paths_reported_elsewhere(effective: Effective) -> dict[Document, set[Path]]:
-    """Return a mapping from documents to the paths of the findings of APF504 and APF506, with all prefixes."""
+    """Return a mapping from documents to the paths of the findings of APF504 and APF506.
+
+    The result also contains all prefixes of these paths.
+    """
     paths: dict[Document, set[Path]] = {}
     for check in (policy_rules.impossible_match, policy_rules.namespaced_rule_for_cluster_resource):
         for problem in check(effective):

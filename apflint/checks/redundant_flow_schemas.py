@@ -49,7 +49,10 @@ _ANY_PATH = NonResourcePolicyRule((ALL,), (ALL,))
 
 
 def captured_method(effective: Effective) -> Iterator[Problem]:
-    """APF514: report non-resource rules whose requests with some HTTP methods an earlier built-in FlowSchema captures."""
+    """APF514: report non-resource rules that have no effect for some of their HTTP methods.
+
+    An earlier built-in FlowSchema captures all requests of the rule with these methods.
+    """
     effective_documents = {schema.document for schema in effective.assumed.order}
     for schema in effective.own_flow_schemas:
         for place, rule in rules_of(schema) if schema.document in effective_documents else ():
@@ -65,7 +68,7 @@ def captured_method(effective: Effective) -> Iterator[Problem]:
                             f"These requests go to the priority level {quote(captor.spec.priority_level_configuration)}.",
                             "Only requests with other methods can match the rule.",
                         ),
-                        help=f"if the rule is intended only for {names} requests, remove it, because it has no effect on them",
+                        help=f"if the rule is intended only for {names} requests, remove the rule, because it has no effect on these requests",
                     )
 
 
@@ -77,7 +80,7 @@ def _find_method_captor(
     Return this FlowSchema and the methods, or None and () if there is no such FlowSchema.
     """
     if part.verbs != (ALL,) and len(set(part.verbs)) == 1:
-        return None, ()  # APF501 or APF502 reports this part
+        return None, ()  # if the only method is captured, the part is unreachable: APF501 or APF502 reports this
     urls = _list_classified(part.non_resource_urls)
     for captor, verbs in _method_captors(effective) if urls else ():
         methods = tuple(verb for verb in verbs if part.verbs == (ALL,) or verb in part.verbs)
@@ -94,7 +97,7 @@ def _find_method_captor(
 
 
 def _is_unreachable(effective: Effective, schema: FlowSchema, path: Path) -> bool:
-    """Return whether APF501 or APF502 reports the part at `path`, or a part that contains it."""
+    """Return whether APF501 or APF502 reports the part of a FlowSchema at `path`, or a part that contains this part."""
     return any(
         part.schema.document == schema.document and (part.rule is None or path[: len(part.path)] == part.path)
         for part in effective.dead_parts.parts
@@ -102,7 +105,11 @@ def _is_unreachable(effective: Effective, schema: FlowSchema, path: Path) -> boo
 
 
 def _list_classified(urls: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the URLs whose requests non-resource rules classify: neither resource requests nor long-running requests."""
+    """Return the URLs of a non-resource rule for whose requests the rule can have an effect.
+
+    URLs of resource requests and of long-running requests are omitted, because the API server does not match these
+    requests against non-resource rules.
+    """
     from apflint.proofs.request_space import is_long_running_path, is_resource_path
 
     return tuple(url for url in urls if not is_long_running_path(url) and not is_resource_path(url.removesuffix(ALL)))
@@ -154,7 +161,7 @@ def redundant_flow_schema(effective: Effective) -> Iterator[Problem]:
             severity="info",
             notes=(
                 f"apflint proves redundancy for at most {MAX_REDUNDANCY_PROOFS} FlowSchemas.",
-                f"Each may have at most {MAX_REDUNDANCY_PARTS:,} subjects, resource rules and non-resource rules in total.",
+                f"Each of these FlowSchemas may have at most {MAX_REDUNDANCY_PARTS:,} subjects, resource rules and non-resource rules in total.",
             ),
         )
 
@@ -175,14 +182,17 @@ def _redundant(effective: Effective, schema: FlowSchema, successors: Sequence[Fl
 
 
 def _has_peers(effective: Effective, schema: FlowSchema) -> bool:
-    """Return whether another FlowSchema gives requests the same treatment. If not, the FlowSchema cannot be redundant."""
+    """Return whether another FlowSchema has the same priority level and distinguisherMethod as `schema`.
+
+    If not, `schema` cannot be redundant. Also return False if APF516 must not report `schema` for another reason.
+    """
     level, name = schema.spec.priority_level_configuration, schema.name
     if level not in effective.configuration.levels or name in builtin.list_names(effective.release, "FlowSchema"):
         return False
     if builtin.is_retired(effective.release, "FlowSchema", name):
-        return False  # APF705 reports FlowSchemas that are no longer built in
+        return False  # APF705 already suggests to remove or rename it
     # A flow belongs to one FlowSchema. If `schema` is removed, its requests move to another FlowSchema. If the method is not
-    # ByUser, they then share a flow with requests that the other FlowSchema already matches. So the removal has an effect.
+    # ByUser, the moved requests share a flow with other requests of this FlowSchema. So the removal has an effect.
     if _separates_flows(effective, level) and schema.spec.distinguisher_method != "ByUser":
         return False
     return _count_treatments(effective)[_treatment(effective, schema)] > 1
@@ -194,7 +204,10 @@ def _count_treatments(effective: Effective) -> Counter[Treatment]:
 
 
 def _treatment(effective: Effective, schema: FlowSchema) -> Treatment:
-    """Return how a FlowSchema treats requests: its priority level and, if the level separates flows, its distinguisherMethod."""
+    """Return how a FlowSchema treats requests: (priority level, distinguisherMethod).
+
+    The method is None if the level does not separate flows.
+    """
     level = schema.spec.priority_level_configuration
     return level, schema.spec.distinguisher_method if _separates_flows(effective, level) else None
 
@@ -225,9 +238,10 @@ def _shows_effect(effective: Effective, schema: FlowSchema) -> bool:
             return True
 
     def is_split(resolution: Resolution) -> bool:
-        """Return whether a later FlowSchema with the same treatment captures the resolved request.
+        """Return whether a later FlowSchema that treats requests like `schema` captures the request of `resolution`.
 
-        The user of the request then has two flows. Without `schema`, this user would have only one flow.
+        If `schema` captures other requests of the same user, this user has two flows, but only one flow without
+        `schema`. So `schema` has an effect.
         """
         return resolution.position > position and _treatment(effective, resolution.flow_schema) == treatment
 
@@ -249,17 +263,17 @@ def _shows_effect(effective: Effective, schema: FlowSchema) -> bool:
 
 
 def _match_everything(rule: PolicyRulesWithSubjects) -> PolicyRulesWithSubjects:
-    """Return a rule for all requests of the same subjects."""
+    """Return a rule that matches all requests of the subjects of `rule`."""
     return rule._replace(resource_rules=(_ANY_RESOURCE,), non_resource_rules=(_ANY_PATH,))
 
 
 def _widen(schema: FlowSchema) -> FlowSchema:
-    """Return a FlowSchema for all requests of the same subjects."""
+    """Return a FlowSchema that matches all requests of the subjects of `schema`."""
     return schema._replace(spec=schema.spec._replace(rules=tuple(map(_match_everything, schema.spec.rules))))
 
 
 def _count_parts(schema: FlowSchema) -> int:
-    """Return the number of subjects, resource rules and non-resource rules."""
+    """Return the total number of subjects, resource rules and non-resource rules in a FlowSchema."""
     return sum(len(part) for rule in schema.spec.rules for part in rule)
 
 
@@ -268,7 +282,7 @@ def _configurations(
 ) -> tuple[Configuration, Configuration]:
     """Return two configurations, with and without `schema`. Both omit the FlowSchemas of the documents in `removed`.
 
-    FlowSchemas that match no request of the subjects of `schema` are omitted, which makes proofs fast.
+    To make proofs fast, both also omit FlowSchemas that match no request of the subjects of `schema`.
     """
     from apflint.proofs.quick_disjointness import may_overlap
 
@@ -302,14 +316,14 @@ def _find_successors(
         if _treatment(effective, move.to_schema) != treatment:
             return ()
         successors.append(move.to_schema)
-    # If a successor is unreachable while `schema` exists, APF501 suggests to remove the successor. To suggest the removal of
-    # `schema` as well would be wrong.
+    # If a successor is unreachable because of `schema`, APF501 suggests to remove the successor. Do not suggest to
+    # remove `schema` as well: without both, the requests would go elsewhere.
     analysis = Analysis(before)
     if any(analysis.find_request(other) is None for other in successors if not effective.is_built_in(other)):
         return ()
     if _separates_flows(effective, treatment[0]):
-        # A flow belongs to a single FlowSchema. If the requests of a user move from `schema` to several FlowSchemas, they move
-        # from one flow to several flows. So the removal has an effect.
+        # A flow belongs to a single FlowSchema. If the requests of a user move from `schema` to several FlowSchemas,
+        # the one flow of this user becomes several flows. So the removal has an effect.
         if len(successors) != 1:
             return ()
         (successor,), wide = successors, _widen(schema)

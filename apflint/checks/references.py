@@ -63,7 +63,7 @@ def dangling_priority_level(effective: Effective) -> Iterator[Problem]:
     """APF401: report references to priority levels that do not exist."""
     levels, complete = effective.configuration.levels, effective.assumptions.complete
     written = {manifest.document.name for manifest in _manifests(effective, "PriorityLevelConfiguration")}
-    # A level that the server cannot use still counts as known, because other rules report what is wrong with the level.
+    # A level that the server rejects still counts as known here, because other rules report why it is rejected.
     known = {*levels, *effective.configuration.unusable, *written}
     dangling = [
         schema
@@ -100,14 +100,17 @@ def _manifests(effective: Effective, kind: str) -> Iterator[Manifest]:
 
 
 def _add_file(effective: Effective) -> str:
-    """Return help, an imperative clause that says how to add a file with other objects of the cluster to the analysis."""
+    """Return an imperative clause that says how to include a further file in the check."""
     if effective.assumptions.one_cluster:
         return "add that file to the paths of the cluster in the settings"
     return "add that file with --context"
 
 
 def _is_typo(name: str, other: str) -> bool:
-    """Return whether two names differ by one typo: `workload-lwo` or `globaldefault`, but not `team-b` and `team-a`."""
+    """Return whether one of the names is a typo of the other name.
+
+    Examples are `workload-lwo` and `globaldefault`. The names `team-b` and `team-a` are no typos.
+    """
     words, others = (side.replace(".", "-").split("-") for side in (name, other))
     if "".join(words) == "".join(others):
         return True
@@ -119,7 +122,7 @@ def _is_letter_typo(word: str, other: str) -> bool:
     """Return whether one letter is added, missing or wrong, or two letters are swapped. A different digit is not a typo."""
     if re.findall("[0-9]", word) != re.findall("[0-9]", other) or not is_within_distance(word, other, 1):
         return False
-    # Short words that differ in a letter are different names, such as dev and def.
+    # If two short words differ in one letter, such as dev and def, this is probably not a typo.
     return min(len(word), len(other)) > (2 if sorted(word) == sorted(other) else 3)
 
 
@@ -153,16 +156,19 @@ def unused_priority_level(effective: Effective) -> Iterator[Problem]:
 
 
 def _find_misspelled_levels(effective: Effective) -> frozenset[object]:
-    """Return the names of the priority levels that misspelled references mean. Fixes of APF401 write these names."""
+    """Return the names of the priority levels that some FlowSchema references by a misspelled name.
+
+    Fixes of APF401 write these names.
+    """
     fixes = (problem.fix for problem in dangling_priority_level(effective) if problem.fix is not None)
     return frozenset(operation.value for fix in fixes for operation in fix.operations if isinstance(operation, Set))
 
 
 def _find_seats_of_unused(effective: Effective, unused: Collection[Document]) -> dict[Document | None, Problem]:
-    """Return the problems of APF603 that are only about unused levels.
+    """Return the problem of APF603 about new levels, if all of these levels are unused.
 
-    The result has at most one entry, because all new levels are one problem. The key is the document at which APF603
-    reports the problem: the level that takes the most seats.
+    The result is a mapping with at most one entry. The key is the document at which APF603 reports the problem: the
+    level that takes the most seats.
     """
     return {
         problem.place.document: problem
@@ -226,7 +232,8 @@ def traffic_to_catch_all(effective: Effective) -> Iterator[Problem]:
                     f"All FlowSchemas that reference catch-all share its {seats}.",
                     "catch-all has no queues: the API server answers 429 immediately to requests without a free seat.",
                 ),
-                # Kubernetes' documentation suggests `catch-all` for isolating requests, so the help keeps the isolation.
+                # The documentation of Kubernetes suggests `catch-all` to isolate requests. So the help names another way
+                # to isolate them.
                 help="to isolate these requests, define a small priority level for them; otherwise, use workload-low or global-default",
             )
 
@@ -270,7 +277,10 @@ class _BrokenReference(NamedTuple):
 
 
 def _find_broken_references(effective: Effective) -> Iterator[_BrokenReference]:
-    """Yield the FlowSchemas that a kustomization renames together with their level, but without updating the reference."""
+    """Yield references to a priority level that a kustomization renames without updating the reference.
+
+    The kustomization contains both the FlowSchema and the priority level.
+    """
     renamings: dict[str, list[Renaming]] = {}
     for renaming in effective.assumptions.renamings:
         renamings.setdefault(renaming.file, []).append(renaming)

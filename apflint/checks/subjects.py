@@ -1,7 +1,8 @@
 """APF205, APF207, APF208, APF512: subjects that are rejected (`ValidateFlowSchemaSubject`) or probably match no client.
 
-Source of names: staging/src/k8s.io/apiserver/pkg/authentication/user/user.go. Bootstrap tokens add groups that start
-with `system:bootstrappers:` (`BootstrapGroupPattern` in staging/src/k8s.io/cluster-bootstrap/token/api/types.go).
+The known names of users and groups are from staging/src/k8s.io/apiserver/pkg/authentication/user/user.go. Bootstrap
+tokens add groups that start with `system:bootstrappers:` (`BootstrapGroupPattern` in
+staging/src/k8s.io/cluster-bootstrap/token/api/types.go).
 """
 
 from __future__ import annotations
@@ -200,7 +201,10 @@ def unlisted_subject(effective: Effective) -> Iterator[Problem]:
 
 
 def _unlisted(place: Place, kind: str, name: str, right_kind: str, right_name: str) -> Problem:
-    """Return a problem for a subject whose kind or name is probably wrong, with the probably intended kind and name."""
+    """Return a problem for a subject that probably matches no client, because its kind or name is wrong.
+
+    `right_kind` and `right_name` are the probably intended kind and name.
+    """
     member, right_member, right = SUBJECT_FIELDS[kind], SUBJECT_FIELDS[right_kind], quote(right_name)
     note, title = "This subject probably matches no client.", f"make this subject the {right_member} {right}"
     if kind == "ServiceAccount":
@@ -244,13 +248,14 @@ def _find_intended(kind: str, name: str) -> tuple[str, str] | None:
 def _find_misspelled(name: str, known: tuple[str, ...]) -> str | None:
     """Return the known name that `name` misspells, or None if `name` is a known name or resembles no known name.
 
-    A misspelling differs in upper and lower case, or in one letter that is wrong, missing, additional or swapped. A long name
-    may differ in two letters. Raises TooManyComparisonsError if the comparisons exceed the limit of the run.
+    A misspelled name differs from the known name in upper and lower case, or in one letter that is wrong, missing,
+    additional or swapped. A long name may differ in two letters. Raises TooManyComparisonsError if the comparisons
+    exceed the limit of the run.
     """
     lower = name.lower()
     for word in () if name in known else known:
-        # An edit changes the length by at most one, and adds at most one letter. This test excludes most words, and is
-        # faster than a comparison.
+        # One edit changes the length by at most one, and at most one letter of the word goes missing. This quick test
+        # excludes most words before the slow comparison.
         maximum = _MAX_EDITS[word]
         is_near = abs(len(lower) - len(word)) <= maximum and len(_LETTERS[word].difference(lower)) <= maximum
         if is_near and _is_misspelling(lower, word):
@@ -258,7 +263,7 @@ def _find_misspelled(name: str, known: tuple[str, ...]) -> str | None:
     return None
 
 
-@lru_cache(maxsize=4096)  # if several clusters share a FlowSchema, the same names are compared for each cluster
+@lru_cache(maxsize=4096)  # several clusters may share a FlowSchema, and compare the same names
 def _is_misspelling(name: str, word: str) -> bool:
     spend_comparisons(name, (word,))
     return is_within_distance(name, word, _MAX_EDITS[word])

@@ -1,10 +1,14 @@
 """APF507, APF515, APF517: FlowSchemas in the manifests that divert requests of the system, or API discovery.
 
-APF507: a FlowSchema in the manifests captures requests of the system that otherwise go to a protected built-in
-FlowSchema. The rule finds all pairs of a capturing and a protected FlowSchema. Most pairs are proven by trying typical
-requests. For the other pairs, the solver finds a request or proves that there is none. APF515: a FlowSchema captures
-API discovery of nearly all clients into a small level without queues. APF517: a redefined built-in FlowSchema loses
-requests.
+A protected FlowSchema is a built-in FlowSchema for requests of the system (`builtin.list_protected_flow_schemas`).
+
+APF507: a FlowSchema in the manifests captures requests of the system that otherwise go to a protected FlowSchema. The
+rule finds all pairs of a capturing and a protected FlowSchema. Most pairs are proven by trying typical requests. For
+the other pairs, the solver finds a request or proves that there is none.
+
+APF515: a FlowSchema sends API discovery of nearly all clients to a small level without queues.
+
+APF517: a redefined built-in FlowSchema loses requests.
 """
 
 from __future__ import annotations
@@ -121,13 +125,13 @@ class _SystemUsers(NamedTuple):
 
 
 class _Capture(NamedTuple):
-    """Requests of the system that a FlowSchema of the manifests captures from a protected FlowSchema."""
+    """A FlowSchema that captures requests of the system, and the protected FlowSchema that loses these requests."""
 
     protected: FlowSchema
     schema: FlowSchema
     point: Point
     is_common: bool
-    """Whether users of every cluster are affected, not only nodes and service accounts that the FlowSchema names."""
+    """Whether users that exist in every cluster are affected, not only users that the FlowSchema names."""
 
 
 class _Level(NamedTuple):
@@ -138,8 +142,8 @@ class _Level(NamedTuple):
     """Limits of the level, or None if no file defines the level."""
     is_built_in: bool
     outsider: str | None
-    """A command with a request that reaches this level, although no protected FlowSchema would capture the request
-    without the manifests. None if there is no such request."""
+    """A command with a request of another client that reaches this level, or None if there is no such request. If the
+    manifests are not applied, no protected FlowSchema captures this request."""
 
     @property
     def is_dedicated(self) -> bool:
@@ -179,9 +183,10 @@ def _level_of(schema: FlowSchema) -> str:
 def _find_candidates(effective: Effective) -> list[FlowSchema]:
     """Return the FlowSchemas of the manifests that may capture requests of the system.
 
-    Only the precedence and the subjects are tested.
+    Only the precedence, the priority level and the subjects of a FlowSchema are tested.
     """
-    # If there are context files, their objects may give a protected FlowSchema another precedence.
+    # Without context files, the protected FlowSchemas have the precedences of Kubernetes. Context files may change
+    # them.
     is_moved = effective.workspace.context
     protected = _find_protected(effective) if is_moved else _load_protected(effective)
     last = max(map(matching_order, protected), default=(0, ""))
@@ -209,7 +214,10 @@ def _find_protected(effective: Effective) -> list[FlowSchema]:
 
 
 def _find_captures(effective: Effective, candidates: Sequence[FlowSchema]) -> Iterator[_Capture]:
-    """Yield a capture for each pair of a protected FlowSchema and a candidate that captures some of its requests."""
+    """Yield a capture for each (protected FlowSchema, candidate) pair in which the candidate takes requests.
+
+    These requests go to the protected FlowSchema if the checked manifests are not applied.
+    """
     from apflint.proofs.quick_disjointness import may_overlap
 
     passages, protected = effective.passages, _find_protected(effective)
@@ -238,9 +246,10 @@ def _find_captures(effective: Effective, candidates: Sequence[FlowSchema]) -> It
 def _prove(
     passages: ConfigurationComparison, users_of: dict[Pair, tuple[str, ...]], users: _SystemUsers
 ) -> Iterator[tuple[Pair, Point]]:
-    """Yield (pair of FlowSchemas, request that moves from the first FlowSchema to the second).
+    """Yield (pair, request as proof) for each pair of FlowSchemas between which a request moves.
 
-    The keys of `users_of` are the pairs to prove, and its values are the users whose requests may prove a pair. Typical
+    The request moves from the first FlowSchema of the pair to the second if the checked manifests are applied. The keys
+    of `users_of` are the pairs to prove, and its values are the users whose requests may prove a pair. Typical
     requests, and requests of users that exist in every cluster, are tried first.
     """
     unproven = dict(users_of)
@@ -309,7 +318,10 @@ def _choose_witness(passages: ConfigurationComparison, capture: _Capture) -> Wit
 
 
 def _measure_oddity(point: Point) -> int:
-    """Return 0 for a typical request, 1 for a typical request in another namespace, or more for an unusual request."""
+    """Return 0 for a typical request of its user, and a higher number for a less typical request.
+
+    The result is 1 if only the namespace is not typical, and 2 or 3 for all other requests.
+    """
     from apflint.evaluate.resources import get_resource
 
     typical = [*_typical_requests(point.user)]
@@ -349,7 +361,7 @@ def _advise(level: _Level, schema: FlowSchema, protected: Sequence[FlowSchema]) 
     if level.is_dedicated and level.limits is not None:
         return f"give {quote(level.name)} at least the seats and queues of {reserved}, or reference {reserved}"
     if level.is_dedicated or _names_only_system_users(schema):
-        return f"reference {reserved}, or a priority level only for these clients with at least as many seats"
+        return f"reference {reserved}, or a priority level only for these clients with at least the seats of {reserved}"
     last = max(other.spec.matching_precedence for other in protected)
     return f"list only the intended subjects, or use a matchingPrecedence above {last}"
 
@@ -392,7 +404,7 @@ def built_in_flow_schema_narrowed(effective: Effective) -> tuple[Problem, ...]:
 
 
 def _restore(effective: Effective, schema: FlowSchema) -> ConfigurationComparison:
-    """Return the comparison of two configurations: with the original of the FlowSchema, and with its redefinition.
+    """Return a comparison of two configurations: with the original of a built-in FlowSchema, and with its redefinition.
 
     All other FlowSchemas of the manifests are in both configurations, so that only the redefinition causes differences.
     """
@@ -467,9 +479,9 @@ def _find_typical_request(
 
 
 def _find_places_to_widen(schema: FlowSchema, request: RequestDigest) -> list[Place]:
-    """Return the resource rules that lack clusterScope, if adding clusterScope makes the FlowSchema match the request.
+    """Return the places of the resource rules to which `clusterScope: true` should be added.
 
-    Return [] if the FlowSchema would still not match the request.
+    Return [] if the FlowSchema would not match the request even with `clusterScope: true`.
     """
     narrow = {
         place: rule._replace(resource_rules=(part._replace(cluster_scope=True),))
@@ -602,7 +614,7 @@ def discovery_captured(effective: Effective) -> Iterator[Problem]:
                     f"The FlowSchema captures GET requests for {paths}, which usually go to {join_words(usual_levels, 'and')}.",
                     f"The priority level {quote(level.name)} has {describe_seats(level)} and no queues.",
                     "If no seat is free, the API server answers 429.",
-                    "kubectl, and controllers that start at this time, retry a rejected request up to 10 times, and then fail.",
+                    "kubectl, and controllers that are starting, retry a rejected request up to 10 times, and then fail.",
                 ),
                 help="list only the intended paths, or use a priority level with queues",
                 example=f"apflint explain get {first.path} --as {first.user}",
@@ -610,7 +622,10 @@ def discovery_captured(effective: Effective) -> Iterator[Problem]:
 
 
 def _find_discovery_captures(effective: Effective) -> Iterator[_DiscoveryCapture]:
-    """Yield discovery requests of clients that no manifest names, with the non-resource rule that captures the request."""
+    """Yield discovery requests of ordinary clients, each with the non-resource rule that matches the request.
+
+    Ordinary clients are a user and a service account that no manifest names.
+    """
     from apflint.proofs.candidates import Unmentioned
     from apflint.proofs.request_space import Point, make_digest
 

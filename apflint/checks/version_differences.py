@@ -29,11 +29,11 @@ def removed_api_version(effective: Effective) -> Iterator[Problem]:
     reported: set[str] = set()
     for document in effective.workspace.documents():
         version = document.version
-        # If the release serves no version of this API by default, users of such objects must have enabled the version
-        # with --runtime-config. Then only the first object of the version gets a finding, with severity info.
+        # Early releases serve no version of the API by default. Users of these releases have probably enabled the
+        # version with --runtime-config, so only the first object of the version gets a finding, with severity info.
         is_only_version = not release.served and version in release.on_request
         if version in release.served or (is_only_version and document in untouched):
-            continue  # the release serves this version, or the object is an unchanged export from a server of the release
+            continue  # no finding, because a server of this release serves, or has exported, this version
         message, suggestion = _describe_unserved(version, release)
         yield Problem(
             Place(document, ("apiVersion",)),
@@ -74,14 +74,15 @@ def _describe_unserved(version: str, release: Release) -> tuple[str, str]:
 
 
 def _suggest_migration(version: str, releases: str) -> str:
-    # The releases are named because a file can belong to several clusters, whose releases need different advice.
+    # The advice names the releases: a file can belong to several clusters with different releases and different advice.
     return f"use {GROUP}/{version} for Kubernetes {releases}: apflint migrate --to {version}"
 
 
 def deprecated_api_version(effective: Effective) -> Iterator[Problem]:
     """APF702: report API versions that are deprecated."""
     release = effective.release
-    # The API server chose the version of unchanged built-in objects in an export, and nobody applies these objects again.
+    # In an export, the API server chose the version of unchanged built-in objects. Nobody applies such objects again,
+    # so the rule does not report them.
     untouched = _untouched_exports(effective)
     for document in effective.workspace.documents():
         version = document.version
@@ -96,7 +97,7 @@ def deprecated_api_version(effective: Effective) -> Iterator[Problem]:
 
 
 def share_default_differs(effective: Effective) -> Iterator[Problem]:
-    """APF704: report shares that are 0 or absent, and have a different meaning in v1."""
+    """APF704: report a number of shares that is 0 or absent, if this has a different meaning in v1."""
     release = effective.release
     for limited_place, limited in effective.workspace.limited():
         document = limited_place.document
@@ -124,7 +125,7 @@ def share_default_differs(effective: Effective) -> Iterator[Problem]:
 
 
 def default_object_gone(effective: Effective) -> Iterator[Problem]:
-    """APF705: report objects that are no longer built in."""
+    """APF705: report objects that were built in before, but are not built in at the checked release."""
     release = effective.release
     for document in effective.workspace.documents():
         lifetime = builtin.find_lifetime(document.kind, document.name)
@@ -134,5 +135,5 @@ def default_object_gone(effective: Effective) -> Iterator[Problem]:
                 f"{document.kind} {quote(document.name)} is built in only up to Kubernetes {lifetime[1].name}",
                 notes=("This manifest creates an object instead of changing a built-in one.",),
                 help="remove it, or rename it",
-                covered=is_deleted_by_server(release, document),  # APF405 reports such objects
+                covered=is_deleted_by_server(release, document),  # APF405 reports these objects
             )

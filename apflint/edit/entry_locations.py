@@ -57,12 +57,12 @@ def find_entry(root: Node, path: Path) -> tuple[Scalar, Node]:
 
 
 def key_quote(text: str, key: Scalar) -> str:
-    """Return `"` if `key` is in double quotes (as in JSON), or else an empty string. New keys get the same quotes."""
+    """Return the quotes of a key: `"` if the key is in double quotes (as in JSON), or else an empty string."""
     return '"' if text.startswith('"', value_start(text, key)) else ""
 
 
 def line_end(text: str) -> str:
-    """Return the line end of the first line, or LF if the text has no line end. New lines get the same line end."""
+    """Return the line end (LF, CRLF or CR) of the first line, or LF if the text has no line end."""
     first = _LINE_END.search(text)
     return first.group() if first else "\n"
 
@@ -76,7 +76,7 @@ def line_prefix(text: str, key: Scalar) -> str:
     """Return the spaces and list dashes before a key on its line. Raises CannotEditError if other text precedes the key."""
     prefix = text[line_start(text, key.start) : key.start]
     if prefix.strip(" -"):
-        raise CannotEditError("it shares a line with something else", key.start)
+        raise CannotEditError("the entry shares a line with other text", key.start)
     return prefix
 
 
@@ -92,18 +92,18 @@ def next_line_start(text: str, start: int, end: int) -> int:
     """
     rest = _REST_OF_LINE.match(text, end)
     if rest is None:
-        raise CannotEditError("it shares a line with something else", start)
+        raise CannotEditError("the entry shares a line with other text", start)
     return rest.end()
 
 
 def entry_lines_end(text: str, key: Scalar, value: Node, column: int) -> int:
     """Return the end of the last line of an entry. `column` is the column of the key, counted from 0.
 
-    Comment lines below the entry belong to the entry if they are indented deeper than the key.
+    Comment lines below an entry belong to the entry if they start right of the key.
     """
     at = next_line_start(text, key.start, entry_end(text, key, value))
     if text.startswith(("|", ">"), value_start(text, _last_leaf(value))):
-        while empty := _EMPTY_LINE.match(text, at):  # empty lines may end a block scalar (`|+`)
+        while empty := _EMPTY_LINE.match(text, at):  # empty lines at the end may be part of a block scalar (`|+`)
             at = empty.end()
     while (comment := _COMMENT_LINE.match(text, at)) and len(comment[1]) > column:
         at = comment.end()
@@ -111,9 +111,9 @@ def entry_lines_end(text: str, key: Scalar, value: Node, column: int) -> int:
 
 
 def comments_start(text: str, line: int, column: int) -> int:
-    """Return the start of the comment lines directly above the line that starts at `line`, or `line` if there are none.
+    """Return the start of the comment lines directly above the line that starts at the offset `line`.
 
-    Only comments that start at `column` count.
+    Only comments that start at `column` count. Return `line` if there are no such comments.
     """
     while line:
         previous = line_start(text, line - (2 if text.startswith("\r\n", line - 2) else 1))

@@ -35,12 +35,12 @@ def decode(data: bytes) -> tuple[str, FileEncoding]:
 
 
 def replace(path: str, before: bytes, after: bytes) -> None:
-    """Atomically replace the content of a regular file with `after`, if the content is still `before`.
+    """Atomically replace the content of a regular file by `after`, but only if the content is still `before`.
 
-    Raises NotReplacedError if the file has changed, is not a regular file, or is not writable. Raises OSError for other
-    failures.
+    Raises NotReplacedError if the content has changed, or if the file is not a regular file or is not writable. Raises
+    OSError for other failures.
     """
-    from apflint.atomic_write import write_atomically  # imported on demand
+    from apflint.atomic_write import write_atomically  # imported here, because most commands write no files
 
     def require_unchanged() -> None:
         with open(path, "rb") as file:
@@ -55,4 +55,4 @@ def replace(path: str, before: bytes, after: bytes) -> None:
     try:
         write_atomically(path, after, require_unchanged)
     except PermissionError as error:
-        raise NotReplacedError(f"cannot create a file in its directory: {error.strerror or error}") from None
+        raise NotReplacedError(f"cannot create a file in the same directory: {error.strerror or error}") from None

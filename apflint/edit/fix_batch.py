@@ -1,4 +1,4 @@
-"""Applies the fixes of findings to texts and proves that nothing else changes, or finds the fixes that cannot be applied."""
+"""Applies the fixes of findings to texts and proves that nothing else changes, or finds the fixes that fail."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ K = TypeVar("K", bound="Hashable")
 
 
 class Conflict(NamedTuple):
-    """The reason why a batch (fixes that are applied together) fails, and the fixes that may be the cause."""
+    """The reason why a batch (fixes that are applied together) fails, and the findings whose fixes may be the cause."""
 
     suspects: tuple[Finding, ...]
     """Findings whose fixes may cause the conflict. Some of these fixes may be unrelated to the conflict."""
@@ -44,7 +44,10 @@ def identity(finding: Finding) -> Identity:
 
 
 def is_unrecognized(finding: Finding) -> bool:
-    """Return whether a finding is about text that apflint recognizes as an object only after the finding is fixed."""
+    """Return whether a finding is about text that apflint does not recognize as an APF object.
+
+    After the finding is fixed, apflint may recognize the object.
+    """
     return finding.document is None and finding.rule not in SUPPRESSION_RULES
 
 
@@ -59,9 +62,10 @@ def edits_of(finding: Finding) -> tuple[Edit, ...]:
 def edit_inputs(
     inputs: Mapping[str, bytes], line_map: LineMap, findings: Iterable[Finding]
 ) -> tuple[dict[str, bytes], LineMap, list[Conflict]]:
-    """Apply the fixes of findings. Return all inputs, the new line map, and the conflicts.
+    """Apply the fixes of findings. Return (contents of all inputs, new line map, conflicts).
 
-    `line_map` maps the lines of `inputs` to the original lines, before all earlier edits. A file with conflicts stays unchanged.
+    A line map contains the original line number of each line of each edited file, which earlier edits may have moved. A
+    file with conflicts stays unchanged.
     """
     edited, new_line_map = dict(inputs), dict(line_map)
     conflicts: list[Conflict] = []
@@ -77,10 +81,10 @@ def edit_inputs(
 
 
 def _edit_file(name: str, data: bytes, lines: list[int] | None, findings: list[Finding]) -> tuple[bytes, list[int]]:
-    """Apply fixes to the file content `data`. Prove that the result is what the fixes intend, and that nothing else changes.
+    """Apply fixes to the file content `data`, and prove that the result contains the intended changes and no others.
 
-    Return the new content, and the original line number of each line. `lines` are the original line numbers of `data`, or
-    None if `data` is the original. Raises CannotEditError or UnicodeError if the fixes fail.
+    Return the new content, and the original line number of each line. `lines` are the original line numbers of `data`,
+    or None if no earlier edit has changed the file. Raises CannotEditError or UnicodeError if the fixes fail.
     """
     groups = _group(findings, _document_start)
     edits = [edit for group in groups.values() for edit in _edits(group)]
@@ -93,10 +97,11 @@ def _edit_file(name: str, data: bytes, lines: list[int] | None, findings: list[F
 
 
 def _find_suspects(findings: list[Finding], error: Exception) -> list[tuple[list[Finding], Exception]]:
-    """Return (findings, error) pairs: sets of findings whose fixes cannot be applied to a file.
+    """Return (findings, error) pairs: the findings whose fixes probably prevent the edit of a file.
 
-    A fix that fails alone is one set. If the fixes of a YAML document fail only together, they are one set. If no
-    such set is found, `findings` are one set. `error` is the error that occurred when all fixes were applied together.
+    If a fix also fails alone, its finding is in a separate pair. If the fixes of a YAML document fail only together,
+    all of their findings are one pair. If no cause is found, the only pair contains all `findings`. `error` is the
+    error of applying all fixes together.
     """
     suspects: list[tuple[list[Finding], Exception]] = []
     for start, group in _group(findings, _document_start).items():
@@ -161,7 +166,7 @@ def _operations(findings: Iterable[Finding]) -> list[Operation]:
 
 
 def _edits(findings: list[Finding]) -> list[Edit]:
-    """Return the edits that fix findings. All findings must belong to the same YAML document, or all to no document."""
+    """Return the edits that fix findings. The findings must all belong to the same YAML document, or all to none."""
     edits = [edit for finding in findings if finding.fix is not None for edit in finding.fix.edits]
     if document := findings[0].document:
         edits += text_edits(document.source.text, document.root, _operations(findings))

@@ -1,12 +1,12 @@
 """Applies the fixes of findings: as many fixes together as possible, and only fixes that do not cause new findings.
 
-The module edits texts in memory and writes no files. Fixes that are applied together form a batch. A batch is accepted if
-the edited text contains what the fixes intend, and nothing else has changed. In addition, a second check must not report
-the fixed findings or any new findings, except masked findings. A finding is masked if it can be found only after
-another error is fixed.
+The module edits texts in memory and writes no files. Fixes that are applied together form a batch. A batch is accepted
+under three conditions: the edited text contains what the fixes intend, nothing else has changed, and a second check
+does not report the fixed findings or any new findings. Masked findings are allowed: a finding is masked if apflint can
+find it only after another error is fixed.
 
 If a batch fails, `_Comparison` finds the fixes that may be the cause, and half of these fixes wait for a later batch. A
-fix that fails alone is refused.
+fix that fails alone is refused: it is not applied.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Refusal(NamedTuple):
 
 
 class FixResult(NamedTuple):
-    """The inputs after fixes, the fixed and the refused findings, and the new report."""
+    """The result of `apply_fixes`."""
 
     inputs: Mapping[str, bytes]
     """Maps the name of each input to its content, edited or not."""
@@ -79,9 +79,10 @@ class _State(NamedTuple):
 def apply_fixes(
     inputs: Mapping[str, bytes], check: Check, *, unsafe: bool = False, first: Report | None = None
 ) -> FixResult:
-    """Apply the fixes of the findings that `check` reports on the inputs. Unsafe fixes are applied only if `unsafe` is true.
+    """Apply the fixes of the findings that `check` reports on the inputs, and return the edited inputs.
 
-    `first` is the report of `check` on the inputs, if the caller already has this report.
+    Unsafe fixes are applied only if `unsafe` is true. `first` is the report of `check` on the inputs, if the caller
+    already has this report.
     """
     run = _FixRun(_State(inputs, first or check(inputs), {}), check, unsafe=unsafe)
     size = max(sum(map(len, inputs.values())), 1)
@@ -91,7 +92,11 @@ def apply_fixes(
             break
         run.narrow_down(run.attempt(batch))
     else:
-        run.refuse(run.list_wanted(), f"apflint stops after {limit} attempts to find the fixes that fail", ())
+        run.refuse(
+            run.list_wanted(),
+            f"apflint stops after {limit} attempts to find the fixes that fail, and has not found out whether this fix fails",
+            (),
+        )
     return run.result()
 
 
@@ -114,8 +119,8 @@ class _FixRun:
     def next_batch(self) -> list[Finding]:
         """Return the findings to fix next, or an empty list if no fix is left.
 
-        Findings that mask other findings are fixed first, in a separate batch. Otherwise, other fixes in the batch would
-        seem to cause the masked findings.
+        Findings that mask other findings (`_masks_others`) are fixed first, in a separate batch. Otherwise, the other
+        fixes of the batch would seem to cause the findings that become visible.
         """
         wanted = self.list_wanted()
         wanted = list(filter(_masks_others, wanted)) or wanted
@@ -125,9 +130,9 @@ class _FixRun:
         return wanted
 
     def attempt(self, batch: list[Finding]) -> list[Conflict]:
-        """Try the fixes of a batch. If the batch causes new findings that have fixes, try these fixes as well.
+        """Apply the fixes of a batch and check the result. Return the conflicts, or [] if the batch is accepted.
 
-        Return the conflicts, or [] if the batch is accepted.
+        If the batch causes new findings that have fixes, apply these fixes as well.
         """
         comparison = _Comparison(self._state.report.findings, batch)
         state, todo = self._state, batch
@@ -162,17 +167,21 @@ class _FixRun:
             if len(groups) == 1:
                 self.refuse(*conflict)
         for groups in suspects:
-            # If the loop above has refused the fix of a suspect, the fixes of the other suspects may succeed, so none waits.
+            # If the loop above has refused a fix of this conflict, the other fixes may succeed now, so none of them
+            # waits.
             if all(self._is_wanted(finding) for group in groups for finding in group):
                 held_back = groups[(len(groups) + 1) // 2 :]
                 self._waiting |= {identity(finding) for group in held_back for finding in group}
 
     def refuse(self, findings: Iterable[Finding], reason: str, scope: Scope) -> None:
-        """Refuse the fixes of `findings` until another fix edits `scope`, the part of the inputs on which the refusal depends."""
+        """Refuse the fixes of `findings`, until another fix edits `scope`.
+
+        `scope` is the part of the inputs on which the reason for the refusal depends.
+        """
         self._refused |= dict.fromkeys(map(identity, findings), (reason, scope))
 
     def result(self) -> FixResult:
-        """Return the result of all accepted attempts."""
+        """Return the edited inputs, the fixed findings and the refused fixes after all accepted batches."""
         inputs, report, line_map = self._state
         refused = {
             key: Refusal(_with_original_lines(finding, line_map), self._refused[key][0])
@@ -196,8 +205,8 @@ class _Comparison:
         """Maps a scope, an object (kind and name) or an edited field (file, object, field) to the indices of fixes in
         the batch."""
         self._masked: defaultdict[Scope, set[str]] = defaultdict(set)
-        """Maps the object or file with a masking finding to the rules whose findings it masked: validation rules, and rules
-        about the requests of a FlowSchema."""
+        """Maps the object or file with a masking finding to the rules whose findings this finding masks: validation
+        rules, and rules about the requests of a FlowSchema."""
         for index, finding in enumerate(batch):
             fields = list(_edited_fields(finding))
             keys: list[Hashable] = [*_scopes(finding), *((finding.file, finding.object, field) for field in fields)]
@@ -212,11 +221,11 @@ class _Comparison:
         self._masks_analysis = any(map(_masks_others, batch))
 
     def find_regressions(self, after: Iterable[Finding]) -> list[Finding]:
-        """Return the findings of each rule in each file that has more findings of this rule than expected.
+        """Return the findings after a batch that the batch may have caused.
 
-        The expected number of findings is the number before the batch, minus the number of fixed findings. Findings that
-        an error masked before the batch do not count. Only numbers are compared, because a fix elsewhere may change the
-        message of a finding.
+        These are all findings of a rule in a file that has more findings of this rule than expected. The expected
+        number is the number before the batch, minus the number of fixed findings. Findings that an error masked before
+        the batch do not count. Only numbers are compared, because a fix elsewhere may change the message of a finding.
         """
         counted = [finding for finding in after if not self.is_new(finding) or not self._was_masked(finding)]
         excess = _count(counted) - self._allowed
@@ -227,10 +236,10 @@ class _Comparison:
         return identity(finding) not in self._known
 
     def _was_masked(self, finding: Finding) -> bool:
-        """Return whether a finding was masked by a finding that the batch has fixed.
+        """Return whether apflint could not find a finding before the batch, because another finding masked it.
 
-        A validation finding at an edited field was not masked: the edit caused the finding. For example, the fix renamed a
-        misspelled field, but its value was intended for another field.
+        A validation finding at an edited field was not masked: the edit has caused the finding. For example, the fix
+        renamed a misspelled field, but its value was intended for another field.
         """
         if finding.rule not in _VALIDATION and self._masks_analysis:
             return True
@@ -238,9 +247,13 @@ class _Comparison:
         return not is_edited and any(finding.rule in self._masked.get(scope, ()) for scope in _scopes(finding))
 
     def find_conflicts(self, regressions: list[Finding]) -> list[Conflict]:
-        """Return a conflict for each set of fixes that may have caused `regressions`. The sets are as small as possible."""
+        """Return a conflict for each set of fixes that may have caused some of the `regressions`.
+
+        The sets are as small as possible.
+        """
         for is_relevant in (
-            # If the server rejects an object, other findings of the object change, too.
+            # Consider validation findings first: if the server rejects an object, its other findings change as a
+            # result.
             lambda finding: finding.rule in _VALIDATION,
             self.is_new,
         ):
@@ -260,7 +273,7 @@ class _Comparison:
         The scope is the part of the inputs on which the finding depends: the object of the finding, or all inputs.
         """
         _, of_file, of_object = _scopes(finding)
-        if finding.rule in _VALIDATION:  # a validation finding depends on one object only
+        if finding.rule in _VALIDATION:  # a finding of a validation rule depends only on its object
             fields = ((*of_object, field) for field in _and_above(finding.field))
             key: Hashable = next((key for key in (*fields, of_object, of_file) if key in self._fixes), ())
             return tuple(self._fixes[key]), of_object if key != () else ()
@@ -276,7 +289,10 @@ def _scopes(finding: Finding) -> tuple[Scope, ...]:
 
 
 def _masks_others(finding: Finding) -> bool:
-    """Return whether a finding masks others, because the server rejects its object or apflint does not recognize its object."""
+    """Return whether apflint cannot find some findings of an object before `finding` is fixed.
+
+    This is so if the API server rejects the object, or if apflint does not recognize the object.
+    """
     return finding.apiserver is not None or is_unrecognized(finding)
 
 
@@ -292,7 +308,11 @@ def _masked_rules(finding: Finding) -> frozenset[str]:
 
 
 def _edited_fields(finding: Finding) -> Iterator[str]:
-    """Yield the fields that a fix changes. For a removed item, yield the list. For a renamed key, yield the new name."""
+    """Yield the paths of the fields that a fix changes.
+
+    If the fix removes an item of a list, yield the path of the list. If the fix renames a key, yield the path with the
+    new name.
+    """
     for operation in finding.fix.operations if finding.fix is not None else ():
         match operation:
             case Rename(path, name):
@@ -311,12 +331,10 @@ def _and_above(field: str) -> Iterator[str]:
 
 
 def _count(findings: Iterable[Finding]) -> Counter[tuple[str, str]]:
-    """Return the number of findings for each pair of rule and file.
+    """Return the number of findings for each (rule, file) pair, including findings that the report only counts.
 
-    Findings that the report counts but does not list are included.
-
-    A finding of several clusters counts once for each cluster, so that a fix that adds the finding to another cluster
-    is refused.
+    A finding of several clusters counts once for each cluster. So if a fix adds the finding to another cluster, the
+    number increases, and the fix is refused.
     """
     counts: Counter[tuple[str, str]] = Counter()
     for finding in findings:
@@ -340,7 +358,7 @@ def _describe(suspects: tuple[Finding, ...], regressions: list[Finding]) -> str:
 
 
 def _with_original_lines(finding: Finding, line_map: LineMap) -> Finding:
-    """Return a finding with line numbers of the original text, and unchanged columns."""
+    """Return the finding with the line numbers of the original text. Its columns stay unchanged."""
     lines = line_map.get(finding.file)
     if lines is None:
         return finding

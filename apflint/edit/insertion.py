@@ -1,4 +1,4 @@
-"""Inserts new keys into mappings, at the places where people usually write the keys."""
+"""Inserts new keys into mappings, in the usual order of the fields in manifests."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _COMMENT_AFTER_LAST = re.compile(r"[ \t]*(,?)[ \t]*(?<=[ \t,])#[^\r\n]*")
 
 
 class _NewEntry(NamedTuple):
-    """A new entry, with the parent mappings that the text lacks.
+    """A new entry to insert, together with new parent mappings that the text does not contain.
 
     `names` are the keys of these mappings, outermost first, and then the key of the entry.
     """
@@ -83,7 +83,7 @@ def insert_entry(text: str, root: Node, path: Path, value: object) -> list[Edit]
 
 
 def _find_index(name: str, pairs: list[tuple[Scalar, Node]]) -> int:
-    """Return the index in `pairs` at which to insert the key `name`."""
+    """Return the index in `pairs` at which to insert the key `name`, according to `_FIELD_ORDER`."""
     if name not in _FIELD_ORDER:
         return len(pairs)
     earlier = _FIELD_ORDER[: _FIELD_ORDER.index(name)]
@@ -99,7 +99,7 @@ def _replace_null(text: str, key: Scalar, null: Scalar, entry: _NewEntry) -> Edi
 
 
 def _insert_lines(text: str, pairs: list[tuple[Scalar, Node]], index: int, entry: _NewEntry) -> Edit:
-    """Return the edit that inserts an entry at an index of `pairs` in block style."""
+    """Return the edit that inserts an entry in block style before `pairs[index]`, or after the last pair."""
     key, value = pairs[max(index - 1, 0)]
     prefix = line_prefix(text, key)
     column = len(prefix)
@@ -107,7 +107,7 @@ def _insert_lines(text: str, pairs: list[tuple[Scalar, Node]], index: int, entry
         return _insert_line(text, entry_lines_end(text, key, value, column), entry, column)
     if not prefix.strip(" "):
         return _insert_line(text, comments_start(text, key.start - column, column), entry, column)
-    # The first key of a list item shares its line with the dash.
+    # The first key of a list item is on the line of the dash. Insert the entry after the dash, and move the key below.
     end = line_end(text)
     return Edit(key.start, key.start, f"{entry.write_lines(column, end)}{end}{' ' * column}")
 

@@ -1,7 +1,7 @@
-"""Compares the lines of two versions of a text, in time that grows linearly with their length.
+"""Compares the lines of two versions of a text, in a time that is proportional to the number of lines.
 
 difflib compares each line with all equal lines. Manifests have many equal lines, so a file with 4,000 FlowSchemas would
-take minutes. Edits keep the number of documents, so this module compares document by document.
+take minutes. This module compares document by document, because edits do not change the number of documents.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class LineChange(NamedTuple):
 
 
 def find_changes(old: list[str], new: list[str]) -> Iterator[LineChange]:
-    """Yield the changes that turn `old` into `new`, in order. Smaller changes may be possible."""
+    """Yield the changes that turn `old` into `new`, in order. A smaller set of changes may be possible."""
     bounds, new_bounds = _find_bounds(old), _find_bounds(new)
     if len(bounds) != len(new_bounds):
         bounds, new_bounds = [0, len(old)], [0, len(new)]
@@ -44,7 +44,7 @@ def write_unified_diff(old: list[str], new: list[str], old_name: str, new_name: 
 
 
 def _find_bounds(lines: list[str]) -> list[int]:
-    """Return the indices of the lines at which YAML documents start, and then the number of lines."""
+    """Return the indices of the lines at which YAML documents start, followed by the number of lines."""
     return [0, *(at for at, line in enumerate(lines) if at and line.startswith("---")), len(lines)]
 
 

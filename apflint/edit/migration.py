@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Remark(NamedTuple):
-    """A message about an object or a place in the text, without its final period."""
+    """A message about an object or a line of the text. The message has no final period."""
 
     kind: Literal["migrated", "note", "refused"]
     line: int
@@ -50,11 +50,11 @@ class Migration(NamedTuple):
 
 
 def migrate(source: Source, target: MigrationTarget, *, accept_changes: bool = False) -> Migration:
-    """Move every object of a text to `target.version`.
+    """Migrate the objects of a text to `target.version`.
 
-    An object whose meaning would change is refused, unless `accept_changes` is true.
+    If the meaning of an object would change, the migration is refused, unless `accept_changes` is true.
 
-    Never raises an error. The result contains a remark for everything that cannot be migrated.
+    Never raises an error: the result contains a remark for everything that cannot be migrated.
     """
     loaded = load_text(source)
     remarks = [
@@ -124,16 +124,16 @@ def _find_obstacle(document: Document, target: MigrationTarget) -> Remark | None
         return None
     missing = next((release for release in target.releases if not serves(release, version)), None)
     if missing is None:
-        return _remark("note", document, f"is already {version}, which is newer: left unchanged")
-    message = f"{version} is newer than {target.version}, but Kubernetes {missing.name} does not serve it"
+        return _remark("note", document, f"the object already has the newer version {version}, and stays unchanged")
+    message = f"{version} is newer than {target.version}, but Kubernetes {missing.name} does not serve {version}"
     return _remark("refused", document, message)
 
 
 def _find_versions(document: Document, target: MigrationTarget) -> dict[Path, str]:
     """Return the apiVersions that a migration of an object replaces: a mapping from the path to the old apiVersion.
 
-    Paths start at the root of the YAML document. If the object is an item of a list, the apiVersion of the list is
-    included, because items without an apiVersion inherit the apiVersion of the list.
+    Paths start at the root of the YAML document. If the object is an item of a list, the result includes the apiVersion
+    of the list, because items without an apiVersion inherit the apiVersion of the list.
     """
     versions: dict[Path, str] = {}
     for owner in {document.prefix, document.prefix[:-2]}:
@@ -148,9 +148,9 @@ def _find_versions(document: Document, target: MigrationTarget) -> dict[Path, st
 
 
 def _describe_shared(document: Document, operations: list[Operation]) -> Remark:
-    """Return a remark that states that the edits of an object would also change other places.
+    """Return a remark that the edits of an object would also change other places.
 
-    If an alias or merge key is the cause, the remark has the position of the alias or merge key.
+    If an alias or merge key is the cause, the remark is at the position of this alias or merge key.
     """
     for operation in operations:
         if alias := find_alias(document.root, operation.path):

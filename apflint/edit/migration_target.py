@@ -42,7 +42,7 @@ def choose_target(version: str | None = None, releases: Sequence[Release] = ()) 
     missing = next((known for known in releases if not serves(known, version)), None)
     if missing is not None:
         served = ", ".join(missing.served or missing.on_request)
-        raise UserError(f"Kubernetes {missing.name} does not serve {version}. It serves {served}.")
+        raise UserError(f"Kubernetes {missing.name} does not serve {version}. This release serves {served}.")
     return MigrationTarget(version, tuple(releases))
 
 
@@ -50,7 +50,7 @@ def parse_release_range(text: str) -> tuple[Release, ...]:
     """Return the releases from `X.Y` to `X.Z` for the string `X.Y..X.Z`. Raises UserError if the string is not such a range."""
     first, dots, last = text.partition("..")
     if not dots:
-        raise UserError(f'"{text}" is not a range of releases. Write it like "1.26..1.31".')
+        raise UserError(f'"{text}" is not a range of releases. Write a range such as "1.26..1.31".')
     low, high = parse_release(first), parse_release(last)
     if low.minor > high.minor:
         raise UserError(f'"{text}" ends before it starts. Write "{high.name}..{low.name}".')
@@ -101,7 +101,10 @@ def _find_version(name: str) -> ApiVersion:
 
 
 def _find_steps(before: ApiVersion, after: ApiVersion) -> list[ApiVersion]:
-    """Return the fewest versions between two versions such that some release serves each version and the next version."""
+    """Return the versions between `before` and `after` through which to migrate, or [] if some release serves both.
+
+    The result has as few versions as possible. Some release serves each version together with the version before it.
+    """
     steps: list[ApiVersion] = []
     current = before
     while not _overlap(current, after):
@@ -116,7 +119,10 @@ def _overlap(first: ApiVersion, second: ApiVersion) -> bool:
 
 
 def _split(releases: Sequence[Release]) -> Iterator[MigrationTarget]:
-    """Yield as few targets as possible for all releases. Each target covers consecutive items of `releases`."""
+    """Divide `releases` into as few groups as possible, and yield a target for each group.
+
+    Each group contains consecutive items of `releases`.
+    """
     while releases:
         served = {life.name: (*takewhile(partial(serves, version=life.name), releases),) for life in API_VERSIONS}
         version = max(served, key=lambda name: len(served[name]))

@@ -35,9 +35,9 @@ _COMMA = re.compile(r"\s*,\s*\Z")
 def nest_entries(text: str, root: Node, path: Path, names: tuple[str, ...]) -> tuple[Edit, ...]:
     """Return the edits that move the entries `names` into a new mapping at `path`, in their current order.
 
-    The entries are siblings of `path`. If other entries are between the entries in `names`, the later entries move up
-    to the first entry, together with their comments. Raises CannotEditError if an entry does not exist or cannot be
-    moved.
+    The entries are siblings of `path`. The new mapping replaces the first of these entries. If some of these entries do
+    not directly follow the first entry, they move up to it, together with their comments. Raises CannotEditError if an
+    entry does not exist or cannot be moved.
     """
     owner = find_mapping(root, path[:-1])
     entries = sorted((find_entry(root, (*path[:-1], name)) for name in names), key=lambda entry: entry[0].start)
@@ -60,7 +60,7 @@ def _nest_in_flow(text: str, name: str, adjacent: Entries, apart: Entries, follo
         previous = following[following.index((key, value)) - 1]
         start, end = entry_end(text, *previous), entry_end(text, key, value)
         if not _COMMA.match(text, start, key.start):
-            raise CannotEditError("a comment stands between them", first.start)
+            raise CannotEditError("a comment stands between the entries to move", first.start)
         yield Edit(start, end, "")
         moved += f", {text[key.start : end]}"
     yield Edit(last.end, last.end, f"{moved}}}")
@@ -69,9 +69,10 @@ def _nest_in_flow(text: str, name: str, adjacent: Entries, apart: Entries, follo
 def _nest_lines(text: str, name: str, adjacent: Entries, apart: Entries) -> Iterator[Edit]:
     first, last = adjacent[0][0], adjacent[-1][1]
     column = len(line_prefix(text, first))
-    at = entry_lines_end(text, *adjacent[-1], column)  # fails if text follows on the last line
+    at = entry_lines_end(text, *adjacent[-1], column)  # raises an error if other text ends the line
     yield Edit(first.start, first.start, f"{name}:{line_end(text)}{' ' * (column + 2)}")
-    # Indent all lines by two more spaces, even comments and block scalars. Only the relative indentation matters.
+    # Indent all lines by two more spaces, even lines of comments and block scalars. This keeps the text of block
+    # scalars, because YAML removes the common indentation.
     yield from (Edit(line.end(), line.end(), "  ") for line in _NEXT_LINE.finditer(text, first.start, last.end))
     moved = ""
     for key, value in apart:

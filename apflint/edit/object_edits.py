@@ -35,10 +35,10 @@ _ORDER = (Set, Wrap, Insert, Nest, Remove, Rename)
 
 
 def locate(document: Document, operations: Iterable[Operation]) -> list[Operation]:
-    """Return the operations on an object, with paths from the root of the YAML document.
+    """Return operations on an object as operations on the YAML document that contains the object.
 
-    The paths of the given operations start at the root of the object. The two paths differ if the YAML document is a list
-    of objects.
+    The paths of the result start at the root of the document instead of the root of the object. The two roots differ if
+    the document is a list of objects.
     """
     return [operation._replace(path=(*document.prefix, *operation.path)) for operation in operations]
 
@@ -88,7 +88,8 @@ def changed_value(value: dict[str, object], operations: Iterable[Operation]) -> 
 
     Raises KeyError or IndexError if an operation needs a field that is absent.
     """
-    # Unlike `copy.deepcopy`, this copy does not share the values of aliases, so an operation changes only one place.
+    # `copy.deepcopy` would share the value of an alias between all of its places. In this copy, each place has its own
+    # value, so an operation changes only one place.
     copy: dict[str, Any] = json.loads(json.dumps(value))
     for operation in sorted(_without_duplicates(operations), key=_depth_first):
         *steps, last = operation.path
@@ -134,7 +135,10 @@ def _comparable(value: object) -> str:
 
 
 def _without_duplicates(operations: Iterable[Operation]) -> Iterable[Operation]:
-    """Return each operation once. Types are compared as well, because named tuples of different types can be equal."""
+    """Yield each operation once, even if `operations` contains it several times.
+
+    Types are compared as well, because named tuples of different types can be equal.
+    """
     return {(type(operation), operation): operation for operation in operations}.values()
 
 

@@ -1,4 +1,4 @@
-"""Removes mapping entries and list items. Comments stay, because a comment may be about several lines."""
+"""Removes mapping entries and list items, but not their comments, because a comment may be about several lines."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ class _MappingOrListPart(NamedTuple):
 
 
 def remove_entries(text: str, root: Node, paths: Iterable[Path]) -> list[Edit]:
-    """Return the edits that remove mapping entries and list items: lines in block style, text and commas in flow style.
+    """Return the edits that remove the mapping entries and list items at `paths`.
 
-    A mapping that would become empty is removed as well. Raises CannotEditError if a list would become empty.
+    In block style, whole lines are removed. In flow style, the text of the entry and a comma are removed. A mapping
+    that would become empty is removed as well. Raises CannotEditError if a list would become empty.
     """
     removed: dict[Path, set[str | int]] = {}
     for path in sorted(set(paths), key=len, reverse=True):
@@ -54,9 +55,10 @@ def remove_entries(text: str, root: Node, paths: Iterable[Path]) -> list[Edit]:
 
 
 def _collect(root: Node, path: Path, removed: dict[Path, set[str | int]]) -> None:
-    """Add the entry or item at `path` to `removed`, which maps the path of a mapping or list to keys or indices.
+    """Add the entry or item at `path` to `removed`.
 
-    If a mapping would become empty, add the mapping instead.
+    `removed` maps the path of a mapping or list to the keys or indices to remove. If a mapping would become empty, add
+    the mapping instead of the entry.
     """
     owner_path, step = path[:-1], path[-1]
     owner = resolve_alias(walk(root, owner_path)[2])
@@ -110,13 +112,14 @@ def _remove_lines(text: str, parts: list[_MappingOrListPart]) -> Iterator[Edit]:
             comments = list_comments(text, part.nodes, part.start, next_start)
             yield Edit(part.start, next_start, "".join(f"{comment}{end}{' ' * len(prefix)}" for comment in comments))
         else:
-            raise CannotEditError("it shares a line with something else", part.start)
+            raise CannotEditError("the entry shares a line with other text", part.start)
 
 
 def _remove_in_flow(text: str, parts: list[_MappingOrListPart]) -> Iterator[Edit]:
-    """Yield an edit for each run of adjacent parts to remove in flow style.
+    """Yield one edit for each series of adjacent parts that are removed, in flow style.
 
-    The edit ends at the start of the next part. If there is no next part, the edit starts at the end of the previous part.
+    The edit ends at the start of the next part. If there is no next part, the edit starts at the end of the previous
+    part.
     """
     for is_removed, group in groupby(enumerate(parts), lambda entry: entry[1].is_removed):
         (first, _), *_ = run = list(group)
@@ -128,10 +131,10 @@ def _remove_in_flow(text: str, parts: list[_MappingOrListPart]) -> Iterator[Edit
         elif first:
             start, end = parts[first - 1].end, parts[last].end
         else:
-            raise CannotEditError("nothing would be left", parts[0].start)
+            raise CannotEditError("the mapping or list would be empty", parts[0].start)
         comments = list_comments(text, [node for _, part in run for node in part.nodes], start, end)
         indent = " " * (start - line_start(text, start))
         lines = "".join(f"{comment}{line_end(text)}{indent}" for comment in comments)
-        # The `#` of a comment must follow a space.
+        # A space must precede the `#` of a comment.
         needs_space = lines and text[start - 1 : start] not in (" ", "\t", "\n", "\r")
         yield Edit(start, end, f" {lines}" if needs_space else lines)

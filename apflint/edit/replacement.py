@@ -1,8 +1,9 @@
 """Replaces keys and scalars in block or flow style, YAML or JSON, with or without quotes.
 
-If aliases repeat a value, an edit of the value also changes other places, so the caller must parse the edited text and verify
-it.
 Paths start at the root of the tree.
+
+If aliases repeat a value, an edit of the value also changes other places. So callers must parse the edited text, and
+check that only the intended values have changed.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def replace_part(text: str, root: Node, path: Path, old: str, new: str) -> Edit:
-    """Return the edit that replaces the part `old` of the string at `path`. The quotes of the string stay."""
+    """Return the edit that replaces the substring `old` of the string at `path`. The string keeps its quotes."""
     return _replace_part(text, _find_scalar(root, path), old, new)
 
 
@@ -40,7 +41,7 @@ def replace_scalar(text: str, root: Node, path: Path, new: object) -> list[Edit]
     if isinstance(new, str) and quote == "'" and new.isprintable():
         written = "'" + new.replace("'", "''") + "'"
     elif isinstance(new, str) and isinstance(scalar.value, str) and quote not in ('"', "'"):
-        written = write_string(new)  # the old string has no quotes, so the text is not JSON
+        written = write_string(new)  # in JSON, the old string would have quotes, so the text is YAML
     return [Edit(start, scalar.end, gap + written)]
 
 

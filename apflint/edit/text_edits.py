@@ -1,4 +1,7 @@
-"""Applies edits to a text, and maps lines of the edited text to lines of the original text, which users see."""
+"""Applies edits to a text, and finds the original line of each line of the edited text.
+
+Messages show original lines, because users know only the original text.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,7 @@ def map_lines(old: Source, new: Source, edits: Iterable[Edit], known: list[int] 
     """
     lines: list[int] = []
     remaining = sorted(set(edits), reverse=True)
-    growth = 0  # characters that the earlier edits add
+    growth = 0  # number of characters that the edits so far have added
     for start in new.line_starts:
         while remaining and start >= remaining[-1].start + growth + len(remaining[-1].new):
             edit = remaining.pop()

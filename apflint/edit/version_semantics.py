@@ -30,7 +30,7 @@ _ANNOTATION = ("metadata", "annotations", PRESERVE_ZERO)
 
 
 class Note(NamedTuple):
-    """A message about a field in a migration, without its final period."""
+    """A message about a field in a migration. The message has no final period."""
 
     path: Path
     message: str
@@ -51,7 +51,7 @@ def plan_migration(document: Document, target: MigrationTarget) -> tuple[list[Op
         _convert_shares(document, target, operations, notes)
     after = _migrated(document, operations, target.version)
     if undecodable := list(_find_undecodable(after, target.releases)):
-        return [], undecodable  # the old version may ignore a field that has another type in the new version
+        return [], undecodable  # e.g. a field that only the new version knows has a wrong type
     for release in target.releases:
         notes += _find_differences(document, after, release)
     return operations, list(dict.fromkeys(notes))
@@ -119,9 +119,9 @@ def _convert_shares(
         return
     if old != new and new in limited:
         if old in limited:
-            message = f"{old} becomes {new}, which is an unknown field in {document.version}; remove one of the two"
+            message = f"{old} becomes {new}, but {new} is already present as an unknown field of {document.version}; remove one of the two fields"
             notes.append(Note((*_LIMITED, new), message, "impossible"))
-        return  # `_find_differences` reports the field `new`
+        return  # `_find_differences` reports that only the new version knows this field
     if old != new and old in limited:
         operations.append(Rename((*_LIMITED, old), new))
     notes += _keep_shares(document, target, operations)
@@ -166,10 +166,10 @@ def _effective_shares(document: Document, release: Release) -> int:
 
 
 def _must_remove_annotation(version: str, target: MigrationTarget, written: int | None) -> bool:
-    """Return whether the annotation for zero shares must be removed.
+    """Return whether a migration must remove the annotation for zero shares.
 
-    The result is true if the target rejects the annotation, or if only the target respects it. `written` is the number
-    of shares in the object.
+    This is so if a target release rejects the annotation, or if the annotation has an effect only after the migration.
+    `written` is the number of shares in the object.
     """
     if any(release.forbids_preserve_zero_annotation(target.version) for release in target.releases):
         return True
@@ -205,5 +205,5 @@ def _find_differences(before: Document, after: Document, release: Release) -> It
         )
         yield Note(path, message, "changed")
     if not unknown and stored_spec(before, origin) != stored_spec(after, release):
-        message = f"the spec would differ in {after.version} of Kubernetes {release.name}"
+        message = f"the spec would have another meaning in {after.version} of Kubernetes {release.name}"
         yield Note(("spec",), message, "changed")

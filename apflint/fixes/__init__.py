@@ -1,1 +1,1 @@
-"""Functions that build fixes. Rules in `apflint.checks` use them for fixes that need more than one line of code."""
+"""Functions that build fixes for the rules in `apflint.checks`, if a fix takes more than one line of code."""

@@ -1,4 +1,4 @@
-"""Fixes that several rules suggest: correct a spelling, set or remove a field, change the items of a list."""
+"""Fixes that several rules use: correct a spelling, set or remove a field, change the items of a list."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ _MAX_LISTED_CHANGES = 4
 
 
 def correct_spelling(path: Path, word: str, known: Iterable[str], *, safe: bool = True) -> Fix | None:
-    """Return a fix that replaces a misspelled string, or None if the intended word is not certain."""
+    """Return a fix that replaces the misspelled string `word`, or None if the intended word is not certain."""
     intended = find_intended(word, known)
     return replace_value(path, word, intended, safe=safe) if intended and intended != word else None
 
 
 def replace_value(path: Path, old: str, new: str, *, safe: bool) -> Fix:
-    """Return a fix that replaces a string."""
+    """Return a fix that replaces the string `old` at `path` by the string `new`."""
     return Fix(f"change {quote(old)} to {quote(new)}", safe, (Set(path, new),))
 
 
 def set_field(document: Document, path: Path, value: Value, title: str, *, safe: bool) -> Fix:
-    """Return a fix that sets a field, which may be present or absent."""
+    """Return a fix that sets a field: it adds an absent field, and replaces the value of a present field."""
     return Fix(title, safe, (Set(path, value) if document.has(*path) else Insert(path, value),))
 
 
 def set_fields(places: Iterable[Place], name: str, value: Value, title: str) -> Fix:
-    """Return an unsafe fix that sets the field `name` at all of these places."""
+    """Return an unsafe fix that sets the field `name` in the mappings at `places`."""
     fixes = (set_field(place.document, (*place.path, name), value, title, safe=False) for place in places)
     return Fix(title, safe=False, operations=tuple(operation for fix in fixes for operation in fix.operations))
 
@@ -67,7 +67,10 @@ def replace_items(path: Path, items: Sequence[str], new: Mapping[int, str], *, s
 
 
 def replace_item(path: Path, old: str, new: str, others: Collection[str], *, safe: bool) -> Fix:
-    """Return a fix that replaces the item at `path`, or removes it if `others` contains `new`. Large `others` should be a set."""
+    """Return a fix that replaces the list item at `path` by `new`, or removes the item if `others` contains `new`.
+
+    If `others` has many items, it should be a set.
+    """
     title, operation = _replace_item(path, old, new, others)
     return Fix(title, safe, (operation,))
 
@@ -79,7 +82,7 @@ def _replace_item(path: Path, old: str, new: str, others: Collection[str]) -> tu
 
 
 def remove_items(path: Path, items: Sequence[str], indices: Sequence[int], reason: str, *, safe: bool) -> Fix:
-    """Return a fix that removes items of a list of strings. The title of the fix ends with `reason`."""
+    """Return a fix that removes the items at `indices` from a list of strings. Its title ends with `reason`."""
     removed = list(dict.fromkeys(quote(items[index]) for index in indices))
     operations = tuple(Remove((*path, index)) for index in indices)
     return Fix(f"remove {join_some(removed, _MAX_LISTED_CHANGES)} {reason}", safe, operations)

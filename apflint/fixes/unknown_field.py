@@ -38,7 +38,7 @@ def fix_unknown_field(document: Document, violation: Violation, release: Release
     if is_subject_field(document, path) and name in RBAC_SUBJECT_FIELDS:
         return remove_field(path, safe=True)
     if name in RBAC_ROLE_FIELDS:
-        return remove_field(path, safe=False)  # unsafe: the author wanted this field to restrict the requests
+        return remove_field(path, safe=False)  # unsafe: the author wanted to restrict the requests with this field
     intended = _find_intended_field(document, violation, release)
     if intended is None:
         return None if find_similar(name, violation.known) else _nest_fields(document, violation, release)
@@ -51,14 +51,17 @@ def fix_unknown_field(document: Document, violation: Violation, release: Release
 
 
 def rename_field(document: Document, path: Path, name: str, *, safe: bool = True) -> Fix | None:
-    """Return a fix that renames a field, or None if its mapping already has a field of the new name."""
+    """Return a fix that renames a field, or None if the mapping of the field already has a field `name`."""
     if name in _mapping(document, path[:-1]):
         return None
     return Fix(f"rename {quote(path[-1])} to {quote(name)}", safe, (Rename(path, name),))
 
 
 def find_synonym(name: str, value: object, version: str) -> str | None:
-    """Return the field for which `name` is a common synonym (`priority`: `matchingPrecedence`), or None if no field fits `value`."""
+    """Return the field that is usually intended by the synonym `name`, such as `matchingPrecedence` for `priority`.
+
+    Return None if `name` is not a known synonym, or if `value` does not fit the field.
+    """
     if name in _SHARES_SYNONYMS:
         return shares_field(version) if isinstance(value, int) and not isinstance(value, bool) else None
     if name == "queue":
@@ -67,7 +70,10 @@ def find_synonym(name: str, value: object, version: str) -> str | None:
 
 
 def find_owner_of_fields(document: Document, violation: Violation, release: Release) -> str | None:
-    """Return the only mapping, such as `spec.limited`, that can contain all fields below an unknown field, or None if there is no such mapping."""
+    """Return the path of the mapping, such as `spec.limited`, that can contain all fields below an unknown field.
+
+    Return None if there is no such mapping, or if there are several.
+    """
     value = document.at(*violation.path)
     if not isinstance(value, dict) or not value:
         return None
@@ -79,7 +85,8 @@ def find_owner_of_fields(document: Document, violation: Violation, release: Rele
 def find_owners(name: str, document: Document, release: Release) -> set[str]:
     """Return the paths of the mappings of a spec that can contain a field `name`.
 
-    If both `spec.exempt` and `spec.limited` can contain the field, the one that does not fit the type of the level is omitted.
+    If both `spec.exempt` and `spec.limited` can contain the field, the mapping that does not fit the type of the level
+    is omitted.
     """
     places = find_field_paths(name, document.kind, document.version, release)
     owners = {place.rpartition(".")[0] for place in places if place.startswith("spec.")}
@@ -94,7 +101,7 @@ def is_subject_field(document: Document, path: Path) -> bool:
 
 
 def find_intended_kind(subject: object) -> str | None:
-    """Return the kind of a subject, with corrected spelling, or None if the kind is not certain."""
+    """Return the kind of a subject, corrected if it is misspelled, or None if the kind is not certain."""
     kind = subject.get("kind") if isinstance(subject, dict) else None
     return find_intended(kind, SUBJECT_FIELDS) if isinstance(kind, str) else None
 
@@ -105,17 +112,21 @@ def _mapping(document: Document, path: Path) -> dict[str, Any]:
 
 
 def _guess_field(document: Document, path: Path, known: tuple[str, ...]) -> str | None:
-    """Return the field for which an unknown field is a synonym or a misspelling, or None if there is no such field."""
+    """Return the known field whose synonym or misspelling is the name of an unknown field.
+
+    Return None if there is no such field.
+    """
     name = str(path[-1])
     synonym = find_synonym(name, document.at(*path), document.version)
     return synonym if synonym in known else find_intended(name, known)
 
 
 def _find_intended_field(document: Document, violation: Violation, release: Release) -> str | None:
-    """Return the new name of an unknown field, or None if the field should not be renamed.
+    """Return the field that an unknown field should be renamed to, or None if it should not be renamed.
 
-    If the unknown name is valid at another place of the object, the field is probably misplaced and not misspelled, so return
-    None. But if the intended name differs only in the plural `s`, return the intended name anyway.
+    Return None if the unknown name is valid at another place of the object, because the field is then probably
+    misplaced and not misspelled. But if the intended name differs only in the plural `s`, return the intended name
+    anyway.
     """
     name = str(violation.path[-1])
     intended = _guess_field(document, violation.path, violation.known)
@@ -126,9 +137,10 @@ def _find_intended_field(document: Document, violation: Violation, release: Rele
 
 
 def _nest_fields(document: Document, violation: Violation, release: Release) -> Fix | None:
-    """Return a fix that moves unknown fields into a new mapping next to them, or None if the mapping is not certain or already exists.
+    """Return a fix that moves unknown fields into a new mapping next to them.
 
-    For example, RBAC writes the name and namespace of a subject next to its kind.
+    For example, RBAC writes the name and namespace of a subject next to its kind. Return None if the mapping already
+    exists, or if the intended mapping is not certain.
     """
     owner = _mapping(document, violation.path[:-1])
     target = _find_nested_owner(document, violation, str(violation.path[-1]), release)
@@ -137,7 +149,8 @@ def _nest_fields(document: Document, violation: Violation, release: Release) -> 
     unknown = (key for key in owner if key not in violation.known)
     names = tuple(key for key in unknown if _find_nested_owner(document, violation, key, release) == target)
     if is_subject_field(document, violation.path):
-        # YAML may parse a name as a boolean or number (`name: yes`). After this fix, APF102 reports the value.
+        # YAML may parse a name as a boolean or number (`name: yes`). Move the name anyway: APF102 then reports its
+        # type.
         names = ("name", "namespace") if target == "serviceAccount" else ("name",)
         if not all(isinstance(owner.get(name), str | bool | int | float) and owner[name] != "" for name in names):
             names = ("namespace",)
@@ -148,10 +161,10 @@ def _nest_fields(document: Document, violation: Violation, release: Release) -> 
 
 
 def _find_nested_owner(document: Document, violation: Violation, name: str, release: Release) -> str | None:
-    """Return the sibling field in whose mapping the unknown field `name` belongs, or None if the sibling is not certain.
+    """Return the name of the mapping into which the unknown field `name` belongs, or None if it is not certain.
 
-    For example, if a spec has the unknown field `limitResponse`, the result is `limited`, because `spec.limited` can contain
-    a field of this name.
+    The mapping is a sibling of the unknown field. For example, if a spec has the unknown field `limitResponse`, the
+    result is `limited`, because `spec.limited` can contain the field.
     """
     steps = [step for step in violation.path[:-1] if isinstance(step, str)]
     if steps == ["spec"] and name == "name":

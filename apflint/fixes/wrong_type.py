@@ -1,4 +1,4 @@
-"""Values of a wrong type (APF102): messages, help and fixes."""
+"""Messages, help and fixes for values of a wrong type (APF102)."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ def describe_wrong_type(document: Document, violation: Violation) -> str:
 
 
 def describe_not_finite(written: str) -> str:
-    """Return a message about `.inf` or `.nan`."""
+    """Return a message about a value that YAML parses as infinity or NaN, such as `.inf` or `.nan`."""
     return f"YAML parses `{written}` as infinity or NaN, which JSON, and so Kubernetes, cannot represent"
 
 
 def suggest_type(document: Document, violation: Violation) -> str | None:
-    """Return help for a value that has a wrong type and no fix, or None if there is no help."""
+    """Return help for a value of a wrong type for which there is no fix, or None if no help is known."""
     got, expected = violation.got, violation.expected
     if isinstance(got, str) and (question := suggest_rendering(got)):
         return question
@@ -71,12 +71,13 @@ def suggest_type(document: Document, violation: Violation) -> str | None:
 
 
 def fix_wrong_type(document: Document, violation: Violation) -> Fix | None:
-    """Return a fix that writes a value in the type of its field, or None if the intended value is not certain."""
+    """Return a fix that converts a value to the type of its field, or None if the intended value is not certain."""
     path, got, expected = violation.path, violation.got, violation.expected
     if expected == "string" and isinstance(got, bool | int | float):
         string = scalar_text(document, path)
         if path[-1] == _AUTOUPDATE and isinstance(got, bool):
-            # The API server parses this string as a boolean, and accepts fewer words than YAML.
+            # The API server parses the string of this annotation as a boolean. It accepts `true`, but not `yes`, for
+            # example.
             string = str(got).lower()
         return _set(path, string, f"quote it: {quote(string)}") if string else None
     if expected in ("int32", "int64") and isinstance(got, str) and document.text(path).endswith(("'", '"')):
@@ -99,7 +100,10 @@ def _set(path: Path, value: Value, title: str) -> Fix:
 
 
 def _set_list(path: Path, written: str) -> Fix | None:
-    """Return a fix that writes a list of one item, or of the items between commas, or None if an item is unclear."""
+    """Return a fix that replaces a string by a list of the items between its commas, or by a list of one item.
+
+    Return None if the items are not certain.
+    """
     items = tuple(part.strip() for part in written.split(","))
     if any(re.search(r"[\s\[\]{}]", item) for item in items) or (len(items) > 1 and not all(items)):
         return None

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from apflint.load.tree import Node
     from apflint.location import Path
 
-# Strings that need no quotes in YAML.
+# Matches strings that need no quotes in YAML.
 _WORD = re.compile(r"/?[A-Za-z_][A-Za-z0-9_-]*(?:[/:.][A-Za-z0-9_-]+)*\Z")
 # Matches an anchor and a tag before a scalar. The start of a scalar in libyaml is the start of its anchor or tag, so this
 # pattern finds the start of the value.
@@ -22,14 +22,14 @@ _PROPERTIES = re.compile(r"(?:[&!]\S*\s+)+")
 
 
 def write_literal(value: object) -> str:
-    """Write a string, number, boolean, null or list of such values in the syntax that YAML and JSON share."""
+    """Return a string, number, boolean, null or list of these as text that is valid in both YAML and JSON."""
     if isinstance(value, tuple):
         return "[" + ", ".join(map(write_literal, value)) + "]"
     return json.dumps(value, ensure_ascii=False)
 
 
 def write_string(value: str) -> str:
-    """Write a string in YAML, with quotes only if the string needs quotes."""
+    """Return a string as YAML text, with quotes only if the string needs quotes."""
     return value if _WORD.match(value) and resolve_plain(value) == value else write_literal(value)
 
 
@@ -40,7 +40,7 @@ def value_start(text: str, node: Node) -> int:
 
 
 def scalar_text(document: Document, path: Path) -> str:
-    """Return the text of a scalar without anchor and tag, or "" for other values and for scalars of several lines."""
+    """Return the text of a scalar without its anchor and tag, or "" for other values and multi-line scalars."""
     text = document.source.text
     node = resolve_alias(walk(document.root, document.prefix + path)[2])
     written = text[value_start(text, node) : node.end]

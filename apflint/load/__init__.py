@@ -1,6 +1,7 @@
-"""Loads manifests: decodes YAML and JSON as Kubernetes does, and knows the position of every key and value.
+"""Loads manifests: decodes YAML and JSON as Kubernetes does, and finds the position of each key and value.
 
-Invalid input raises no exception. Each document that cannot be read becomes a LoadProblem, and the remaining documents are loaded.
+Invalid input raises no exception. Each document that cannot be read becomes a LoadProblem, and the remaining documents
+are loaded.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ class Loaded(NamedTuple):
 
 
 def load(name: str, content: str | bytes) -> Loaded:
-    """Load the text or the bytes of one input.
+    """Load the text or the bytes of one input. Never raises an exception.
 
-    If `name` ends with `.json`, the content is JSON. Findings show `name`. Never raises.
+    `name` is the file name that findings show. If `name` ends with `.json`, the content is parsed as JSON.
     """
     if isinstance(content, bytes):
         encoding = next((encoding for mark, encoding in _BYTE_ORDER_MARKS if content.startswith(mark)), "utf-8")
@@ -56,7 +57,7 @@ def load_text(source: Source) -> Loaded:
         message = f"more than {MAX_LINES:,} lines in one file"
         return Loaded(start, (), (LoadProblem("unsafe", TextRange(start, 0, 1), message, "split the file", False),), {})
     finder = ObjectFinder(source)
-    # A live object is not a file, but its name may end with .md or .json.
+    # The name of a live object is not a file name, but may end with .md or .json.
     template = None if source.is_live else recognize_file(source.name, text)
     if template is not None and finder.is_wanted(0, len(text)):
         finder.add_template(template)

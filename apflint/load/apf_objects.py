@@ -1,4 +1,4 @@
-"""Finds the APF objects in a text, and the problems: syntax errors, templates, misspelled kinds and groups."""
+"""Finds the APF objects in a text, and its problems: syntax errors, templates, misspelled kinds and API groups."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 # Cost of each document and of each problem, in addition to the cost of the content. MAX_FILE_CONTENT has the same unit.
 _DOCUMENT_COST = 100
 _PROBLEM_COST = 100
-_MAX_OTHER_KINDS = 200  # all further kinds are counted together
+_MAX_OTHER_KINDS = 200  # objects of further kinds are counted as one kind
 
 _NO_OBJECT = "no Kubernetes object"
 _DELETE_ANNOTATION = "release.openshift.io/delete"
@@ -56,11 +56,11 @@ class LoadProblem(NamedTuple):
 
 
 class _FileTooLargeError(Exception):
-    """Raised if a text exceeds `MAX_FILE_CONTENT`, after the problem was reported."""
+    """Raised if a text exceeds `MAX_FILE_CONTENT`. The code that raises this error first reports the problem."""
 
 
 class ObjectFinder:
-    """Collects the APF objects and the problems of a text. Counts all other documents by description (`Deployment objects`)."""
+    """Collects the APF objects and the problems of a text. Counts all other documents, such as `Deployment objects`."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -74,11 +74,11 @@ class ObjectFinder:
         self._prefilter = Prefilter(source.text)
 
     def is_wanted(self, start: int, end: int, value: object = None) -> bool:
-        """Return whether the document in `text[start:end]` may contain an APF object. If not, count the document by its kind.
+        """Return whether the document in `text[start:end]` may contain an APF object.
 
-        The decision is a text search, which is 50 times as fast as parsing. Most documents in the output of `helm template` are
-        other objects. `value` is the decoded document, if known. Raises _FileTooLargeError, which
-        `collect` catches.
+        If not, count the document by its kind. The document is searched as text, which is 50 times as fast as parsing.
+        Most documents in the output of `helm template` are not APF objects. `value` is the decoded document, if known.
+        Raises _FileTooLargeError, which `collect` catches.
         """
         if self._prefilter.may_contain_apf(start, end):
             self._spend(start, end)
@@ -93,9 +93,9 @@ class ObjectFinder:
         return False
 
     def collect(self, documents: Iterable[ParsedDocument], parse_tree: ParseTree) -> None:
-        """Collect the objects and problems of documents. Never raises.
+        """Collect the objects and problems of documents. Never raises an exception.
 
-        `parse_tree(text, start, end)` parses a document again if the position of a value is needed.
+        `parse_tree(text, start, end)` parses a document again, if the position of a value is needed.
         """
         with suppress(_FileTooLargeError):
             for document in documents:
@@ -116,7 +116,7 @@ class ObjectFinder:
     def _spend(self, start: int, end: int) -> None:
         """Subtract the cost of a document from the budget of the file.
 
-        Reports an exhausted budget, and raises _FileTooLargeError.
+        If the budget is exhausted, report a problem and raise _FileTooLargeError.
         """
         left = self._content_left - _DOCUMENT_COST - self._measure(start, end)
         if left <= 0 and self._documents_read:
@@ -125,7 +125,7 @@ class ObjectFinder:
         self._documents_read += 1
 
     def _add_too_large(self, start: int, end: int, documents: int) -> None:
-        message = f"this file is too large: apflint does not check it after {documents:,} documents"
+        message = f"this file is too large: apflint checks only its first {documents:,} documents"
         self._add_problem("unsafe", start, end, message, "split the file", is_rejected=False)
         raise _FileTooLargeError
 
@@ -135,7 +135,10 @@ class ObjectFinder:
         return text.count("\n", start, end) + text.count(",", start, end) + text.count(":", start, end)
 
     def _count_value(self, value: Any) -> None:
-        """Count the objects in a value that contains no APF object. This is faster than `_collect_value`."""
+        """Count the objects in a value that contains no APF object.
+
+        For such values, this function is faster than `_collect_value`.
+        """
         if value.__class__ is not dict:
             if value is not None:
                 self.others[_NO_OBJECT] += 1
@@ -150,7 +153,10 @@ class ObjectFinder:
             self._count_object(kind)
 
     def _count_object(self, kind: str, suffix: str = "") -> None:
-        """Count an object that is not an APF object. Beyond `_MAX_OTHER_KINDS`, kinds are counted together."""
+        """Count an object that is not an APF object.
+
+        After `_MAX_OTHER_KINDS` kinds, the objects of all further kinds are counted together.
+        """
         what = f"{shorten(kind)} objects{suffix}"
         if what not in self.others and len(self.others) >= _MAX_OTHER_KINDS:
             what = "other objects"
@@ -202,7 +208,8 @@ class ObjectFinder:
     ) -> None:
         """Collect the objects in the decoded value at `path`.
 
-        `inherited` has the default apiVersion and kind of an item in a list such as FlowSchemaList. Otherwise, both are empty.
+        `inherited` is the default apiVersion and kind for an item of a list such as FlowSchemaList, or two empty
+        strings for other values.
         """
         if not isinstance(value, dict):
             if value is not None:
@@ -232,7 +239,7 @@ class ObjectFinder:
                 report("not-apf", "items", f"the items of a {kind} must be a list", None)
         elif kind in KINDS and (placeholder := find_placeholder(api_version)):
             message = f"apiVersion is the placeholder `{shorten(placeholder)}`"
-            report("template", "apiVersion", message, "replace it: envsubst < FILE | apflint check -")
+            report("template", "apiVersion", message, "replace the placeholder: envsubst < FILE | apflint check -")
         elif kind in KINDS and group == GROUP and is_patch(value):
             message = f"this is a patch for a {kind}"
             report("template", "kind", message, "check the result: apflint check -k DIR")
@@ -278,7 +285,7 @@ class _DecodedDocument:
         self._end = end
         self._root = root
         self._parse_tree = parse_tree
-        # Created at the first problem, because few documents have problems.
+        # None until the first use, because few documents have problems.
         self._problems_by_depth: dict[int, _DecodingProblems] | None = None
 
     def document(self, source: Source, value: dict[str, Any], path: Path, api_version: str, kind: str) -> Document:
@@ -296,8 +303,8 @@ class _DecodedDocument:
     def __call__(self) -> Node | None:
         """Return the tree of the document.
 
-        Each `Document` stores this object as `parse_tree`, because a separate closure for each document would take more
-        memory.
+        Each `Document` stores this callable object as `parse_tree`, because a separate closure for each document would
+        take more memory.
         """
         if self._root is None:
             self._root = self._parse_tree(self._text, self._start, self._end)
@@ -306,7 +313,7 @@ class _DecodedDocument:
     def _problems_at_depth(self, depth: int) -> _DecodingProblems:
         """Return duplicate keys and infinite numbers, grouped by the first `depth` steps of their paths.
 
-        The keys of the groups are these first steps. In a group, paths consist of the remaining steps.
+        The keys of the result are these first steps. The paths in the groups consist of the remaining steps.
         """
         if self._problems_by_depth is None:
             self._problems_by_depth = {}
@@ -337,16 +344,16 @@ def _has_apf_spec(kind: str, value: Mapping[str, object]) -> bool:
     return isinstance(spec.get("limited"), dict) or spec.get("type") in _LEVEL_TYPES
 
 
-@lru_cache(1_000)  # a file may have thousands of equal objects
+@lru_cache(1_000)  # a file may have thousands of objects with the same mistake
 def _find_near_miss(
     group: str,
     api_version: str,
     kind: str,
     has_apf_spec: bool,
 ) -> tuple[str, str, str, tuple[str, str] | None] | None:
-    """Return the problem of an object that resembles an APF object, or None for other objects.
+    """Return (field, message, help, correction) for an object that resembles an APF object, but is not one.
 
-    The problem is a tuple of field, message, help and correction.
+    `correction` is (old string, new string), or None if the correction is not certain. Return None for other objects.
     """
     if group == GROUP:
         similar = find_similar(kind, (*KINDS, *LISTS))
@@ -370,7 +377,10 @@ def _find_near_miss(
 
 
 def _resembles_group(group: str, api_version: str) -> bool:
-    """Return whether `group` is probably a misspelled API group of APF, and not another group that has kinds of the same names."""
+    """Return whether `group` is probably a misspelling of the API group of APF.
+
+    Return False for groups of other projects that have kinds with the names of APF kinds.
+    """
     if group.startswith("flowcontrol") or api_version == GROUP:
         return True
     if not group:

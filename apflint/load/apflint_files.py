@@ -1,4 +1,4 @@
-"""Reader for files in formats of apflint, such as policy test suites: one YAML or JSON mapping, read value by value.
+"""Reads files in formats of apflint, such as policy test suites. A file contains one YAML or JSON mapping.
 
 Errors do not raise exceptions: they are returned as `Mistake` values with their place in the file.
 """
@@ -45,7 +45,7 @@ class FieldsFile(NamedTuple):
 
 
 def read_fields(name: str, data: bytes, noun: str, content: str, one_document: str) -> FieldsFile:
-    """Read a file. `name` is the file name for messages; if it ends with `.json`, read JSON instead of YAML.
+    """Read a file that contains one mapping. If `name`, the file name for messages, ends with `.json`, read JSON.
 
     The other arguments are parts of messages: `noun` names the format, `content` names the required keys of the format,
     and `one_document` is the advice for a file with several documents.
@@ -102,7 +102,7 @@ def _parse_document(source: Source, noun: str, content: str, one_document: str) 
 
 
 class Fields:
-    """Reads the values of a document by path. Methods report an invalid value by adding a mistake to `mistakes`."""
+    """Reads the values of a document by path. If a method reports an invalid value, it adds a mistake to `mistakes`."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
@@ -121,11 +121,10 @@ class Fields:
         return self.document.has(*path)
 
     def items(self, path: Path) -> list[Path]:
-        """Return the paths of all items if the value at `path` is a list.
+        """Return the paths of all items of the list at `path`.
 
-        For another value, return a list with only `path`.
-
-        Return an empty list if the value is absent.
+        If the value at `path` is not a list, return a list with only `path`. If the value is absent, return an empty
+        list.
         """
         value = self.value(path)
         if isinstance(value, list):
@@ -133,7 +132,10 @@ class Fields:
         return [path] if self.has(path) else []
 
     def check_keys(self, path: Path, known: Collection[str], hints: Mapping[str, str] | None = None) -> bool:
-        """Return whether the value at `path` is a mapping. If not, report the value. Report each key that is not in `known`."""
+        """Return whether the value at `path` is a mapping, and report the value if it is not.
+
+        Report each key of the mapping that is not in `known`. `hints` maps keys to sentences for the report.
+        """
         value = self.value(path)
         if not isinstance(value, dict):
             names = join_words(f"`{key}`" for key in known)
@@ -162,16 +164,19 @@ class Fields:
         return ""
 
     def strings(self, path: Path, *, may_be_empty: bool = False) -> dict[Path, str]:
-        """Return the string at `path`, or all strings of the list at `path`. Keys are the paths of the strings."""
+        """Return a mapping from path to string: the string at `path`, or each string of the list at `path`.
+
+        Report an empty list, and the values that `string` reports.
+        """
         if self.value(path) == []:
             self.reject(path, "the list is empty: remove it, or add an item")
         texts = {item: self.string(item, may_be_empty=may_be_empty) for item in self.items(path)}
         return {item: text for item, text in texts.items() if text or may_be_empty}
 
     def choice(self, path: Path, known: tuple[str, ...]) -> str:
-        """Return the string at `path`, or an empty string if the value is absent.
+        """Return the string at `path`, or an empty string if the value is absent or not a string.
 
-        Report strings that are not in `known`.
+        Report a string that is not in `known`, but return it. Report values of other types.
         """
         text = self.string(path)
         if text and text not in known:

@@ -1,8 +1,8 @@
 """A fast parser for common YAML: block style, line by line, without importing libyaml.
 
 The parser supports indented mappings and lists, plain words, numbers, quoted strings without escapes, and flow lists on
-one line. For all other text, the parser returns None, and `apflint.load.yaml` parses the text. A property test compares
-both parsers.
+one line. For any other text, the parser returns None, and `apflint.load.yaml` parses the text. A property test compares
+the results of both parsers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from apflint.load.scalars import resolve_key, resolve_plain
 
 MAX_FAST_DEPTH = 100
-_MAX_LINE_LENGTH = 1000  # the time for a line may grow with the square of its length
+_MAX_LINE_LENGTH = 1000  # limits the time for a line, which may grow with the square of its length
 
 _LETTERS = "A-Za-z0-9_./*@+=-"
 _WORD = rf"[-+]?[A-Za-z0-9_./][{_LETTERS}]*"
@@ -50,9 +50,10 @@ def fast_value(text: str, max_values: int) -> dict[str, object] | list[object] |
     """Return the value of a text with one document, or None if this parser does not support the text. Never raises.
 
     Also return None if the document may have more than `max_values` keys, scalars, lists and mappings.
-    `apflint.load.yaml` then parses the text, and reports that it exceeds the bound.
+    `apflint.load.yaml` then parses the text, and reports the document if it really has too many values.
     """
-    if len(text) > max_values and _count_at_most(text) > max_values:  # each value has at least one character
+    # A text of at most `max_values` characters cannot have more values, because each value has at least one character.
+    if len(text) > max_values and _count_at_most(text) > max_values:
         return None
     try:
         return _read(text)
@@ -61,9 +62,9 @@ def fast_value(text: str, max_values: int) -> dict[str, object] | list[object] |
 
 
 def _count_at_most(text: str) -> int:
-    """Return a number that is at least the number of keys and values in a document in block style.
+    """Return an upper bound for the number of keys and values in a document in block style.
 
-    A line has at most one key. A list item follows a dash, a bracket or a comma. The root is also a value.
+    The bound assumes one key for each line, one list item for each dash, bracket and comma, and one root value.
     """
     keys = text.count(": ") + text.count(":\n") + 1
     return 1 + 2 * keys + text.count("- ") + text.count("[") + text.count(",")
@@ -104,7 +105,7 @@ def _read(text: str) -> dict[str, Any] | list[Any] | None:
         if len(outer) > MAX_FAST_DEPTH:
             raise _UnsupportedError
         if value.__class__ is list or value.__class__ is dict:
-            value = value.copy()  # copied, because equal lines share the cached value
+            value = value.copy()  # the cached value is shared by equal lines, so return a copy
         key_without_value = None
         if key is None:
             top.append(value)
@@ -118,7 +119,7 @@ def _read(text: str) -> dict[str, Any] | list[Any] | None:
     return document if isinstance(document, dict | list) else None
 
 
-@lru_cache(maxsize=1024)  # most lines occur in many documents
+@lru_cache(maxsize=1024)  # the results are cached, because most lines occur in many documents
 def _parse(line: str) -> _Line:
     # All printable characters are valid in YAML, and no printable character ends a line.
     match = _LINE.fullmatch(line) if len(line) <= _MAX_LINE_LENGTH and line.isprintable() else None

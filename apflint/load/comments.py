@@ -1,4 +1,4 @@
-"""Finds the comments in a YAML text that start with a given word, and the nodes that these comments apply to."""
+"""Finds the comments in a YAML text that start with a given word, and the range that each comment applies to."""
 
 from __future__ import annotations
 
@@ -49,9 +49,10 @@ class _Layout(NamedTuple):
 
 
 def find_comments(source: Source, word: str) -> Iterator[Comment]:
-    """Yield the comments that start with `word`, in order. Never raises.
+    """Yield the comments that start with `word`, in order. Never raises an exception.
 
-    In a document that cannot be parsed, only comments before its content are found. Later text may be part of a string.
+    In a document that cannot be parsed, only comments before its content are found, because later text may be part of a
+    string.
     """
     pattern = re.compile(rf"(?<![^\s])#+[ \t]*{re.escape(word)}[ \t]*([^\r\n]*)")
     matches = list(pattern.finditer(source.text))
@@ -65,7 +66,10 @@ def find_comments(source: Source, word: str) -> Iterator[Comment]:
 
 
 def list_comments(text: str, nodes: Iterable[Node], start: int, end: int) -> Iterator[str]:
-    """Yield the text of all comments in `text[start:end]`, in order. `nodes` are the nodes that start in this range."""
+    """Yield the text of each comment in `text[start:end]`, in order.
+
+    `nodes` are the nodes that start in this range. A `#` inside their scalars does not start a comment.
+    """
     scalars = sorted((_text_start(text, node), node.end) for node in _walk(nodes) if isinstance(node, Scalar))
     for match in _find_outside(_COMMENT, text, start, end, scalars):
         yield match.group().rstrip()
@@ -74,7 +78,7 @@ def list_comments(text: str, nodes: Iterable[Node], start: int, end: int) -> Ite
 def _find_outside(
     pattern: re.Pattern[str], text: str, start: int, end: int, ranges: list[tuple[int, int]]
 ) -> Iterator[re.Match[str]]:
-    """Yield the matches in `text[start:end]` that start outside of sorted ranges. A match inside a range is skipped."""
+    """Yield the matches in `text[start:end]` whose start is in none of the sorted `ranges`."""
     while match := pattern.search(text, start, end):
         range_end = _find_range_end(match.start(), ranges)
         if range_end is None:
@@ -120,7 +124,7 @@ def _find_scope(source: Source, offset: int, layout: _Layout) -> tuple[int, int]
 
 
 def _find_layout(source: Source, offsets: list[int]) -> _Layout:
-    """Return the layout of the documents that contain comments, together in one object.
+    """Return one layout for all documents that contain comments.
 
     If a document with comments is empty, the layout includes the next document, because the comments apply to that
     document.

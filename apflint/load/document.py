@@ -82,7 +82,7 @@ class Document:
         self._parse_tree = parse_tree
 
     def with_value(self, value: dict[str, object]) -> Document:
-        """Return a copy with another manifest. The positions remain those of the original text."""
+        """Return a copy with the manifest `value`. The copy keeps the positions of the original text."""
         problems = self.duplicates, self.not_finite
         return Document(
             self.source, value, self._parse_tree, self.prefix, self.api_version, self.kind, *problems, self.start
@@ -131,7 +131,7 @@ class Document:
         return self._first_line(node)
 
     def span(self, path: Path, key: bool = False) -> Span:
-        """Return the range of `offsets` as lines and columns."""
+        """Return the range that `offsets` returns for the same arguments, as lines and columns."""
         return self.source.span(*self.offsets(path, key=key))
 
     def text(self, path: Path) -> str:
@@ -141,7 +141,7 @@ class Document:
 
     def _fits_on_line(self, node: Node) -> bool:
         if node.start == node.end:
-            return False  # the value is empty
+            return False  # an empty value has no text to underline
         if isinstance(node, Scalar):
             return True
         if isinstance(node, Mapping | Sequence) and not node.flow:

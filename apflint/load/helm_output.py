@@ -7,15 +7,16 @@ import re
 from apflint.budgets import MAX_HELM_TEMPLATES
 from apflint.load.source_text import STDIN, Source
 
-# Helm writes this line directly below `---`. Elsewhere, such a line is a comment of the user.
+# Helm writes the line `# Source: FILE` directly below `---`. At other places, such a line is a comment of the user.
 _SOURCE_LINE = re.compile(r"(?:\A|(?<=^---\n)|(?<=^---\r\n))# Source: (\S[^\r\n]*)", re.MULTILINE)
 _LAST_MARKER = re.compile(r"^---\s*\Z", re.MULTILINE)
 
 
 def split_helm_output(text: str) -> list[Source] | None:
-    """Return one source for each template file in the output of `helm template`, or None if `text` is another text.
+    """Return one source for each template file in the output of `helm template`.
 
-    If a template file renders several documents, its source contains all of them in order.
+    If a template file renders several documents, its source contains all of them in order. Return None if `text` is not
+    output of `helm template`.
     """
     ranges = find_helm_templates(text)
     if not ranges:
@@ -27,10 +28,11 @@ def split_helm_output(text: str) -> list[Source] | None:
 
 
 def find_helm_templates(text: str) -> dict[str, list[tuple[int, int]]]:
-    """Return the ranges of each template file in the output of `helm template`. Empty if `text` is another text.
+    """Return a mapping from each template file in the output of `helm template` to its ranges in the output.
 
-    A range is the start and end of the text below a `# Source: FILE` line. A template file may have several ranges, because
-    Helm sorts documents by kind.
+    A range is the start and end of the text below a `# Source: FILE` line. A template file may have several ranges,
+    because Helm sorts documents by kind. The result is empty if `text` is not output of `helm template`, or has too
+    many ranges.
     """
     matches = list(_SOURCE_LINE.finditer(text))
     if not 0 < len(matches) <= MAX_HELM_TEMPLATES:

@@ -1,6 +1,7 @@
-"""Parses JSON (RFC 8259) to the same trees as YAML. Unlike in YAML, `5.0` is not an integer, and `yes` is invalid.
+"""Parses JSON (RFC 8259) to the same trees as YAML.
 
-As in kubectl, several values in a text are several documents.
+Unlike in YAML, `5.0` is not an integer, and `yes` is invalid. As in kubectl, several values in a text are several
+documents.
 """
 
 from __future__ import annotations
@@ -37,22 +38,22 @@ _SMALL_CHARACTERS = int(min(MAX_DEPTH, MAX_VALUES))
 
 Each nested value has at least one character.
 """
-_MAX_DIGITS = 400  # Go rejects longer numbers, which exceed the range of floats
+_MAX_DIGITS = 400  # a number with more digits exceeds the range of floats, and Go rejects it
 
 
 def parse_documents(
     text: str, is_wanted: Callable[[int, int, object], bool] = lambda _start, _end, _value: True
 ) -> Iterator[ParsedDocument]:
-    """Yield the documents in a text for which `is_wanted(start, end, value)` is true. Never raises.
+    """Yield the documents in a text for which `is_wanted(start, end, value)` is true. Never raises an exception.
 
-    An invalid value is assumed to end before the next line that starts with `{` after a `}`. Such a line never occurs
-    inside a valid value, and starts nearly every value except the first. Most documents have a value but no tree (see
-    `_decode`).
+    If a value is invalid, the next document starts at the next line that begins with `{` after a line that ends with
+    `}`. Such a line never occurs inside a valid value, and nearly every value starts with such a line. Most documents
+    have a value but no tree (see `_decode`).
     """
     at, documents_left = _skip_space(text, 0), int(MAX_DOCUMENTS)
     while at < len(text):
-        # The text is decoded in pieces: for each error, Python's decoder counts all lines before the error. With one
-        # piece, a million errors would take hours.
+        # For each error, Python's decoder counts all lines before the error. For a million errors in one long text,
+        # this would take hours. So the text is decoded in short pieces.
         stop = _find_boundary(text, at + _PIECE_CHARACTERS)
         piece, base = text[at:stop], at
         while at < stop:
@@ -82,7 +83,10 @@ def parse_tree(text: str, start: int, end: int) -> Node:
 
 
 def _find_boundary(text: str, at: int) -> int:
-    """Return the start of the first line after `at` that begins with `{` after a `}`, or the end of the text."""
+    """Return the start of the next line that begins with `{` after a line that ends with `}`, or the end of the text.
+
+    The search starts at the offset `at`.
+    """
     match = _BOUNDARY.search(text, at)
     return match.end() if match else len(text)
 
@@ -108,9 +112,10 @@ def _read_document(text: str, start: int, stop: int, value: Any) -> ParsedDocume
 
 
 def _scan(text: str, at: int) -> tuple[Any, int]:
-    """Return the value at an offset and the end offset of the value, or None and 0 if the value is invalid or too long.
+    """Return (value at an offset, end offset of the value), or (None, 0) if the value is invalid or too long.
 
-    For objects that are not APF objects, this function is used instead of `_decode`, which takes twice as long.
+    The value is good enough to see that an object is not an APF object. `_decode` returns exact values, but takes twice
+    as long.
     """
     if len(text) - at > MAX_DOCUMENT_CHARACTERS and _find_boundary(text, at) - at > MAX_DOCUMENT_CHARACTERS:
         return None, 0
@@ -208,7 +213,7 @@ class _JsonTreeBuilder:
             value, length = scanstring(literal.group() if literal else self.text[at : self.stop], 1, True)
         except JSONDecodeError as error:
             raise ParseError(error.msg[0].lower() + error.msg[1:], at + error.pos) from error
-        # Go's encoding/json replaces unpaired surrogates.
+        # Like Go's encoding/json, replace each unpaired surrogate by U+FFFD.
         return Scalar(at, at + length, value if value.isascii() else _SURROGATE.sub("\ufffd", value))
 
     def _collection(self, node: Mapping | Sequence, depth: int) -> Node:

@@ -1,7 +1,8 @@
 """Decodes the tree of a document as Kubernetes does, and collects duplicate keys and infinite numbers.
 
-Follows go-yaml v2 (`decode.go`). Keys are compared before they become JSON keys. A key that overrides a key from the merge key
-`<<` is a duplicate. The number of values from aliases is limited.
+The decoder follows go-yaml v2 (`decode.go`). Keys are compared before they become JSON keys, so `1` and `"1"` are not
+duplicates. A key that overrides a key from the merge key `<<` is a duplicate. The number of values from aliases is
+limited.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
     from apflint.load.tree import Limit, ParsedDocument
     from apflint.location import Path
 
-# go-yaml decode.go, allowedAliasRatio: with more decoded values, a smaller share may come from aliases.
+# The more values a document has, the smaller is the fraction of values that may come from aliases (`allowedAliasRatio`
+# in decode.go of go-yaml).
 _LOW_COUNT, _HIGH_COUNT = 400_000, 4_000_000
 _HIGH_RATIO, _LOW_RATIO = 0.99, 0.10
 
@@ -27,7 +29,7 @@ _Identity = tuple[type, Any]
 
 
 class Duplicate(NamedTuple):
-    """A key that occurs twice in a mapping. `first` is the earlier key, and `key` is the later key."""
+    """A key that occurs twice in a mapping. `first` is the earlier occurrence, and `key` is the later occurrence."""
 
     path: Path
     key: Scalar

@@ -1,4 +1,4 @@
-"""Fast text searches before parsing: which documents may contain an APF object, and the kinds of all other documents."""
+"""Text searches that find documents with APF objects, and the kinds of other documents, without parsing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import re
 from apflint.load.document import KINDS, LISTS
 
 _WORDS = ("flowcontrol", *KINDS)
-# The last alternative finds escaped letters, because an escape in a quoted string can hide a letter of a word.
+# In a quoted string, an escape such as `\u0046` can replace a letter of a word. So the last alternative matches each
+# escape of a letter.
 _SIGN = re.compile(rf"{'|'.join(_WORDS)}|\\(?:u00|x|U000000)[4-7]")
 _KIND = re.compile(r"^kind:[ \t]+[\"']?(\w+)", re.MULTILINE)
 _API_VERSION = re.compile(r"^apiVersion:[ \t]+\S", re.MULTILINE)
@@ -16,7 +17,10 @@ _CONTENT = re.compile(r"^[ \t]*[^\s#-]", re.MULTILINE)
 
 
 class Prefilter:
-    """Searches a text for the API group and kinds of APF. Caches the last match, so that the text is read only once."""
+    """Searches a text for the API group and kinds of APF.
+
+    Remembers the last match, so that the text is read only once.
+    """
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -47,10 +51,11 @@ def has_content(text: str, start: int, end: int) -> bool:
 
 
 def find_other_kind(text: str, start: int, end: int) -> str | None:
-    """Return the kind of an unreadable document that is not an APF object, or None if it may be an APF object.
+    """Return the kind of a document that cannot be parsed, but is certainly not an APF object.
 
-    An example is a ClusterRole that mentions the API group. `kind` and `apiVersion` must be at the start of lines. The text must
-    not contain an apiVersion of APF anywhere, because the syntax error may hide the structure.
+    For example, the document may be a ClusterRole that mentions the API group of APF. The result is certain if `kind`
+    and `apiVersion` start lines, and no apiVersion of APF occurs anywhere in the text, even inside other values.
+    Otherwise, return None.
     """
     kind = find_kind(text, start, end)
     if kind is None or kind in (*KINDS, *LISTS, "List") or not _API_VERSION.search(text, start, end):

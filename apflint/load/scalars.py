@@ -42,7 +42,10 @@ _FIRST_WITH_EXPONENT = 1e21  # Go writes this float as 1e+21, which is not an in
 
 
 class ScalarError(Exception):
-    """Raised if a tag does not fit the text of a scalar. go-yaml then fails, and the API server answers 400."""
+    """Raised if the tag of a scalar does not fit its text.
+
+    For such a scalar, go-yaml fails, and the API server answers 400.
+    """
 
 
 def resolve_plain(text: str) -> object:
@@ -96,7 +99,7 @@ def json_key(value: object) -> str | None:
 
 
 def shorten(text: str) -> str:
-    """Shorten text from a manifest for a message, to at most 60 characters."""
+    """Return text from a manifest for a message, shortened to at most 60 characters."""
     return text if len(text) <= _MAX_SHOWN_CHARACTERS else text[: _MAX_SHOWN_CHARACTERS - 1] + "…"
 
 
@@ -106,7 +109,7 @@ def _resolve(text: str) -> tuple[str, Any]:
     if word is not None:
         return word
     first = text[:1]
-    if first in "123456789" and len(text) < 19 and text.isascii() and text.isdigit():  # faster for most numbers
+    if first in "123456789" and len(text) < 19 and text.isascii() and text.isdigit():  # a shortcut for most numbers
         return _INT, int(text)
     if first not in ".+-0123456789" or _TIME.match(text):
         return _STR, text

@@ -28,7 +28,7 @@ _LINE_END = re.compile(r"\r\n|\n|\r")
 
 
 class Source:
-    """The text of an input. Offsets count code points. As in editors, LF, CRLF and CR end a line."""
+    """The text of an input. Offsets count code points. LF, CRLF and CR end a line, as in editors."""
 
     def __init__(self, name: str, text: str, *, rendered: bool = False) -> None:
         self.name = name
@@ -46,7 +46,7 @@ class Source:
         if "\r" in text:
             return array("I", (0, *(match.end() for match in _LINE_END.finditer(text))))
         starts = array("I", (0,))
-        for begin in range(0, len(text), _PIECE):  # in pieces, to save memory
+        for begin in range(0, len(text), _PIECE):  # splitting piece by piece saves memory
             at = begin
             for line in text[begin : begin + _PIECE].split("\n")[:-1]:
                 at += len(line) + 1
@@ -60,12 +60,12 @@ class Source:
 
     def span(self, start: int, end: int) -> Span:
         """Return the lines and columns of `text[start:end]`."""
-        if end > start and self.text[end - 1 : end + 1] == "\r\n":  # do not end the range between CR and LF
+        if end > start and self.text[end - 1 : end + 1] == "\r\n":  # end the range before CRLF, not between CR and LF
             end -= 1
         return Span(*self.position(start), *self.position(max(start, end)))
 
     def line(self, number: int) -> str:
-        """Return the text of a line without its line end, or "" for a missing line. Line numbers start at 1."""
+        """Return the text of a line without its line end, or "" if the line does not exist. Line numbers start at 1."""
         if not 1 <= number <= len(self.line_starts):
             return ""
         start = self.line_starts[number - 1]

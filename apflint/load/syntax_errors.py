@@ -1,4 +1,7 @@
-"""Explains YAML syntax errors, and finds the place that causes them. libyaml only reports where it stopped, often lines later."""
+"""Explains YAML syntax errors, and finds the place that causes an error.
+
+libyaml reports only the place at which it stopped, which is often some lines later.
+"""
 
 from __future__ import annotations
 
@@ -74,9 +77,10 @@ def explain_syntax_error(error: YAMLError, text: str, base: int, end: int) -> Pa
         return ParseError(message, located.start, located.end, help="separate documents with `---`")
     if line.startswith("```"):
         message = f"{quote(line)} is a code fence of Markdown, not YAML"
-        return ParseError(message, located.start, located.end, help="remove it")
+        return ParseError(message, located.start, located.end, help="remove this line")
     original = "found a tab" if text.startswith("\t", located.start) else str(located)
-    # libyaml 0.2.6 and later scans ahead, so its own limit of 1,000 brackets can be exceeded before apflint checks the depth.
+    # libyaml from 0.2.6 on scans ahead, and stops at 1,000 nested brackets, possibly before apflint checks its lower
+    # limit.
     if original.startswith("exceeded maximum nesting depth"):
         return ParseError(f"nested more than {MAX_DEPTH} levels deep", located.start, limit="apflint")
     for start, (message, help_) in _EXPLANATIONS.items():
@@ -133,9 +137,10 @@ def _locate_start(problem: str, context: str, text: str, base: int, began: int, 
 
 
 def _is_left_open(text: str, base: int, began: int, at: int, end: int) -> bool:
-    """Return whether the error is a missing closing bracket. Otherwise, a comma inside of the brackets is missing.
+    """Return whether the cause of the error is a missing closing bracket, and not a missing comma in the brackets.
 
-    The bracket is missing if the text ends, or if a later line is indented no deeper than the line of the opening bracket.
+    The closing bracket is missing if the text ends, or if a later line is indented no deeper than the line of the
+    opening bracket.
     """
     if not text[at:end].strip():
         return True
@@ -180,7 +185,7 @@ def _line_start(text: str, base: int, offset: int) -> int:
 
 
 def _line_end(text: str, offset: int, end: int) -> int:
-    """Return the offset at which the text of a line ends, without trailing space, but at least `offset + 1`."""
+    """Return the offset of the end of a line without its trailing space. The result is at least `offset + 1`."""
     match = _LINE_END.search(text, offset, end)
     stop = match.start() if match else end
     return offset + max(1, len(text[offset:stop].rstrip()))

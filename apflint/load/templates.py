@@ -12,7 +12,10 @@ from apflint.wording import quote
 
 
 class Template(NamedTuple):
-    """A template at `text[start:end]`."""
+    """Text that is not a manifest but contains or generates manifests.
+
+    `start` and `end` are the offsets of the text that shows this.
+    """
 
     what: str
     """Description for a message, such as `a shell script`."""
@@ -39,9 +42,9 @@ _FILE_FORMATS = {
     (".ts", ".tsx", ".mts", ".cts"): ("a TypeScript program", _OF_PROGRAM),
     (".js", ".jsx", ".mjs", ".cjs"): ("a JavaScript program", _OF_PROGRAM),
     (".java", ".kt", ".kts", ".scala", ".cs", ".rs", ".rb", ".swift"): ("a program", _OF_PROGRAM),
-    (".cue",): ("a CUE file", "export it: cue export --out yaml FILE | apflint check -"),
-    (".jsonnet", ".libsonnet"): ("a Jsonnet file", "evaluate it: jsonnet FILE | apflint check -"),
-    (".j2", ".jinja", ".jinja2"): ("a Jinja template", "render it, and pipe the result to: apflint check -"),
+    (".cue",): ("a CUE file", "export the file: cue export --out yaml FILE | apflint check -"),
+    (".jsonnet", ".libsonnet"): ("a Jsonnet file", "evaluate the file: jsonnet FILE | apflint check -"),
+    (".j2", ".jinja", ".jinja2"): ("a Jinja template", "render the template, and pipe the result to: apflint check -"),
 }
 """Maps file extensions to (description, advice). Commands in the advice must work without knowledge of the project."""
 _APF_WORDS = re.compile("flowcontrol|FlowSchema|PriorityLevelConfiguration")
@@ -52,7 +55,7 @@ _VARIABLE = re.compile(r"\$\{[^${}\n]*\}|\$\([^$()\n]*\)|\$[A-Za-z_][A-Za-z0-9_]
 
 
 def recognize_file(name: str, text: str) -> Template | None:
-    """Return the template if a whole file is a template, or None for any other file.
+    """Return a Template if the whole file is a template, program, script or document, or None for any other file.
 
     The extension of the name identifies a programming language or a format. The first line identifies a shell script.
     """
@@ -66,13 +69,17 @@ def recognize_file(name: str, text: str) -> Template | None:
 
 
 def recognize_template(text: str, start: int, end: int) -> Template | None:
-    """Return the template in the invalid YAML `text[start:end]`, or None if the text is not a known kind of template."""
+    """Return a Template for the invalid YAML in `text[start:end]`, or None if it is no known kind of template."""
     if match := _GO.search(text, start, end):
-        return Template("a Helm or Go template", "render it: helm template CHART | apflint check -", *match.span())
+        return Template(
+            "a Helm or Go template", "render the chart: helm template CHART | apflint check -", *match.span()
+        )
     if match := _HEREDOC.search(text, start, end):
         return Template(*_SHELL, *match.span())
     if match := _VARIABLE.search(text, start, end):
-        return Template("text with placeholders", "replace them: envsubst < FILE | apflint check -", *match.span())
+        return Template(
+            "text with placeholders", "replace the placeholders: envsubst < FILE | apflint check -", *match.span()
+        )
     return None
 
 

@@ -16,7 +16,7 @@ the document."""
 
 
 class Scalar:
-    """A string, number, boolean or null. `value` is its value after decoding as in Kubernetes."""
+    """A string, number, boolean or null. `value` is the Python value, decoded as in Kubernetes."""
 
     __slots__ = ("end", "start", "value")
 

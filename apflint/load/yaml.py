@@ -27,7 +27,7 @@ _NON_SPECIFIC_TAG = re.compile(r"(?:&\S+\s+)?!(?=\s)")
 def parse_documents(
     text: str, is_wanted: Callable[[int, int], bool] = lambda _start, _end: True, *, values: bool = False
 ) -> Iterator[ParsedDocument]:
-    """Yield the documents of a stream for which `is_wanted(start, end)` is true. Never raises.
+    """Yield the documents of a stream for which `is_wanted(start, end)` is true. Never raises an exception.
 
     If `values` is true, documents in block style have a value and no tree, which saves two thirds of the time. An error
     in one document does not affect the documents after it.
@@ -122,13 +122,13 @@ class _YamlTreeBuilder:
         self.sequence_end = events.SequenceEndEvent
         try:
             self.next = _make_parser(self.text[self.base : self.end]).get_event
-            self.next()  # event: start of the stream
+            self.next()  # skip the event for the start of the stream
             event: Any = self.next()
             if event.__class__ is events.StreamEndEvent:
                 return None
             self._check_version(event)
             root = self._node(self.next(), 0)
-            self.next()  # event: end of the document
+            self.next()  # skip the event for the end of the document
             event = self.next()
             if event is not None and event.__class__ is not events.StreamEndEvent:
                 raise ParseError("a second document without `---` before it", event.start_mark.index + self.base)

@@ -45,17 +45,17 @@ def apply_suppressions(
     rules: Collection[str],
     max_findings_per_rule: int = MAX_FINDINGS_PER_RULE,
 ) -> SuppressionResult:
-    """Remove suppressed problems, and report problems with the suppressions themselves.
+    """Remove suppressed problems, and report problems of the suppressions themselves.
 
-    `rules` are the rules that run, and `complete` are the rules that found all of their problems. A suppression of any other
-    rule is never reported as unused, because the rule may have a finding in another run. The report shows at most
+    `rules` are the rules that run, and `complete` are the rules that saw all objects. A suppression of any other rule
+    is never reported as unused, because the rule may have a finding in another run. The report shows at most
     `max_findings_per_rule` findings of each rule and file, so no fix is computed for further problems.
     """
     about: list[tuple[str, Problem]] = []
     index = _Index(problems)
     suppressed: set[int] = set()
     unused: list[Suppression] = []
-    has_effect: dict[tuple[object, ...], bool] = {}  # a cache, because thousands of comments may precede one node
+    has_effect: dict[tuple[object, ...], bool] = {}  # a cache: thousands of comments may apply to the same node
     for part in loaded:
         suppressions, invalid = parse_suppressions(part)
         about += ((INVALID, problem) for problem in invalid)
@@ -78,7 +78,7 @@ def apply_suppressions(
 
 
 class _Index:
-    """Finds the problems that a suppression applies to. Positions are indices into the list of problems."""
+    """Finds the problems that a suppression applies to. A position is an index into the list of problems."""
 
     def __init__(self, problems: Sequence[tuple[str, Problem]]) -> None:
         self._problems = problems
@@ -111,7 +111,7 @@ class _Index:
 
 
 def _report_unused(suppressions: Iterable[Suppression], max_findings_per_rule: int) -> Iterator[Problem]:
-    # Group the rules of each comment, because the fix removes the whole comment if all of its rules are unused.
+    # Group the unused suppressions by comment, because one fix changes or removes the whole comment.
     together: defaultdict[tuple[Source, SuppressionComment | Suppression], list[Suppression]] = defaultdict(list)
     for suppression in suppressions:
         together[suppression.place.source, suppression.comment or suppression].append(suppression)
@@ -130,9 +130,9 @@ def _report_unused(suppressions: Iterable[Suppression], max_findings_per_rule: i
 
 
 def _remove(suppressions: Sequence[Suppression]) -> Fix:
-    """Return a fix that removes unused suppressions: an annotation, or rules of a comment.
+    """Return a fix that removes unused suppressions: an annotation, or the unused rules of a comment.
 
-    If all rules of the comment are unused, the fix removes the comment.
+    If all rules of the comment are unused, the fix removes the whole comment.
     """
     place, comment = suppressions[0].place, suppressions[0].comment
     if comment is None:
@@ -158,10 +158,10 @@ def _remove_comment(source: Source, start: int, end: int) -> Edit:
 
 
 def _remove_rules(rules: Ranges, unused: Collection[tuple[int, int]]) -> Iterator[Edit]:
-    """Yield edits that remove unused rules and their commas from a comment.
+    """Yield edits that remove the unused rules and their commas from a comment.
 
-    An edit removes the text from an unused rule to the start of the next rule. If all rules after the last remaining rule are
-    unused, one edit removes all of them.
+    An edit removes the text from an unused rule to the start of the next rule. If all rules after the last used rule
+    are unused, one edit removes all of them.
     """
     last = max(rule for rule in rules if rule not in unused)
     for rule, following in pairwise(rules):

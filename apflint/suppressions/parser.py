@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 _ANNOTATION = "apflint/ignore"
 _WORDS = ("ignore", "file-ignore")
-_COMMENT = re.compile(r"(ignore|file-ignore)[ \t]*\[(?=[\s,]*[^\s,\]])([^\]]*)\](.*)")  # with at least one rule
+# The brackets of a suppression comment contain at least one rule.
+_COMMENT = re.compile(r"(ignore|file-ignore)[ \t]*\[(?=[\s,]*[^\s,\]])([^\]]*)\](.*)")
 _RULE = re.compile(r"[^\s,](?:[^,]*[^\s,])?")
 _BEFORE_REASON = " \t-:,."
 _ID = re.compile(r"[APFapf]{0,3}[-_ ]?([0-9]{3})")
@@ -40,7 +41,7 @@ _USAGE = "write `# apflint: ignore[APF203] reason`, or `file-ignore` for the who
 
 
 class SuppressionComment(NamedTuple):
-    """A comment that suppresses rules. Its position and the positions of the rules are offsets into the file."""
+    """A comment that suppresses rules. Positions of the comment and of the rules are offsets into the file."""
 
     start: int
     end: int
@@ -77,13 +78,13 @@ def parse_suppressions(loaded: Loaded) -> tuple[list[Suppression], list[Problem]
     for suppression in chain(_parse_annotations(loaded.documents), comments):
         if len(suppressions) + len(problems) == MAX_SUPPRESSIONS:
             message = f"more than {MAX_SUPPRESSIONS:,} suppressions in one file"
-            help_ = "use `file-ignore` or the settings, or split the file"
+            help_ = "use `file-ignore` comments or the settings instead, or split the file"
             notes = ("Further suppressions have no effect.",)
             problems.insert(0, Problem(suppression.place, message, notes=notes, help=help_))
             break
         if suppression.rule is not None:
             suppressions.append(suppression)
-        else:  # a suggestion takes 0.1 ms, so problems that the report only counts get none
+        else:  # a suggestion takes 0.1 ms, so compute none for problems that the report only counts
             problems.append(_describe_invalid(suppression, suggest=len(problems) < MAX_FINDINGS_PER_RULE))
     return suppressions, problems
 
@@ -123,13 +124,14 @@ def _parse_comments(source: Source) -> Iterator[Suppression]:
 def _find_files(text: str) -> list[tuple[int, Ranges]]:
     """Return (start offset, ranges of offsets) of each file in a text, sorted by start.
 
-    The whole text counts as a file. Its start is -1, so that it comes first. In the output of `helm template`, each template also
-    counts as a file, which can have several ranges.
+    The whole text counts as a file. Its start is -1, so that this file comes first. In the output of `helm template`,
+    each template also counts as a file, which can have several ranges.
     """
     files: list[tuple[int, Ranges]] = [(-1, ((0, len(text) + 1),))]
     templates = find_helm_templates(text) if "# Source: " in text else {}
     for parts in templates.values():
-        # The position of a missing value can be the end of the text. So if a range ends there, it includes this position.
+        # A missing value can be at the end offset of the text. So a range up to the end of the text includes this
+        # offset.
         ranges = tuple((start, end + (end == len(text))) for start, end in parts)
         files += ((start, ranges) for start, _ in parts)
     return sorted(files)

@@ -313,7 +313,10 @@ def test_several_redefined_levels_are_one_finding() -> None:
     (finding,) = findings(*redefined, only="APF603")
     assert finding.file == "0.json"
     assert [related.file for related in finding.related] == ["1.json", "2.json"]
-    assert finding.message == "3 built-in priority levels have shares that differ from the release"
+    assert (
+        finding.message
+        == "3 built-in priority levels have shares that differ from the shares in this Kubernetes release"
+    )
     assert finding.notes[0] == (
         '"workload-low" has 300 shares instead of 100, "system" has 3 shares instead of 30'
         ' and "leader-election" has 100 shares instead of 10.'
@@ -519,7 +522,7 @@ def test_built_in_level_has_more_queues(queues: int, is_live: bool, severities: 
     context = [("live:prioritylevelconfigurations/batch", other)] * is_live
     found = check([("a.yaml", manifest)], Options(rules=("APF608",)), context).findings
     assert [(finding.severity, finding.message) for finding in found] == [
-        (severity, "queues 127 is less than the 128 of the built-in priority level") for severity in severities
+        (severity, "queues 127 is less than the 128 queues of the built-in priority level") for severity in severities
     ]
 
 

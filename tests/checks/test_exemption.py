@@ -142,7 +142,7 @@ def test_broad_group_is_not_reported_as_a_client_that_lists() -> None:
 
 def test_help_for_nodes_names_a_level_for_nodes() -> None:
     (finding,) = findings(exempt(group("system:nodes")), only="APF601")
-    assert finding.help == 'use the priority level "system", or a separate limited one'
+    assert finding.help == 'use the priority level "system", or a separate limited priority level'
 
 
 def test_broad_exemption_has_a_help() -> None:

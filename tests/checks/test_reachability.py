@@ -134,7 +134,7 @@ CELL = ("apiGroups", "resources", "namespaces")
             flow_schema(
                 "mine", "workload-low", 9500, subjects=[service_account("ci", "x")], by="ByUser", resources=[READ_PODS]
             ),
-            "Without this FlowSchema, its requests get the same priority level and distinguisherMethod",
+            "If this FlowSchema is removed, its requests get the same priority level and distinguisherMethod",
         ),
     ],
 )

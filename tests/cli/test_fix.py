@@ -433,7 +433,10 @@ def test_read_only_directory(directory: Path, capsys: pytest.CaptureFixture[str]
     write(directory / "x", a=BROKEN)
     (directory / "x").chmod(0o500)
     assert run(["fix", "-q"]) == 2
-    assert "x/a.yaml: not written: cannot create a file in its directory: Permission denied" in capsys.readouterr().err
+    assert (
+        "x/a.yaml: not written: cannot create a file in the same directory: Permission denied"
+        in capsys.readouterr().err
+    )
     (directory / "x").chmod(0o700)
     assert content(directory) == {"x/a.yaml": BROKEN}
 

@@ -75,7 +75,9 @@ def test_file_in_a_read_only_directory_is_not_replaced(tmp_path: Path, monkeypat
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("apflint.atomic_write.open", refused, raising=False)
-    with pytest.raises(file_content.NotReplacedError, match="cannot create a file in its directory: Permission denied"):
+    with pytest.raises(
+        file_content.NotReplacedError, match="cannot create a file in the same directory: Permission denied"
+    ):
         file_content.replace(str(path), b"old", b"new")
     assert path.read_bytes() == b"old"
 

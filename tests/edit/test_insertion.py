@@ -83,8 +83,8 @@ def test_new_first_field_of_a_list_item(text: str, after: str) -> None:
         ("a: x", ("a", "b"), "there is no such mapping"),
         ("a: [x]", ("a", 0, "b"), "there is no such mapping"),
         ("a: !!map\n", ("a", "b"), "there is no such mapping"),
-        ("{a: }", ("a", "b"), "it shares a line with something else"),
-        ("? b\n: 1\n", ("c",), "it shares a line with something else"),
+        ("{a: }", ("a", "b"), "the entry shares a line with other text"),
+        ("? b\n: 1\n", ("c",), "the entry shares a line with other text"),
     ],
 )
 def test_impossible_insertion_is_refused(text: str, path: tuple[str | int, ...], reason: str) -> None:

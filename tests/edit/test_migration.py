@@ -261,7 +261,7 @@ def test_newer_versions_stay() -> None:
     text = level("", "v1")
     outcome = move(text, "v1beta3", kubernetes="1.29")
     assert (outcome.text, outcome.is_refused) == (text, False)
-    assert messages(outcome) == ["1: is already v1, which is newer: left unchanged"]
+    assert messages(outcome) == ["1: the object already has the newer version v1, and stays unchanged"]
     assert move(text, "v1beta2").is_refused
     assert move(text) == Migration(text, ())
 
@@ -275,7 +275,7 @@ def test_targets() -> None:
     assert choose("v1beta3", None, "1.29..1.31").version == "v1beta3"
     for arguments, message in (
         (("v2",), "unknown API version"),
-        (("v1", "1.28"), "Kubernetes 1.28 does not serve v1. It serves v1beta3, v1beta2."),
+        (("v1", "1.28"), "Kubernetes 1.28 does not serve v1. This release serves v1beta3, v1beta2."),
         ((None, None, "1.25..1.36"), "v1beta2 for 1.25 to 1.28, v1 for 1.29 to 1.36"),
         ((None, None, "1.20..1.37"), "v1beta1 for 1.20 to 1.25, v1beta3 for 1.26 to 1.31, v1 for 1.32 to 1.37"),
         ((None, None, "1.36..1.25"), 'Write "1.25..1.36"'),

@@ -216,8 +216,8 @@ def test_patch_is_reported(body: str) -> None:
     assert problems(FLOW_SCHEMA + body) == [("template", "FlowSchema", False)]
 
 
-HELM = "render it: helm template CHART | apflint check -"
-SHELL = "replace them: envsubst < FILE | apflint check -"
+HELM = "render the chart: helm template CHART | apflint check -"
+SHELL = "replace the placeholders: envsubst < FILE | apflint check -"
 
 
 @pytest.mark.parametrize(("text", "kind", "message", "help_", "is_rejected"), [
@@ -234,7 +234,7 @@ SHELL = "replace them: envsubst < FILE | apflint check -"
     (f"{FLOW_SCHEMA}«$SPEC»\n", "template", "this is text with placeholders", SHELL, True),
     (
         "apiVersion: «flowcontrol.apiserver.k8s.io/$VERSION»\nkind: FlowSchema\n",
-        "template", "apiVersion is the placeholder `$VERSION`", "replace it: envsubst < FILE | apflint check -", False,
+        "template", "apiVersion is the placeholder `$VERSION`", "replace the placeholder: envsubst < FILE | apflint check -", False,
     ),
     (
         FLOW_SCHEMA.replace("FlowSchema", "«FlowSchema»") + "$patch: delete\n",
@@ -294,7 +294,7 @@ def test_content_of_a_file_is_bounded(body: str, documents: int, monkeypatch: py
     text = (FLOW_SCHEMA + body + "---\n") * 20
     loaded = read(text)
     (problem,) = loaded.problems
-    assert problem.message == f"this file is too large: apflint does not check it after {documents} documents"
+    assert problem.message == f"this file is too large: apflint checks only its first {documents} documents"
     assert (problem.kind, problem.help, problem.is_rejected) == ("unsafe", "split the file", False)
     assert len(loaded.documents) == documents
     start, end = problem.place.offsets
@@ -311,7 +311,7 @@ def test_items_of_a_list_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     loaded = read(f"apiVersion: v1\nkind: List\nitems:\n{items}")
     # Costs: 100 for the document, 86 for its line ends, commas and colons, and 100 for each item.
     (problem,) = loaded.problems
-    assert problem.message == "this file is too large: apflint does not check it after 8 documents"
+    assert problem.message == "this file is too large: apflint checks only its first 8 documents"
     assert (len(loaded.documents), problem.help, problem.is_rejected) == (8, "split the file", False)
     assert loaded.source.text[: problem.place.offsets[0]].count("kind: FlowSchema") == 8
 

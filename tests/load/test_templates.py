@@ -47,7 +47,7 @@ def test_files_that_contain_manifests(name: str, text: str, what: str, line: int
 
 
 @pytest.mark.parametrize(
-    ("name", "words"), [("a.go", "PROGRAM | apflint"), ("a.cue", "cue export"), ("a.j2", "render it")]
+    ("name", "words"), [("a.go", "PROGRAM | apflint"), ("a.cue", "cue export"), ("a.j2", "render the template")]
 )
 def test_advice_fits_the_file(name: str, words: str) -> None:
     (finding,) = check([(name, GO.encode())], Options()).findings
