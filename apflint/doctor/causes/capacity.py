@@ -187,5 +187,5 @@ def _full_server(server: ServerLoad, overload: Overload) -> OverloadCause:
         would_not_help=(
             "More shares for this level reduce the limits of other busy levels, because the levels share a fixed number of seats.",
         ),
-        unsure="These are the metrics of one server. If all servers are as busy, the cluster needs more servers or fewer requests.",
+        unsure="These are the metrics of one server. If all servers are equally busy, the cluster needs more servers or fewer requests.",
     )

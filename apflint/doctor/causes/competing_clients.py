@@ -214,8 +214,8 @@ def _describe_impatient(clients: tuple[Client, ...]) -> Iterator[str]:
     names = [f'"{clipped(client.user or "")}"' for client in clients]
     if names:
         yield (
-            f"The requests that timed out are probably those of {join_some(names, 3)}: in the dump, other requests have waited"
-            " longer than any of these users' requests."
+            f"The requests that timed out are probably those of {join_some(names, 3)}: in the dump, these users' requests"
+            " have waited clearly less than other requests, so their timeout seems to be shorter."
         )
 
 
@@ -286,7 +286,7 @@ def find_own_wait(server: ServerLoad, overload: Overload) -> OverloadCause | Non
     client = domination.client
     width = client.seats / len(client.rows)
     # If the requests of this client take more seats than the average request, requests of other clients may wait behind
-    # them at times.
+    # them. Then the client does not wait only because of its own requests.
     if level.width.mean is not None and level.width.mean <= MAX_SAME_WIDTH * width:
         return None
     return _fair_cause(server, overload, domination)
@@ -295,7 +295,7 @@ def find_own_wait(server: ServerLoad, overload: Overload) -> OverloadCause | Non
 def find_flood(server: ServerLoad, overload: Overload) -> OverloadCause | None:
     """Return a cause if one client floods a level, else None.
 
-    The cause depends on whether fair queuing or the level limits the harm.
+    The severity of the cause is info if the flood harms no other client, and warning otherwise.
     """
     level = overload.load
     domination = find_domination(level)
@@ -426,7 +426,7 @@ def _contained_cause(server: ServerLoad, overload: Overload, client: Client, uns
             levels=(level.name,),
             evidence=(describe_harm(server, overload), *describe_offered(server, level), *describe_clients(level.rows)),
             actions=(Action(_LIMIT_RATE, explain_request(client), is_by_client=True),),
-            would_not_help=(f'More shares for "{level.name}" let more of the flood through.',),
+            would_not_help=(f'With more shares, "{level.name}" only executes more requests of the flood.',),
             unsure=unsure,
         )
     )

@@ -1,4 +1,4 @@
-"""Causes in which requests are at an unsuitable level: catch-all, or a level for leases that is wrong or too small."""
+"""Causes in which requests are at an unsuitable level, and the cause that a level has too few seats for leases."""
 
 from __future__ import annotations
 
