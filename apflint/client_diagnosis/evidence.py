@@ -176,7 +176,7 @@ def measure_servers(states: Iterable[ServerState]) -> tuple[ServerLoad, ...]:
 
 
 def find_in_dumps(servers: Iterable[ServerLoad], client: ConcernedClient) -> Iterator[Sighting]:
-    """Yield the requests of a client in the dumps."""
+    """Yield the requests of a client in the dumps, grouped by server, level and FlowSchema."""
     for load in servers:
         for level in load.levels:
             groups: dict[str, list[RequestRow]] = {}

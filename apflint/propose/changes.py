@@ -40,7 +40,7 @@ _SOURCE = "<proposal>"
 
 
 class NewLevel(NamedTuple):
-    """A new priority level. In releases without borrowing, the manifest of the level omits the percentages."""
+    """A new priority level. If the release has no borrowing, its manifest omits both percentages."""
 
     name: str
     shares: int

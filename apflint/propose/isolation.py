@@ -56,7 +56,7 @@ _MAX_NAME = 63
 
 
 class Captor(NamedTuple):
-    """A FlowSchema that captures requests of a typical client of the tenant (`find_captors`), with an example."""
+    """A FlowSchema that captures requests of a typical client of the tenant, with an example request (`find_captors`)."""
 
     flow_schema: FlowSchema
     position: int

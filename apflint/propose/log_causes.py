@@ -237,7 +237,7 @@ def _find_imbalance(view: _View) -> LogCause | None:
         f"Requests of {quote(view.level)} wait at {join_some(names, _MAX_NAMES)} only. The load of {count_noun(len(others), 'other API server')}"
         f" with the same seats is at most {max(load[server] for server in others) / max(load.values()):.0%} of the highest load.",
         view.level,
-        advice="spread the connections: --goaway-chance, the load balancer, or a restart of the clients",
+        advice="spread the connections: use --goaway-chance or another load balancer algorithm, or restart the clients",
     )
 
 

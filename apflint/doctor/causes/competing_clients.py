@@ -215,7 +215,7 @@ def _describe_impatient(clients: tuple[Client, ...]) -> Iterator[str]:
     if names:
         yield (
             f"The requests that timed out are probably those of {join_some(names, 3)}: in the dump, these users' requests"
-            " have waited clearly less than other requests, so their timeout seems to be shorter."
+            " have waited clearly less long than other requests, so these users seem to set a shorter timeout."
         )
 
 

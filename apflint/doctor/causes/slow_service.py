@@ -107,7 +107,7 @@ def find_inversion(server: ServerLoad, overload: Overload) -> OverloadCause | No
     if webhook is not None and webhook.calls.mean is not None:
         calls = count_noun(round(webhook.calls.number), "call")
         evidence.append(
-            f"{calls} of the webhook took {seconds_text(webhook.calls.mean)} on average: about its timeout."
+            f"{calls} of the webhook took {seconds_text(webhook.calls.mean)} on average, which is about its timeout."
             if _is_timed_out(webhook)
             else f"{calls} of the webhook took {seconds_text(webhook.calls.mean)} on average."
         )
