@@ -56,7 +56,7 @@ _OUTSIDE = frozenset(("slow-service", "restart", "imbalance"))
 _WIDE_CAUSES = frozenset(("exempt-abuse", "slow-service"))
 """Causes in an audit log that may delay requests of several levels. A log shows the cause at one of these levels."""
 _UNKNOWN_LISTS = (
-    "Without metrics, each list counts as one seat, so a client that lists may be the cause instead: add metrics."
+    "Without metrics, each list counts as one seat. The cause may instead be a client with large lists: add metrics."
 )
 _ASSUMED_SEATS = (
     "A log shows no limits: {} seats of a server are assumed{}. Add metrics, or"
@@ -459,7 +459,7 @@ def _list_actions(
 
 
 def _list_changes(actions: tuple[Action, ...], proposal: str | None, evidence: ClientEvidence) -> Iterator[Action]:
-    """Yield the actions. The first action of the administrator gets the command `proposal` instead of its own.
+    """Yield the actions. The first action of the administrator gets the command `proposal`.
 
     `proposal` names the files of the user. The commands of `doctor` have placeholders for files. A proposal depends on
     the seats of the servers. So if the seats are unknown, the command first saves metrics, which show the seats.

@@ -84,7 +84,7 @@ def _advise(reason: str) -> str:
     if reason == "queue-full":
         return "find out whether one client or all of them send too many requests, or whether the requests are slow"
     if reason == "concurrency-limit":
-        return "use limitResponse Queue if the clients can wait, and find out whether the clients send too many or slow requests"
+        return "use limitResponse Queue if the clients can wait, and find out whether the clients send too many requests, or slow ones"
     return "find out whether the requests of the level are slow or too many, or whether its clients have short timeouts"
 
 

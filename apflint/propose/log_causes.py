@@ -234,7 +234,7 @@ def _find_imbalance(view: _View) -> LogCause | None:
     names = [view.replay.log.servers[server] for server in sorted(harmed)]
     return LogCause(
         "imbalance",
-        f"Requests of {quote(view.level)} wait at {join_some(names, _MAX_NAMES)} only. The load of {count_noun(len(others), 'other API server')}"
+        f"Requests of {quote(view.level)} wait only at {join_some(names, _MAX_NAMES)}. The load of {count_noun(len(others), 'other API server')}"
         f" with the same seats is at most {max(load[server] for server in others) / max(load.values()):.0%} of the highest load.",
         view.level,
         advice="spread the connections: use --goaway-chance or another load balancer algorithm, or restart the clients",
@@ -343,7 +343,7 @@ def _find_contained(view: _View) -> LogCause | None:
         view.level,
         view.kinds[0].flow_schema,
         (user,),
-        advice=f"name the client in --protect if it should wait less, as in --protect {write_user(user)}",
+        advice=f"if this client should wait less, protect it with --protect {write_user(user)}",
     )
 
 

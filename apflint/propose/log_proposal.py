@@ -307,7 +307,7 @@ class _Proposer:
         if (declined := self._decline_by_cause()) is not None:
             return declined
         cause = self.cause
-        assert cause is not None, "`_decline_by_cause` returns an answer if there is no cause"
+        assert cause is not None, "if there is no cause, `_decline_by_cause` has returned an answer"
         self.show("Comparing the simulation with the log")
         tested = test_log(replay, survey, lambda *_: None)
         test, assumed = tested.back_test, tested.assumptions
@@ -564,7 +564,7 @@ def _list_notes(replay: Replay, counts: ObjectCounts | None) -> Iterator[str]:
     if COMPLETE in omissions.stages or not omissions.has_decisions:
         yield from describe_omissions(omissions)
     if replay.unanswered:
-        yield f"Left out: {count_noun(replay.unanswered, 'request')} without an event for the response."
+        yield f"The simulation leaves out {count_noun(replay.unanswered, 'request')} without an event for the response."
     if counts is None:
         yield "Each request takes 1 seat: without --metrics, the numbers of objects that lists load are unknown."
 

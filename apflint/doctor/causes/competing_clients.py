@@ -59,7 +59,7 @@ MAX_TIMED_OUT = 0.5
 
 _LIMIT_RATE = "fix the client: it must limit its rate, and wait for Retry-After"
 _UNKNOWN_REJECTIONS = "Without metrics, rejections are unknown. If no request is rejected, fair queuing protects the other clients: see the cause noisy-but-fair."
-_UNKNOWN_LIMITS = "Without metrics, limits are unknown. If the level borrows, it takes seats of other levels: see the cause flood-one-flow."
+_UNKNOWN_LIMITS = "Without metrics, limits are unknown. If the level borrows seats, other levels lose these seats: see the cause flood-one-flow."
 
 
 class Domination(NamedTuple):

@@ -151,7 +151,7 @@ def _summarize(verdict: str, causes: Sequence[OverloadCause], servers: Sequence[
     if verdict in ("overloaded", "not-apf"):
         return f"{levels}."
     if verdict == "past":
-        return f"Nothing waits or is rejected {moment}. Counters show an overload in the past."
+        return f"No request waits or is rejected {moment}, but counters show an overload in the past."
     return "No request waits or is rejected unexpectedly."
 
 

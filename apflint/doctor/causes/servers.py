@@ -55,7 +55,7 @@ def find_restart(
     evidence = [
         f"The server started {format_duration(server.age * 1e6)} before the snapshot.",
         (
-            f"{count_noun(round(watches.number), 'watch', 'watches')} of clients were initialized since then, among"
+            f"{count_noun(round(watches.number), 'watch', 'watches')} of clients were initialized since the start, out of"
             f" {watches.number + others.number:,.0f} requests at levels with a limit."
         ),
     ]

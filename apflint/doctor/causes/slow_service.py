@@ -129,7 +129,7 @@ def find_inversion(server: ServerLoad, overload: Overload) -> OverloadCause | No
             ),
             would_not_help=(
                 "The webhook itself is not slow, so more replicas of it do not help.",
-                "A longer timeout of the webhook, or longer queues, keep the seats blocked for longer.",
+                "A longer timeout of the webhook and longer queues only keep the seats in use for longer.",
             ),
         )
     )
@@ -209,7 +209,7 @@ def _count_callbacks(executing: Sequence[RequestRow], waiting: Sequence[RequestR
 
 
 def _is_timed_out(webhook: Webhook) -> bool:
-    """Return whether the mean duration of calls is close to a whole number of seconds, as if most calls timed out."""
+    """Return whether the mean duration of calls is close to an integer number of seconds, as if most calls timed out."""
     mean = webhook.calls.mean or 0
     return round(mean) >= 1 and abs(mean - round(mean)) <= 0.02 * mean
 
