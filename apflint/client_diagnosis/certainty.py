@@ -31,7 +31,7 @@ class Gap(NamedTuple):
 
 
 class Certainty(NamedTuple):
-    """The certainty of an answer: the available and the missing evidence."""
+    """The evidence for a diagnosis, and the missing evidence that could change the diagnosis."""
 
     basis: tuple[str, ...]
     """The available evidence as noun phrases, such as `2 snapshots of 3 servers`."""
@@ -45,7 +45,7 @@ class Certainty(NamedTuple):
 
 
 class Question(NamedTuple):
-    """The facts about a diagnosis that determine how certain the diagnosis is."""
+    """The question about a client, and properties of its answer that determine which evidence the answer needs."""
 
     client: ConcernedClient
     is_example: bool
@@ -59,7 +59,7 @@ class Question(NamedTuple):
 
 
 def judge(evidence: ClientEvidence, question: Question) -> Certainty:
-    """Return how certain a diagnosis is. `question` describes the diagnosis."""
+    """Return the available and the missing evidence for the answer to a question."""
     if evidence.find_unclassified(question.client) is not None:
         return Certainty(("the request alone decides",), ())
     return Certainty(tuple(_list_basis(evidence, question.client)), tuple(_list_gaps(evidence, question)))
@@ -111,7 +111,7 @@ def _list_gaps(evidence: ClientEvidence, question: Question) -> Iterator[Gap]:
 
 
 def _compare_objects(evidence: ClientEvidence, question: Question) -> Iterator[Gap]:
-    """Yield a gap if the level is computed from the configuration, but the servers have other objects."""
+    """Yield a gap if the level of the requests is computed from a configuration that is not the one of the servers."""
     if not question.level or not evidence.servers:
         return
     if evidence.level(question.level) is None and evidence.has_metrics:

@@ -1,4 +1,4 @@
-"""Concludes why the requests of a client are slow or rejected, from the causes of `doctor` or of an audit log.
+"""Concludes why the requests of a client are slow or rejected, from the causes that `doctor` or an audit log shows.
 
 This module finds no causes. For each cause, it determines the role of the client: whether the client is the cause,
 suffers from the cause, or is not affected.
@@ -63,7 +63,7 @@ _OUTSIDE = frozenset(("slow-service", "restart", "imbalance"))
 _WIDE_CAUSES = frozenset(("exempt-abuse", "slow-service"))
 """Causes in an audit log that may delay requests of several levels. A log shows the cause at one of these levels."""
 _UNKNOWN_LISTS = (
-    "Without metrics, each list counts as one seat, so a client that lists may be the cause instead: add metrics."
+    "Without metrics, each list counts as one seat. The cause may instead be a client with large lists: add metrics."
 )
 _ASSUMED_SEATS = (
     "A log shows no limits: {} seats of a server are assumed{}. Add metrics, or"
@@ -89,7 +89,7 @@ class Placement(NamedTuple):
 
 
 class ClientCause(NamedTuple):
-    """A cause of waits and rejections, from the servers or from a log."""
+    """A cause of waits and rejections, found in metrics and dumps of servers, or in an audit log."""
 
     name: str
     message: str
@@ -168,7 +168,7 @@ class ClientDiagnosis(NamedTuple):
 
     @property
     def harmed(self) -> bool | None:
-        """Whether requests of the client are known to wait or to be rejected, or None if the evidence does not show them."""
+        """Whether requests of the client are known to wait or to be rejected, or None if the evidence shows none."""
         placement = self.placement
         if placement is None or not placement.sightings:
             return None
@@ -176,9 +176,9 @@ class ClientDiagnosis(NamedTuple):
 
 
 class CommandWords(NamedTuple):
-    """Words of the command line, for the commands that the diagnosis suggests.
+    """Parts of the user's command line, which the diagnosis repeats in suggested commands.
 
-    Words of the shell are quoted, and options about the configuration are not.
+    All fields are quoted for the shell, except `configuration`, `seats` and `given`.
     """
 
     request: tuple[str, ...] = ()
@@ -197,11 +197,11 @@ class CommandWords(NamedTuple):
     """Whether the user asks about a running cluster."""
 
     def ask_about(self, user: str) -> str:
-        """Return the same question about another user."""
+        """Return the command line that asks the same question about another user."""
         return _join("apflint why --as", shlex.quote(user), *self.request[2:], *self.files, shlex.join(self.given))
 
     def ask_cluster(self) -> str:
-        """Return the same question about the running cluster."""
+        """Return the command line that asks the same question about the running cluster."""
         where = shlex.join(self.given) if self.is_live else "--live"
         return _join("apflint why", *self.request, where, "--watch 10s")
 
@@ -261,8 +261,8 @@ def _describe_start(evidence: ClientEvidence) -> RecentStart | None:
 def find_similar_users(user: str, users: frozenset[str]) -> tuple[str, ...]:
     """Return the users that `user` may refer to: names that contain `user`, or a name that `user` misspells.
 
-    The result is empty for a known user. If `user` is the complete name of a service account, only a misspelling
-    counts, because such names resemble each other.
+    The result is empty if `user` is in `users`. If `user` is the complete name of a service account, only a misspelling
+    is possible, because no other user name contains such a name.
     """
     if user in users:
         return ()
@@ -278,10 +278,10 @@ def find_similar_users(user: str, users: frozenset[str]) -> tuple[str, ...]:
 
 
 def _find_placements(client: ConcernedClient, evidence: ClientEvidence) -> list[Placement]:
-    """Return the placements of the client's requests in the dumps and in the log, and of the named request.
+    """Return the placements of the client's requests in the dumps and in the log, and of the request in question.
 
-    A dump shows what the server decided. So if a dump has objects that the configuration lacks, placements from the
-    configuration are left out.
+    The placements of logged requests are computed from the configuration. So if the servers have objects that the
+    configuration lacks, and a dump shows requests of the client, logged requests are left out.
     """
     dumped = list(find_in_dumps(evidence.servers, client))
     logged = evidence.log.sightings if evidence.log is not None else ()
@@ -323,7 +323,7 @@ def _rank(client: ConcernedClient, placement: Placement, causes: list[ClientCaus
 
 
 def _list_causes(evidence: ClientEvidence) -> list[ClientCause]:
-    """Return the causes, the worst first: the causes that `doctor` finds and, if there is no overload now, the cause in the log."""
+    """Return the causes, the worst first: those of `doctor` and, unless one is a warning, the cause in the log."""
     conclusion, log = evidence.conclusion, evidence.log
     logged = [_from_log(log.cause, log, evidence.assumed_seats)] if log is not None and log.cause is not None else []
     if conclusion is None:
@@ -365,9 +365,9 @@ def _from_overload(cause: OverloadCause, log: ClientLog | None) -> ClientCause:
 
 
 def _from_log(cause: LogCause, log: ClientLog, assumed_seats: int | None) -> ClientCause:
-    """Convert the cause of an incident in a log to a `ClientCause`, with all levels that the cause delays."""
+    """Convert the cause of an incident in a log to a `ClientCause`, with all levels whose requests it may delay."""
     others = log.overloaded if cause.cause in _WIDE_CAUSES else ()
-    is_measured = cause.cause in _OUTSIDE  # service times and starts of servers do not depend on seats
+    is_measured = cause.cause in _OUTSIDE  # found without the number of seats, so certain if this number is unknown
     unsure = None if log.has_list_seats or is_measured else _UNKNOWN_LISTS
     if assumed_seats is not None and not is_measured:
         proven = "" if log.proven_seats is None else f", and the log proves {log.proven_seats}"
@@ -388,9 +388,9 @@ def _from_log(cause: LogCause, log: ClientLog, assumed_seats: int | None) -> Cli
 def _choose_cause(
     client: ConcernedClient, placement: Placement | None, causes: list[ClientCause]
 ) -> ClientCause | None:
-    """Return the cause that names the client or concerns its requests.
+    """Return the first cause that names the client or, if there is none, the first cause that concerns `placement`.
 
-    If there is no such cause, return the worst cause.
+    If there is no such cause, return the worst cause, or None if `causes` is empty.
     """
     named = (cause for cause in causes if client.user in cause.clients)
     concerning = (cause for cause in causes if placement is not None and cause.concerns(placement))
@@ -417,8 +417,8 @@ def _is_calm(placement: Placement, evidence: ClientEvidence) -> bool:
     """Return whether the evidence shows that the level of the requests neither delays nor rejects them.
 
     The caller has found no harmful cause at this level. A dump alone is not sufficient, because a dump shows no
-    rejections. If a log is the only evidence, no overloaded level is calm, because the log shows the cause of only one
-    overloaded level.
+    rejections. If a log is the only evidence, return False for every overloaded level: the log shows the cause of only
+    one overloaded level, so the causes at other levels are unknown.
     """
     level = evidence.level(placement.level)
     if evidence.log is not None and not evidence.servers:
@@ -427,10 +427,10 @@ def _is_calm(placement: Placement, evidence: ClientEvidence) -> bool:
 
 
 def _is_shown(client: ConcernedClient, placement: Placement, evidence: ClientEvidence) -> bool:
-    """Return whether the evidence shows the level of the requests.
+    """Return whether the level of the requests is certain, and the evidence shows the load of this level.
 
-    A level that is computed from the configuration does not count if the servers have other objects. The level of an
-    example request does not count if the evidence should contain requests of the client: if there is a log, or if the
+    A level that is computed from the configuration is uncertain if the servers have other objects. The level of an
+    example request is uncertain if the evidence should contain requests of the client: if there is a log, or if the
     evidence contains a similar user name.
     """
     if placement.source != "dump" and evidence.list_unknown_objects():
@@ -514,10 +514,10 @@ def _find_limits(level: str, evidence: ClientEvidence) -> LevelLimits | None:
 
 
 def _list_changes(actions: tuple[Action, ...], proposal: str | None, evidence: ClientEvidence) -> Iterator[Action]:
-    """Yield the actions, with the command `proposal` for the first one that is about objects.
+    """Yield the actions. The first action of the administrator gets the command `proposal`.
 
-    `proposal` names the files of the user. The command of `doctor` has placeholders. A proposal depends on the seats of the
-    servers, so if the seats are unknown, the command reads them first.
+    `proposal` names the files of the user. The commands of `doctor` have placeholders for files. A proposal depends on
+    the seats of the servers. So if the seats are unknown, the command first saves metrics, which show the seats.
     """
     change = next((action for action in actions if not action.is_by_client), None)
     for action in actions:
@@ -535,7 +535,7 @@ def _write_proposal(
 ) -> str | None:
     """Return a command that proposes a change of objects.
 
-    Return None without a log, for a release that cannot be simulated, and if no change of objects can help.
+    Return None if there is no log, if the release cannot be simulated, or if no change of objects can remove the cause.
     """
     if not words.logs or cause.name not in CONFIGURATION_CAUSES:
         return None
@@ -544,7 +544,7 @@ def _write_proposal(
     goal = "" if role == "culprit" else f"--protect {shlex.quote(write_user(client.user))}"
     configuration, seats = shlex.join(words.configuration), shlex.join(words.seats)
     command = _join("apflint propose", *words.logs, configuration, seats, goal)
-    if cause.source == "log":  # metrics without this cause are from another time
+    if cause.source == "log":  # metrics that do not show this cause are from another time, so leave them out
         return command
     given = seats if set(words.seats) <= set(words.given) else ""
     metrics = [f"--metrics {name}" for name in words.server_files]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class ConcernedClient(NamedTuple):
-    """A client, and the requests in question."""
+    """A client, and the requests that the user asks about."""
 
     user: str
     request: Request | None = None
@@ -35,7 +35,10 @@ class ConcernedClient(NamedTuple):
     """Whether the groups of the user are known."""
 
     def sends(self, verb: str | None, resource: str | None, subresource: str | None = "") -> bool:
-        """Return whether the question is about requests of the client with this verb and resource. None matches any value."""
+        """Return whether the user asks about requests of the client with this verb, resource and subresource.
+
+        Always true if the user asks about all requests of the client, or if `verb` is None.
+        """
         if self.request is None or verb is None:
             return True
         info = self.request.info
@@ -146,9 +149,9 @@ class ClientEvidence(NamedTuple):
         return max(found, key=lambda level: (level.state.rejected or 0) + (level.state.waiting or 0), default=None)
 
     def list_unknown_objects(self) -> tuple[str, ...]:
-        """Return the FlowSchemas and levels of the servers that the configuration lacks.
+        """Return the names of FlowSchemas and levels that the servers have and the configuration lacks.
 
-        If there are any, the servers have another configuration.
+        A name in the result proves that the servers have another configuration.
         """
         if self.known is None:
             return ()
@@ -168,12 +171,12 @@ class ClientEvidence(NamedTuple):
 
 
 def measure_servers(states: Iterable[ServerState]) -> tuple[ServerLoad, ...]:
-    """Return the loads of servers."""
+    """Return the load of each server, in the same order."""
     return tuple(map(measure, states))
 
 
 def find_in_dumps(servers: Iterable[ServerLoad], client: ConcernedClient) -> Iterator[Sighting]:
-    """Yield the requests of a client in the dumps."""
+    """Yield the requests of a client in the dumps, grouped by server, level and FlowSchema."""
     for load in servers:
         for level in load.levels:
             groups: dict[str, list[RequestRow]] = {}
@@ -196,7 +199,7 @@ def find_in_dumps(servers: Iterable[ServerLoad], client: ConcernedClient) -> Ite
 
 
 def rank_shares(rows: Sequence[RequestRow]) -> tuple[Share, ...]:
-    """Return the shares of users in the seats that requests in a dump have or wait for, the largest first."""
+    """Return each user's proportion of all seats that requests in a dump have or wait for, the largest first."""
     clients = rank_clients(rows)
     total = sum(found.seats for found in clients)
     return tuple(Share(found.user, found.seats / total) for found in clients if found.user is not None and total)

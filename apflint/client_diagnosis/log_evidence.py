@@ -51,7 +51,7 @@ class ClientLog(NamedTuple):
     """Least number of seats of an API server that the log proves, or None if it proves none or if the seats are known."""
 
     def shares_at(self, level: str) -> tuple[Share, ...]:
-        """Return the shares of users in the seats of a level during the incident, the largest first."""
+        """Return each user's proportion of the seats of a level in the incident, the largest first. () if unknown."""
         return dict(self.shares).get(level, ())
 
 
@@ -61,7 +61,10 @@ class _SightingTally:
 
 
 def read_log_evidence(replay: Replay, client: ConcernedClient, *, are_seats_assumed: bool = False) -> ClientLog:
-    """Return the evidence in a log about a client."""
+    """Return the evidence in a log about a client.
+
+    If the seats of API servers are assumed (`are_seats_assumed`), the result contains the seats that the log proves.
+    """
     tuples = replay.log.tuples
     own = {
         number
@@ -91,7 +94,10 @@ def read_log_evidence(replay: Replay, client: ConcernedClient, *, are_seats_assu
 
 
 def _choose_incident(replay: Replay, own: set[int], incidents: tuple[Incident, ...]) -> Incident | None:
-    """Return the incident that harmed most requests of the client. `incidents` are sorted by all harmed requests."""
+    """Return the incident with the most harmed requests of the client, or None if there are no incidents.
+
+    If several incidents have equally many, return the first one, which has the most harmed requests of all clients.
+    """
     if len(incidents) < 2:
         return next(iter(incidents), None)
     counts = dict.fromkeys(incidents, 0)

@@ -84,7 +84,7 @@ def _advise(reason: str) -> str:
     if reason == "queue-full":
         return "find out whether one client or all of them send too many requests, or whether the requests are slow"
     if reason == "concurrency-limit":
-        return "use limitResponse Queue if the clients can wait, and find out whether the clients send too many or slow requests"
+        return "use limitResponse Queue if the clients can wait, and find out whether the clients send too many requests, or slow ones"
     return "find out whether the requests of the level are slow or too many, or whether its clients have short timeouts"
 
 
@@ -142,7 +142,7 @@ def saturated_level(evidence: Evidence) -> Iterator[Diagnosis]:
             cause = "The other levels do not lend these seats, because their min limits are reached."
             advice = "increase lendablePercent of the idle levels, or the shares of this level"
         else:
-            continue  # the next adjustment increases the limit, within 10 seconds
+            continue  # no finding: the next adjustment increases the limit, within 10 seconds
         yield about_level(
             level,
             Problem(
@@ -215,7 +215,7 @@ def starved_lender(evidence: Evidence) -> Iterator[Diagnosis]:
     """APF805: report levels whose requests wait because the level lends seats."""
     for level in evidence.lasting:
         if level.demand_average is not None and level.demand_average <= (level.current or 0):
-            continue  # the requests arrived recently, and the next adjustment returns the lent seats
+            continue  # no finding: the requests arrived recently, and the next adjustment returns the lent seats
         if _is_saturated(level) and level.nominal is not None and level.current is not None:
             lent = level.nominal - level.current
             if lent > 0:

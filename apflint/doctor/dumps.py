@@ -131,17 +131,17 @@ def _find_titles(text: str, titles: tuple[str, ...]) -> int | None:
 
 
 def parse_level_rows(text: str) -> tuple[LevelRow, ...] | None:
-    """Return the rows of dump_priority_levels, or None if `text` is another dump. Raises UserError for an invalid row."""
+    """Return the rows of dump_priority_levels, or None if `text` is not this dump. Raises UserError if a row is invalid."""
     return tuple(map(_level_row, _read_table(text))) if _is(text, _LEVELS) else None
 
 
 def parse_queue_rows(text: str) -> tuple[QueueRow, ...] | None:
-    """Return the rows of dump_queues, or None if `text` is another dump. Raises UserError for an invalid row."""
+    """Return the rows of dump_queues, or None if `text` is not this dump. Raises UserError if a row is invalid."""
     return tuple(map(_queue_row, _read_table(text))) if _is(text, _QUEUES) else None
 
 
 def parse_request_rows(text: str) -> tuple[RequestRow, ...] | None:
-    """Return the rows of dump_requests, or None if `text` is another dump. Raises UserError for an invalid row."""
+    """Return the rows of dump_requests, or None if `text` is not this dump. Raises UserError if a row is invalid."""
     return tuple(map(_request_row, _read_table(text))) if _is(text, _REQUESTS) else None
 
 
@@ -193,7 +193,7 @@ class _Row(NamedTuple):
 def _read_table(text: str) -> Iterator[_Row]:
     """Yield the rows of a dump. Raises UserError if the dump ends within a line, or if a row has missing cells."""
     if not text.endswith("\n"):
-        raise UserError("the last line has no end, so a part of the dump is missing: save it again")
+        raise UserError("the last line has no end, so a part of the dump is missing: save the dump again")
     start = _find_titles(text, (_LEVELS, _QUEUES, _REQUESTS)) or 0
     first, *lines = text.split("\n")[start:-1]
     # In 1.18 and 1.19, each row ends with a comma.
@@ -217,7 +217,8 @@ def _read_table(text: str) -> Iterator[_Row]:
 def _split_cells(line: str, expected: int) -> list[str]:
     """Return the cells of a row.
 
-    A value may contain a comma and a space. The other cells have a fixed form, from which the end of such a value follows.
+    A distinguisher or user name may contain a comma and a space, which also separate cells. The fixed form of the other
+    cells shows where such a value ends.
     """
     cells = _SEPARATOR.split(line)
     if len(cells) <= expected:

@@ -109,7 +109,7 @@ def describe_clients(evidence: Evidence, level: LevelState) -> Iterator[str]:
     if waiting or executing:
         flow = level.flows[0]
         kind, count, own = ("waiting", waiting, flow.waiting) if waiting else ("executing", executing, flow.executing)
-        yield f"Busiest in the dump, with {own} of {pluralize(count, f'{kind} request')}: {name_flow(flow)}."
+        yield f"The busiest flow in the dump has {own} of {pluralize(count, f'{kind} request')}: {name_flow(flow)}."
 
 
 def name_flow(flow: Flow) -> str:

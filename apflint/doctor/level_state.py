@@ -193,7 +193,7 @@ def compute_state(server: Server, release: Release | None = None) -> ServerState
 def _total(levels: tuple[LevelState, ...]) -> int | None:
     """Return the server concurrency limit, or None if unknown.
 
-    The max limit of a level without borrowingLimitPercent is its nominal limit plus the server concurrency limit.
+    The limit is the max limit minus the nominal limit of the level `exempt`, which may borrow all seats.
     """
     exempt = next((level for level in levels if level.is_exempt), None)
     return exempt.max - exempt.nominal if exempt and exempt.max is not None and exempt.nominal is not None else None
@@ -286,7 +286,7 @@ class _Values:
     def line(self, level: str) -> int:
         """Return the line of a metric of the level, preferably of its nominal limit.
 
-        Without metrics, return the line in the dump.
+        If there are no metrics, return the line in the dump of levels, or 1 if this dump does not show the level.
         """
         samples = (samples[level] for samples in self._gauges.values() if level in samples)
         place = next(samples, None) or self.rows.get(level)
@@ -294,7 +294,7 @@ class _Values:
 
 
 def _count_dumped(snapshot: Snapshot) -> dict[str, DumpedLevel]:
-    """Return the requests of each level in the dumps.
+    """Count the requests of each level in the dumps. The keys are names of levels.
 
     The dump of levels has all levels, but no seats. The dump of queues omits levels without queues. The dump of
     requests omits levels without requests.
@@ -373,7 +373,7 @@ def _subtract(
 
 
 def _group_requests(snapshot: Snapshot) -> dict[tuple[str, str, str], list[RequestRow]]:
-    """Return the flows of each level: the requests of the dump, grouped by FlowSchema and distinguisher."""
+    """Group the requests of the dump by flow. The keys are (level, FlowSchema, distinguisher)."""
     groups: dict[tuple[str, str, str], list[RequestRow]] = {}
     for request in snapshot.requests or ():
         groups.setdefault((request.level, *request.flow), []).append(request)

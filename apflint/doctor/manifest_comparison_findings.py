@@ -43,7 +43,7 @@ def limits_differ(evidence: Evidence) -> Iterator[Diagnosis]:
                 help=_advise_seats(total),
             )
         )
-    elif limits is not None and different and not find_restored(evidence):  # APF820 reports restored objects
+    elif limits is not None and different and not find_restored(evidence):  # APF820 explains limits of restored objects
         totals = find_totals({level.name: level.nominal for level in evidence.state.levels if level.nominal}, limits)
         names = {level.name for level, _ in different}
         explanation, advice = _explain_limits(total, totals)
@@ -206,7 +206,7 @@ def flow_schema_without_requests(evidence: Evidence) -> Iterator[Diagnosis]:
                     Place(schema.document),
                     f'FlowSchema "{schema.name}" got no request since the start of the server',
                     notes=("The server has neither executed nor rejected a request of the FlowSchema.",),
-                    help="does it match the requests that you intend? Try apflint explain with one of them",
+                    help="does the FlowSchema match the requests that you intend? Try apflint explain with such a request",
                 ),
                 ("FlowSchema", schema.name),
             )

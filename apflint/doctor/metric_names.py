@@ -187,5 +187,5 @@ def name_in(quantity: Quantity, release: Release) -> str | None:
 
 
 def level_label(release: Release) -> str:
-    """Return the label with the priority level."""
+    """Return the name of the label that contains the priority level in the metrics of a release."""
     return "priorityLevel" if release.minor in _CAMEL_CASE_MINORS else "priority_level"

@@ -41,7 +41,7 @@ def catch_all_traffic(evidence: Evidence) -> Iterator[Diagnosis]:
     default = evidence.state.level(GLOBAL_DEFAULT)
     is_few = not level.rejected and requests <= MAX_CATCH_ALL * everything
     if is_few and default is not None and default.dispatched:
-        return  # the requests arrived before the server had read its FlowSchemas
+        return  # no finding: the requests arrived before the server had read its FlowSchemas
     if requests:
         metrics = evidence.state.server.last.metrics
         age = metrics.age_seconds if metrics is not None else None
@@ -161,7 +161,7 @@ def flow_of_several_users(evidence: Evidence) -> Iterator[Diagnosis]:
 
 
 def list_cost_capped(evidence: Evidence) -> Iterator[Diagnosis]:
-    """APF818: report large list requests whose seats the maximum of their level reduces."""
+    """APF818: report lists of many objects that take only 1 seat, the maximum for a request at their level."""
     metrics = evidence.state.server.last.metrics
     stored = {} if metrics is None else list_stored_objects(metrics)
     reported: set[tuple[str, str, str]] = set()

@@ -34,7 +34,7 @@ def quiescing_level(evidence: Evidence) -> Iterator[Diagnosis]:
                         ),
                         "New requests of the level's FlowSchemas go to the next FlowSchema that matches.",
                     ),
-                    help="delete the FlowSchemas of the level, or create the level again if that was a mistake",
+                    help="delete the FlowSchemas of the level, or create the level again if the deletion was a mistake",
                 ),
             )
 

@@ -16,9 +16,8 @@ if TYPE_CHECKING:
 def find_totals(nominal: Mapping[str, int], limits: Limits) -> tuple[int, int] | None:
     """Return (smallest, largest) server concurrency limit that results in these nominal limits, or None if no limit does.
 
-    The nominal limit of a level grows with the server concurrency
-    limit, so each nominal limit is possible for a range of server concurrency limits. The result is the intersection of
-    these ranges.
+    The nominal limit of a level grows with the server concurrency limit, so each nominal limit is possible for a range
+    of server concurrency limits. The result is the intersection of these ranges.
     """
     shares = {level.name: level.shares for level in limits.levels}
     share_sum = sum(shares.values())

@@ -136,7 +136,7 @@ class Metrics(NamedTuple):
 
     @property
     def order(self) -> float:
-        """A number that grows while the server runs: its age or, up to 1.25, the number of dispatched requests."""
+        """A number that grows while the server runs: its age or, before Kubernetes 1.26, the dispatched requests."""
         age = self.age_seconds
         return sum(sample.value for sample in self.find(metric_names.DISPATCHED)) if age is None else age
 
@@ -255,7 +255,7 @@ def _parse(source: Source) -> Part:
         return Part(source, "metrics", metrics)
     if '"kind":"Status"' in text.replace(" ", "")[:2000]:
         raise UserError(
-            "the API server has answered with an error instead of metrics or a dump: read it again as a user with permission"
+            "the API server has answered with an error instead of metrics or a dump: repeat the request as a user with permission"
         )
     raise UserError(
         "this is neither metrics nor one of the dumps dump_priority_levels, dump_queues and dump_requests. For manifests, use"

@@ -90,7 +90,10 @@ class CandidateList(NamedTuple):
 
 
 def list_candidates(replay: Replay, usage: Usage, cause: LogCause, max_objects: int | None = None) -> CandidateList:
-    """Return the changes that may remove a cause. `replay` has the configuration that was in force."""
+    """Return the candidates that may remove a cause, and the changes that are not possible.
+
+    `replay` has the configuration that was in force. Candidates with more than `max_objects` new objects are left out.
+    """
     builder = _Builder(replay, usage, cause)
     found: list[Candidate] = []
     for kind, changes, isolation, schema in builder.list_all():
@@ -182,7 +185,7 @@ class _Builder:
     def _list_share_changes(self, need: float) -> list[LevelFieldChange]:
         """Return changes that give the overloaded level more shares.
 
-        `need` is the number of seats that its requests need.
+        `need` is the average number of seats that the requests of this level need.
         """
         name, limits = self.cause.level, self.limits
         others = sum(level.shares for level in self.known.limits.levels if level.name != name)
@@ -298,9 +301,9 @@ def _subject_of(user: str) -> Subject:
 
 
 def list_fields(candidate: Candidate) -> tuple[tuple[str, Change], ...]:
-    """Return (name, change) for each value of a candidate that may be unnecessary.
+    """Return (field, change) for each value of a candidate that may be unnecessary.
 
-    `change` is the original change without this value, or with half of the value.
+    `change` replaces the change with this value in a smaller candidate: it omits the value, or contains half of it.
     """
     found: list[tuple[str, Change]] = []
     for change in candidate.changes:

@@ -81,8 +81,8 @@ def _write_objects(
     changes: Sequence[Change], before: Effective, after: Effective, needs: Sequence[Need], candidate: Candidate
 ) -> Iterator[tuple[dict[str, Any], dict[Path, str]]]:
     reasons: dict[str, str] = {}
-    # The search may halve the value of a field several times, so a field may have several needs: reasons why a smaller
-    # value is not sufficient. The last need says why half of the proposed value is not.
+    # A need is the reason why a smaller value of a field is not sufficient. A field may have several needs, because the
+    # search may halve its value several times. The last need, which is kept, is about half of the proposed value.
     for need in needs:
         reasons[need.field] = f"{need.change[:1].upper()}{need.change[1:]}, {need.misses[0]}."
     for change in changes:
@@ -200,10 +200,10 @@ def write_log_policy_test(
     manifests: tuple[str, ...],
     cluster: str,
 ) -> str:
-    """Return a policy test that states which FlowSchema and level the requests are intended to reach.
+    """Return a policy test that states which FlowSchema and level requests must have after the changes.
 
-    If the candidate has a new level for clients, the test is about all of their requests. Otherwise, the test has
-    example requests from the log. Return "" if the log has no examples.
+    If the candidate has a new level for clients, the test is about all requests of these clients. Otherwise, the test
+    has example requests from the log. Return "" if the log has no examples.
     """
     isolation = candidate.isolation
     if isolation is not None and isolation.new_level is not None:
@@ -227,7 +227,7 @@ def _passes(suite: dict[str, Any], test: dict[str, Any], after: Effective) -> bo
 def _list_examples(
     candidate: Candidate, after: Effective, cause: LogCause, tuples: Sequence[AttributeTuple]
 ) -> Iterator[dict[str, Any]]:
-    """Yield test cases about changed FlowSchemas and levels: a logged request of each user, and what it must reach."""
+    """Yield test cases about changed FlowSchemas and levels: a logged request of each user, with its expected level."""
     from apflint.replay.classification import TupleClassifier
 
     classifier = TupleClassifier(after)
@@ -254,7 +254,10 @@ def _list_examples(
 
 
 def _find_targets(candidate: Candidate, cause: LogCause) -> set[str]:
-    """Return the FlowSchemas and levels whose requests become examples. Empty if a precedence changes."""
+    """Return the FlowSchemas and levels whose requests become examples.
+
+    Empty if the candidate changes a precedence: then the requests that move are the examples.
+    """
     if candidate.schema:
         return set()
     names = {_name_object(change) for change in candidate.changes}

@@ -40,7 +40,7 @@ _SOURCE = "<proposal>"
 
 
 class NewLevel(NamedTuple):
-    """A new priority level. In releases without borrowing, the manifest of the level omits the percentages."""
+    """A new priority level. If the release has no borrowing, its manifest omits both percentages."""
 
     name: str
     shares: int
@@ -87,7 +87,7 @@ class Cost(NamedTuple):
 
 
 def apply_changes(effective: Effective, changes: Sequence[Change]) -> Effective:
-    """Return the configuration after changes, in any order. All objects that the changes name must exist."""
+    """Return the configuration after changes, whose order has no effect. All objects that changes name must exist."""
     new = [change for change in changes if isinstance(change, NewLevel | NewFlowSchema)]
     manifests = [build_manifest(change, effective.release) for change in sorted(new, key=lambda change: change.name)]
     changed = field_overrides.apply_changes(
@@ -255,7 +255,7 @@ def _find_forbidden(effective: Effective, change: Change) -> Iterator[str]:
                 yield f"the FlowSchema {quote(change.flow_schema)} is a built-in object"
             elif change.field == "matchingPrecedence" and isinstance(change.value, int):
                 schema = next((schema for schema in stored if schema.name == change.flow_schema), None)
-                # A FlowSchema with a later precedence cannot capture requests of FlowSchemas for the system.
+                # A FlowSchema with a later precedence than before captures no more requests of the system.
                 is_later = schema is not None and change.value > schema.spec.matching_precedence
                 find = _find_equal_precedence if is_later else _find_forbidden_precedence
                 yield from find(effective, change.flow_schema, change.value)

@@ -73,8 +73,8 @@ def list_goals(
     """Return the goals for clients.
 
     Clients in `protections` must not wait longer than stated. If `protections` is empty, the default limit applies to
-    the other clients of the overloaded level, or to all clients if `cause` is None. The cause and the clients in
-    `may_suffer` may have worse figures than before, and all other clients must not.
+    the other clients of the overloaded level, or to all clients if `cause` is None. Waits and rejections may increase
+    for the client that is the cause and for clients in `may_suffer`, but not for any other client.
     """
     waits: list[WaitGoal] = []
     kept: list[ClientKey] = []
@@ -171,7 +171,7 @@ def _get(outcome: TrialOutcome, client: ClientKey) -> ClientFigures:
 
 
 def count_borrowed(goals: TrialGoals, outcome: TrialOutcome) -> float:
-    """Return the average number of seats that the levels of the clients in `goals.contained` borrow."""
+    """Return the average number of seats that levels with clients of `goals.contained` borrow from other levels."""
     users = {client.user for client in goals.contained}
     former = {client.level for client in goals.contained}
     found = 0.0

@@ -1,4 +1,4 @@
-"""Goals of proposals: clients that get their own level, or must not wait. Finds clients without a possible proposal."""
+"""Goals of proposals: clients that get their own level, or must not wait; and clients without a possible proposal."""
 
 from __future__ import annotations
 

@@ -47,7 +47,10 @@ class Incident(NamedTuple):
         return (self.end - self.start) / MICROSECONDS
 
     def is_near(self, moments: Sequence[float]) -> bool:
-        """Return whether a moment, in seconds since 1970, is so near that it may show the incident. True if none is known."""
+        """Return whether metrics of one of these moments may show the incident. True if `moments` is empty.
+
+        Moments are in seconds since 1970.
+        """
         start, end = self.start / MICROSECONDS - MAX_DISTANCE, self.end / MICROSECONDS + MAX_DISTANCE
         return not moments or any(start <= moment <= end for moment in moments)
 
@@ -112,7 +115,7 @@ class KindUsage(NamedTuple):
 
     @property
     def user(self) -> str:
-        """The user."""
+        """The user who sends the requests."""
         return self.kind[0]
 
 
@@ -128,7 +131,7 @@ class Usage(NamedTuple):
     """Pairs ((index of the API server, level), number of harmed requests)."""
 
     def at(self, level: str) -> tuple[KindUsage, ...]:
-        """Return the requests of a level."""
+        """Return the kinds of requests at a level, in descending order of seat-seconds."""
         return tuple(kind for kind in self.kinds if kind.level == level)
 
     @property
@@ -160,7 +163,7 @@ _MIN_CALM = 5
 
 
 def measure_usage(replay: Replay, survey: LogSurvey, incident: Incident) -> Usage:
-    """Return the use of seats during an incident. `survey` is the survey of `replay`."""
+    """Return the use of seats during an incident. `survey` must have been made from `replay`."""
     tallies: dict[tuple[str, str, tuple[str, str, str]], _Tally] = {}
     servers: Counter[tuple[int, str]] = Counter()
     harmed_servers: Counter[tuple[int, str]] = Counter()

@@ -56,7 +56,7 @@ _MAX_NAME = 63
 
 
 class Captor(NamedTuple):
-    """A FlowSchema that captures requests of a typical client of the tenant (`find_captors`), with an example."""
+    """A FlowSchema that captures requests of a typical client of the tenant, with an example request (`find_captors`)."""
 
     flow_schema: FlowSchema
     position: int
@@ -199,9 +199,9 @@ class _Search:
         )
 
     def _keep_used_entries(self, sources: Sequence[FlowSchema]) -> PolicyRulesWithSubjects:
-        """Return the rule of the tenant.
+        """Return the rule that matches the requests of the tenant.
 
-        Omit the resource rules if they would move no request, and the non-resource rules if they would move no request.
+        The rule has resource rules only if they move requests, and non-resource rules only if they move requests.
         """
         rule = self.goal.rule
         parts = rule._replace(non_resource_rules=()), rule._replace(resource_rules=())

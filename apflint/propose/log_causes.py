@@ -211,7 +211,7 @@ def _find_watches(view: _View) -> LogCause | None:
     return LogCause(
         "watch-init-storm",
         f"{count_noun(sum(kind.requests for kind in watches), 'watch', 'watches')} begin at {quote(view.level)}, most of them by {top.user}. Each"
-        " watch holds its seats until its first events are sent, which the log does not show.",
+        " watch holds its seats until its first events are sent, but the log does not show this time.",
         view.level,
         top.flow_schema,
         (top.user,),
@@ -256,7 +256,7 @@ def _find_slow_service(view: _View) -> LogCause | None:
     before = "" if top.calm_service is None else f" ({top.calm_service:.3f} s before)"
     return LogCause(
         "slow-service",
-        f"Requests are slow, which more seats do not change. At {quote(view.level)}, a {verb} of {resource} by {user} takes {top.service:.2f} s"
+        f"Requests are slow, and more seats do not make them faster. At {quote(view.level)}, a {verb} of {resource} by {user} takes {top.service:.2f} s"
         f"{before}, and slow requests for single objects hold {share:.0%} of the seats.",
         view.level,
         top.flow_schema,
@@ -277,15 +277,15 @@ def _find_imbalance(view: _View) -> LogCause | None:
     names = [view.replay.log.servers[server] for server in sorted(harmed)]
     return LogCause(
         "imbalance",
-        f"Requests of {quote(view.level)} wait at {join_some(names, _MAX_NAMES)} only. The load of {count_noun(len(others), 'other API server')}"
+        f"Requests of {quote(view.level)} wait only at {join_some(names, _MAX_NAMES)}. The load of {count_noun(len(others), 'other API server')}"
         f" with the same seats is at most {max(load[server] for server in others) / max(load.values()):.0%} of the highest load.",
         view.level,
-        advice="spread the connections: --goaway-chance, the load balancer, or a restart of the clients",
+        advice="spread the connections: use --goaway-chance or another load balancer algorithm, or restart the clients",
     )
 
 
 def find_captured(view: _View) -> dict[str, list[int]]:
-    """Return the user's FlowSchemas that capture requests of system components, with the indices of attribute tuples.
+    """Return {FlowSchema that is not protected: indices in `log.tuples` of its requests of system components}.
 
     A request belongs to a system component if a protected FlowSchema would capture it in a cluster with only built-in
     objects.
@@ -317,7 +317,7 @@ def _find_captured_leases(view: _View) -> LogCause | None:
     return LogCause(
         "leases-captured",
         f"The FlowSchema {quote(schema)} captures requests that have their own built-in levels, such as leases and heartbeats of"
-        f" {join_some(users, _MAX_NAMES)}. Rejected or delayed at {quote(view.level)}: {count_noun(harmed, 'captured request')}.",
+        f" {join_some(users, _MAX_NAMES)}. At {quote(view.level)}, the servers rejected or delayed {count_noun(harmed, 'captured request')}.",
         view.level,
         schema,
         tuple(user for user, seats in own[:1] if seats >= MIN_USER_SHARE * view.seat_seconds),
@@ -386,7 +386,7 @@ def _find_contained(view: _View) -> LogCause | None:
         view.level,
         view.kinds[0].flow_schema,
         (user,),
-        advice=f"name the client in --protect if it should wait less, as in --protect {write_user(user)}",
+        advice=f"if this client should wait less, protect it with --protect {write_user(user)}",
     )
 
 

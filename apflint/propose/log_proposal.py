@@ -72,7 +72,7 @@ LOADS = (1.5, 2.0)
 """Factors of the load for which a proposal is also simulated."""
 MAX_EXAMINED = 5
 """Maximum number of further incidents whose causes are searched."""
-_OTHER_TIME = "The metrics show no overload, and are from another time than the incident: only their seats and numbers of objects count."
+_OTHER_TIME = "The metrics show no overload, and are from another time than the incident: the proposal uses only the seats and the numbers of objects in the metrics."
 _NOBODY = PolicyRulesWithSubjects((), (), ())
 
 
@@ -272,7 +272,7 @@ class _Proposer:
         return answer._replace(others=tuple(others))
 
     def _examine(self, incident: Incident) -> tuple[LogSurvey, Usage, LogCause | None]:
-        """Survey an incident, and find its cause."""
+        """Return a survey of the log around an incident, the use of seats during the incident, and its cause."""
         period = self.evidence.period if incident is self.evidence.incidents[0] else self._choose_period(incident)[0]
         replay = self.replay._replace(period=period)
         survey = survey_log(replay, 1)
@@ -281,9 +281,9 @@ class _Proposer:
         return survey, usage, find_log_cause(replay, usage)
 
     def _choose_incident(self, found: tuple[Incident, ...]) -> tuple[Incident, ...]:
-        """Return the incidents, with the incidents in the time that the user chose first. Otherwise, keep the order.
+        """Return all incidents: first those in the period that the user chose, then the others, both in their order.
 
-        Return () if no incident is in this time.
+        Return () if no incident is in this period.
         """
         chosen = self.goals.chosen.resolve(self.replay.extent.end)
         since = 0 if chosen.since is None else chosen.since.microseconds
@@ -318,7 +318,7 @@ class _Proposer:
         if (declined := self._decline_by_cause()) is not None:
             return declined
         cause = self.cause
-        assert cause is not None, "`_decline_by_cause` returns an answer if there is no cause"
+        assert cause is not None, "if there is no cause, `_decline_by_cause` has returned an answer"
         self.show("Comparing the simulation with the log")
         tested = test_log(replay, survey, lambda *_: None)
         test, assumed = tested.back_test, tested.assumptions
@@ -439,9 +439,9 @@ class _Proposer:
         return list_goals(part, outcome.clients, self.cause, self.goals.protections, self.goals.may_suffer)
 
     def _keep_part(self, cause: LogCause, candidate: Candidate) -> tuple[str, ...]:
-        """Return one clause if the new level for the client that is the cause has too few seats, or () if not.
+        """Return a clause if the new level for the client that is the cause has fewer seats than required, else ().
 
-        An equal part of the seats of the overloaded level is enough.
+        Required are the seats of the overloaded level, divided by its number of users.
         """
         isolation = candidate.isolation
         if isolation is None or not cause.users or candidate.after is None:
@@ -470,7 +470,7 @@ class _Proposer:
         change = LevelFieldChange(cause.level, SHARES, 2 * limits.shares)
         misses = trials.find_misses(apply_changes(known, (change,)))
         does = misses[0] if misses else "the goals would be met"
-        return (f"twice the shares for {cause.level}, a built-in level that no proposal changes: {does}",)
+        return (f"no proposal changes the built-in level {cause.level}, but with twice its shares, {does}",)
 
     def _build(
         self, searched: Searched, part: LogPart, before: TrialOutcome, goals: TrialGoals, peaks: dict[str, int]
@@ -575,13 +575,13 @@ def _list_notes(replay: Replay, counts: ObjectCounts | None) -> Iterator[str]:
     if COMPLETE in omissions.stages or not omissions.has_decisions:
         yield from describe_omissions(omissions)
     if replay.unanswered:
-        yield f"Left out: {count_noun(replay.unanswered, 'request')} without an event for the response."
+        yield f"The simulation leaves out {count_noun(replay.unanswered, 'request')} without an event for the response."
     if counts is None:
         yield "Each request takes 1 seat: without --metrics, the numbers of objects that lists load are unknown."
 
 
 def _summarize_tried(tried: Sequence[Tried]) -> Sequence[str]:
-    """Return a sentence for each kind of change that failed: the main goal that its largest change misses."""
+    """Return, for each kind of change that missed goals, the main goal that the largest tried change misses."""
     by_kind: dict[str, list[Tried]] = {}
     for entry in tried:
         if entry.misses:

@@ -167,8 +167,8 @@ def write_policy_test(
 ) -> str:
     """Return a policy test of the intention: all requests of the tenant get the level, and no others get it.
 
-    `manifests` are the source arguments of the configuration, relative to the directory of the test. If `cluster` is
-    not empty, the test uses this cluster of the settings instead of `manifests`. The test passes with the proposal.
+    `manifests` are the paths that the test loads, relative to the directory of the test. If `cluster` is not empty, the
+    test loads this cluster of the settings instead of `manifests`. The test passes if the proposal is applied.
     """
     limits = after.limits.level(proposal.level)
     assert limits is not None, "the configuration has the level"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class ObservedState(NamedTuple):
-    """The states of API servers, and the conclusion of `doctor` about them."""
+    """The conclusion of `doctor` about the states of API servers, and the times of their metrics."""
 
     conclusion: Conclusion | None = None
     """The conclusion, or None without metrics."""
@@ -34,7 +34,7 @@ class ObservedState(NamedTuple):
 
 
 def observe(states: Sequence[ServerState]) -> ObservedState:
-    """Return what the states of API servers show."""
+    """Return the conclusion of `doctor` about the states, and the times of their metrics."""
     if not states:
         return ObservedState()
     last = (state.server.last.metrics for state in states)

@@ -160,7 +160,7 @@ def prove(
     comparison = ConfigurationComparison(
         before.configuration, after.configuration, more_rules=(*system, intention.requests)
     )
-    # The limit on calls of the solver is the same as in `diff`.
+    # `diff` limits the number of proofs in the same way.
     size = len(before.configuration.order) + len(after.configuration.order)
     moves = tuple(
         sorted(

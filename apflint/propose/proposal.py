@@ -52,7 +52,7 @@ def build_proposal(
     objects, and returns the command-line arguments for the configuration with the proposal. `cluster` is a cluster of
     the settings, or "".
 
-    Raises UserError as `propose_isolation` does.
+    Raises UserError if the goal has more seats than an API server.
     """
     found = propose_isolation(effective, goal)
     if isinstance(found, NoProposal):

@@ -122,9 +122,9 @@ def _reduce(
     reject: Callable[[Candidate], tuple[str, ...]],
     keep: Callable[[Candidate], tuple[str, ...]],
 ) -> tuple[Candidate, tuple[Need, ...]]:
-    """Remove each changed value that no goal needs from the candidate, or halve it.
+    """Return a smaller candidate that meets the goals: unnecessary values are removed or halved.
 
-    Return the smaller candidate, and for each remaining value the goals that a variant without it, or with half of it, misses.
+    The second value shows, for each remaining value, the goals that a candidate without it, or with half of it, misses.
     """
     needs: dict[str, Need] = {}
     pending = True
@@ -143,10 +143,7 @@ def _reduce(
 
 
 def _list_variants(known: Effective, candidate: Candidate) -> Iterator[tuple[str, Candidate]]:
-    """Yield (field, variant of the candidate).
-
-    Each variant lacks one changed value of the candidate, or has half of the value.
-    """
+    """Yield (field, smaller candidate): without the changed value of this field, or with half of the value."""
     found = [
         (field, tuple(change if _is_same_object(change, old) else old for old in candidate.changes))
         for field, change in list_fields(candidate)

@@ -108,7 +108,7 @@ def select_part(
 
 
 class _RoutesByClient:
-    """Routes of a logged load, in which the name of each client is its `ClientKey`."""
+    """Routes of the requests of a logged load. The name of each client in a route contains its `ClientKey`."""
 
     def __init__(self, routes: LoggedRoutes, survey: LogSurvey, keys: dict[str, tuple[ClientKey, bool]]) -> None:
         self._routes = routes

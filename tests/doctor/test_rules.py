@@ -294,12 +294,15 @@ def test_clients_of_a_level_without_queues() -> None:
     row = f"low, a, -1, -1, , {moment}, eve\n"
     (finding,) = diagnose_files({"m": metrics, "d": titles + row}).findings
     assert (
-        finding.notes[-1] == "Busiest in the dump, with 1 of 1 executing request: the flow of the FlowSchema a, by eve."
+        finding.notes[-1]
+        == "The busiest flow in the dump has 1 of 1 executing request: the flow of the FlowSchema a, by eve."
     )
     (finding,) = diagnose_files(
         {"m": metrics, "d": titles.replace(", UserName", "") + row.replace(", eve", "")}
     ).findings
-    assert finding.notes[-1] == "Busiest in the dump, with 1 of 1 executing request: the flow of the FlowSchema a."
+    assert (
+        finding.notes[-1] == "The busiest flow in the dump has 1 of 1 executing request: the flow of the FlowSchema a."
+    )
     (finding,) = diagnose_files({"m": metrics}).findings
     assert "save dump_requests with includeRequestDetails=1" in finding.notes[-1]
 

@@ -41,9 +41,9 @@ _DUMP_ACTION = Action(
 
 
 def find_capacity(server: ServerLoad, overload: Overload) -> list[OverloadCause]:
-    """Return the cause that the level has too few seats, or that the server has too few seats.
+    """Return a list with one cause: the level has too few seats, or the server has too few seats.
 
-    If the figures also fit several users who share one flow, return two causes: the single flow, then the small level.
+    If the figures also fit several users who share one flow, the list has two causes: single flow, then small level.
     """
     level = overload.load
     if _is_single_flow_possible(level):
@@ -173,7 +173,7 @@ def _full_server(server: ServerLoad, overload: Overload) -> OverloadCause:
     idle = idle_share(server) or 0
     return OverloadCause(
         "imbalance",
-        f'The server has no seats left for "{level.name}", which borrows what the other levels lend. If other API servers are idle,'
+        f'The server has no seats left for "{level.name}", which borrows all seats that the other levels lend. If other API servers are idle,'
         " the requests are not spread over the servers.",
         is_apf=False,
         levels=(level.name,),
@@ -195,5 +195,5 @@ def _full_server(server: ServerLoad, overload: Overload) -> OverloadCause:
         would_not_help=(
             "More shares for this level reduce the limits of other busy levels, because the levels share a fixed number of seats.",
         ),
-        unsure="These are the metrics of one server. If all servers are as busy, the cluster needs more servers or fewer requests.",
+        unsure="These are the metrics of one server. If all servers are equally busy, the cluster needs more servers or fewer requests.",
     )

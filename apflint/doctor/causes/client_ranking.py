@@ -40,7 +40,7 @@ class Client(NamedTuple):
         return count_seats(self.rows)
 
     def add_to(self, cause: OverloadCause) -> OverloadCause:
-        """Return the cause with the FlowSchema, user, verb and resource of this client. Keep values that are already set."""
+        """Return the cause with its missing values (FlowSchema, user, verb or resource) filled in from this client."""
         return cause._replace(
             schema=self.schema if cause.schema is None else cause.schema,
             user=self.user if cause.user is None else cause.user,

@@ -60,7 +60,7 @@ MAX_TIMED_OUT = 0.5
 
 _LIMIT_RATE = f"fix the client: it must {LIMIT_RATE}, and {HONOR_RETRY_AFTER}"
 _UNKNOWN_REJECTIONS = "Without metrics, rejections are unknown. If no request is rejected, fair queuing protects the other clients: see the cause noisy-but-fair."
-_UNKNOWN_LIMITS = "Without metrics, limits are unknown. If the level borrows, it takes seats of other levels: see the cause flood-one-flow."
+_UNKNOWN_LIMITS = "Without metrics, limits are unknown. If the level borrows seats, other levels lose these seats: see the cause flood-one-flow."
 
 
 class Domination(NamedTuple):
@@ -215,8 +215,8 @@ def _describe_impatient(clients: tuple[Client, ...]) -> Iterator[str]:
     names = [f'"{clipped(client.user or "")}"' for client in clients]
     if names:
         yield (
-            f"The requests that timed out are probably those of {join_some(names, 3)}: in the dump, other requests have waited"
-            " longer than any of these users' requests."
+            f"The requests that timed out are probably those of {join_some(names, 3)}: in the dump, these users' requests"
+            " have waited clearly less long than other requests, so these users seem to set a shorter timeout."
         )
 
 
@@ -287,7 +287,7 @@ def find_own_wait(server: ServerLoad, overload: Overload) -> OverloadCause | Non
     client = domination.client
     width = client.seats / len(client.rows)
     # If the requests of this client take more seats than the average request, requests of other clients may wait behind
-    # them at times.
+    # them. Then the client does not wait only because of its own requests.
     if level.width.mean is not None and level.width.mean <= MAX_SAME_WIDTH * width:
         return None
     return _fair_cause(server, overload, domination)
@@ -296,7 +296,7 @@ def find_own_wait(server: ServerLoad, overload: Overload) -> OverloadCause | Non
 def find_flood(server: ServerLoad, overload: Overload) -> OverloadCause | None:
     """Return a cause if one client floods a level, else None.
 
-    The cause depends on whether fair queuing or the level limits the harm.
+    The severity of the cause is info if the flood harms no other client, and warning otherwise.
     """
     level = overload.load
     domination = find_domination(level)
@@ -427,7 +427,7 @@ def _contained_cause(server: ServerLoad, overload: Overload, client: Client, uns
             levels=(level.name,),
             evidence=(describe_harm(server, overload), *describe_offered(server, level), *describe_clients(level.rows)),
             actions=(Action(_LIMIT_RATE, explain_request(client), is_by_client=True),),
-            would_not_help=(f'More shares for "{level.name}" let more of the flood through.',),
+            would_not_help=(f'With more shares, "{level.name}" only executes more requests of the flood.',),
             unsure=unsure,
         )
     )

@@ -34,7 +34,7 @@ CauseId = Literal[
 
 
 class Action(NamedTuple):
-    """An instruction, with a command that shows its effect or its reason."""
+    """An instruction to the user, with a command that shows the effect of the instruction, or why it is needed."""
 
     text: str
     """The instruction, without a final period."""
@@ -118,6 +118,6 @@ class Conclusion(NamedTuple):
 
 
 def name_verdict(causes: Collection[OverloadCause]) -> Verdict | None:
-    """Return the verdict that the worst warning implies, or None if there is no warning."""
+    """Return the verdict that follows from the first cause with severity warning, or None if there is no such cause."""
     worst = next((cause for cause in causes if cause.severity == "warning"), None)
     return None if worst is None else "overloaded" if worst.is_apf else "not-apf"

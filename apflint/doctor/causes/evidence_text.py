@@ -43,7 +43,7 @@ def offered_seats(server: ServerLoad, level: LevelLoad) -> float | None:
 
 
 def describe_span(server: ServerLoad) -> str:
-    """Return a phrase for the time in which requests were counted."""
+    """Return a phrase for the time in which requests were counted, such as `in 10 s`."""
     if server.seconds is None:
         return "between the snapshots" if not server.is_since_start else "since the start of the server"
     span = f"{server.seconds:.0f} s"
@@ -88,7 +88,10 @@ def describe_limits(level: LevelLoad) -> str:
 
 
 def describe_service(level: LevelLoad) -> Iterator[str]:
-    """Yield a sentence with the mean execution time of a level, now and before, or nothing if the time is unknown."""
+    """Yield a sentence with the present and, if known, the earlier mean execution time of a level.
+
+    Yield nothing if the present mean is unknown.
+    """
     now = level.executions.mean
     if now is not None:
         yield f'Requests of "{level.name}" run {seconds_text(now)} on average{compare(level.earlier_executions)}.'

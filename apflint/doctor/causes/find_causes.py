@@ -122,7 +122,7 @@ def _find_causes(
 
 
 def _complete(cause: OverloadCause, server: ServerLoad, overloads: Sequence[Overload]) -> OverloadCause:
-    """Return the cause with its server, and with the time for which its worst level has been overloaded."""
+    """Return the cause with the name of the server, and with the duration of the overload at the worst level."""
     overloaded = {overload.name for overload in overloads} if len(cause.levels) > 1 else set(cause.levels)
     name = next((name for name in cause.levels if name in overloaded), "")
     level = server.level(name)
@@ -154,7 +154,7 @@ def _summarize(verdict: str, causes: Sequence[OverloadCause], servers: Sequence[
     if verdict in ("overloaded", "not-apf"):
         return f"{levels}."
     if verdict == "past":
-        return f"Nothing waits or is rejected {moment}. Counters show an overload in the past."
+        return f"No request waits or is rejected {moment}, but counters show an overload in the past."
     return "No request waits or is rejected unexpectedly."
 
 

@@ -222,7 +222,10 @@ class ServerLoad(NamedTuple):
         return count / self.seconds if count is not None and self.seconds else None
 
     def held_seats(self, seconds: float) -> float | None:
-        """Return the average number of seats in use during the counted time. `seconds` is the sum of all execution times."""
+        """Return the average number of seats in use during `self.seconds`, or None if this time is unknown.
+
+        `seconds` is the sum of all execution times.
+        """
         return seconds / self.seconds if self.seconds else None
 
 
@@ -387,7 +390,10 @@ def _termination(sample: Sample) -> tuple[str, str, str]:
 
 
 def _read_baseline(server: Server) -> _Reader | None:
-    """Return a reader of the baseline. Return None if the server has no baseline, or has restarted since the baseline."""
+    """Return a reader of the increase of counters during the baseline of a server.
+
+    Return None if there is no baseline, or if the server is too young or has restarted since the baseline.
+    """
     if server.baseline is None:
         return None
     first, last = (shot.metrics for shot in server.baseline)
@@ -465,9 +471,9 @@ def _read_webhooks(reader: _Reader) -> tuple[Webhook, ...]:
 
 
 def _single_operations(reader: _Reader, metrics: Metrics | None, earlier: Metrics | None) -> Sum:
-    """Return the operations of etcd on single objects.
+    """Return the number and total duration of the operations of etcd on single objects after `earlier`.
 
-    Lists are left out, because their duration depends on the number of objects.
+    Lists are left out, because the duration of a list depends on the number of objects.
     """
 
     def key(sample: Sample) -> bool | None:

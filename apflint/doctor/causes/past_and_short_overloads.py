@@ -31,7 +31,8 @@ def find_past(
 ) -> OverloadCause | None:
     """Return a cause if the counters show an overload that is over, else None.
 
-    The cause does not name a client, because a dump shows only the present requests. Levels in `explained` are ignored.
+    The cause does not name a client, because a dump shows only the present requests. `intervals` are the states of the
+    server between consecutive snapshots. Levels in `explained`, which other causes name, are ignored.
     """
     evidence: list[str] = []
     names: dict[str, None] = {}  # used as an ordered set
@@ -55,7 +56,7 @@ def find_past(
             if is_slow and not is_rejected and not is_delayed:
                 names[level.name] = None
                 evidence.append(
-                    f'"{level.name}": requests waited {seconds_text(mean or 0)} on average in {state.seconds or 0:.0f} s.'
+                    f'"{level.name}": requests waited {seconds_text(mean or 0)} on average during an interval of {state.seconds or 0:.0f} s.'
                 )
             elif is_rejected or is_delayed:
                 names[level.name] = None

@@ -1,4 +1,4 @@
-"""Causes in which requests are at an unsuitable level: catch-all, or a level for leases that is wrong or too small."""
+"""Causes in which requests are at an unsuitable level, and the cause that a level has too few seats for leases."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def find_captured_leases(server: ServerLoad, overload: Overload) -> OverloadCaus
         schema = leases[0].schema
         evidence = [
             (
-                f"{count_noun(len(leases), 'lease request')} in the dump, by {count_noun(len({row.user for row in leases}), 'user')},"
+                f"The dump has {count_noun(len(leases), 'lease request')} of {count_noun(len({row.user for row in leases}), 'user')}"
                 f' at "{level.name}" instead of the built-in level {find_built_in_level(_release(server), leases[0])}.'
             )
         ]
@@ -146,7 +146,7 @@ def find_captured_leases(server: ServerLoad, overload: Overload) -> OverloadCaus
                 "More shares for leader-election or node-high have no effect: both levels are idle, because the lease requests are"
                 " at another level."
             ),
-            "Longer leases hide late renewals, and do not make them faster.",
+            "Longer lease durations hide late renewals, but do not make renewals faster.",
         ),
         unsure=None
         if leases

@@ -68,7 +68,7 @@ def find_restart(
     evidence = [
         f"The server started {format_duration(server.age * 1e6)} before the snapshot.",
         (
-            f"{count_noun(round(watches.number), 'watch', 'watches')} of clients were initialized since then, among"
+            f"{count_noun(round(watches.number), 'watch', 'watches')} of clients were initialized since the start, out of"
             f" {watches.number + others.number:,.0f} requests at levels with a limit."
         ),
     ]
@@ -158,7 +158,7 @@ def _compare(server: ServerLoad, overload: Overload, other: ServerLoad, peer: Le
             f'Requests of "{level.name}": {rate:,.1f}/s here ({rate / (rate + peer_rate):.0%}), and'
             f" {peer_rate:,.1f}/s at {other.name} ({peer_rate / (rate + peer_rate):.0%})."
         ),
-        f"There, {used} of {limit} seats are in use, nothing waits, and the mean wait is {seconds_text(peer_delay)}.",
+        f"At {other.name}, {used} of {limit} seats are in use, no request waits, and the mean wait is {seconds_text(peer_delay)}.",
     )
 
 

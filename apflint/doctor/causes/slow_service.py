@@ -69,7 +69,7 @@ _MIN_LEVELS = 3
 
 
 class Callbacks(NamedTuple):
-    """The user of a webhook whose requests (callbacks) wait for seats that the reviewed writes hold."""
+    """A user, probably of a webhook, whose requests (callbacks) wait for seats that the writes under review hold."""
 
     client: Client
     executing: int
@@ -96,8 +96,8 @@ def find_inversion(server: ServerLoad, overload: Overload) -> OverloadCause | No
     evidence = [describe_harm(server, overload)]
     if callbacks is not None:
         evidence.append(
-            f"In the dump, {callbacks.executing} writes execute, and {callbacks.matched} of them have a request"
-            f"{user} that arrived right after their start and waits at the same level."
+            f"In the dump, {callbacks.executing} writes execute. Right after the start of {callbacks.matched} of these writes, a request"
+            f"{user} arrived that waits at the same level."
         )
     if reviews:
         evidence.append(
@@ -107,7 +107,7 @@ def find_inversion(server: ServerLoad, overload: Overload) -> OverloadCause | No
     if webhook is not None and webhook.calls.mean is not None:
         calls = count_noun(round(webhook.calls.number), "call")
         evidence.append(
-            f"{calls} of the webhook took {seconds_text(webhook.calls.mean)} on average: about its timeout."
+            f"{calls} of the webhook took {seconds_text(webhook.calls.mean)} on average, which is about its timeout."
             if _is_timed_out(webhook)
             else f"{calls} of the webhook took {seconds_text(webhook.calls.mean)} on average."
         )
@@ -129,7 +129,7 @@ def find_inversion(server: ServerLoad, overload: Overload) -> OverloadCause | No
             ),
             would_not_help=(
                 "The webhook itself is not slow, so more replicas of it do not help.",
-                "A longer timeout of the webhook, or longer queues, keep the seats blocked for longer.",
+                "A longer timeout of the webhook and longer queues only keep the seats in use for longer.",
             ),
         )
     )
@@ -209,7 +209,7 @@ def _count_callbacks(executing: Sequence[RequestRow], waiting: Sequence[RequestR
 
 
 def _is_timed_out(webhook: Webhook) -> bool:
-    """Return whether the mean duration of the calls is about a multiple of 1 second, as if the calls timed out."""
+    """Return whether the mean duration of calls is close to an integer number of seconds, as if most calls timed out."""
     mean = webhook.calls.mean or 0
     return round(mean) >= 1 and abs(mean - round(mean)) <= 0.02 * mean
 
@@ -228,7 +228,7 @@ def find_slow_webhook(server: ServerLoad, overload: Overload) -> OverloadCause |
         OverloadCause(
             "slow-webhook",
             f'The webhook "{webhook.name}" takes {seconds_text(mean)} on average, and requests hold their seats meanwhile.'
-            f' This is {share:.0%} of the execution time at "{level.name}".',
+            f' These calls take {share:.0%} of the execution time at "{level.name}".',
             is_apf=False,
             levels=(level.name,),
             verb="create" if client.verb is None else client.verb,
@@ -289,7 +289,7 @@ def _main_webhook(server: ServerLoad, level: LevelLoad) -> Webhook | None:
             continue
         is_new = before is None or webhook.earlier.number < MIN_ETCD_OPERATIONS or mean >= 2 * before
         if not is_new and mean < LONG_EXECUTION_SECONDS:
-            continue  # the calls were as slow before the overload
+            continue  # not the cause: the calls were as slow before the overload
         # An execution is counted at its end, shortly after the end of the call of the webhook. So both times are comparable.
         if webhook.calls.total >= MIN_WEBHOOK_SHARE * level.executions.total:
             return webhook
@@ -391,7 +391,7 @@ def find_slow_etcd(server: ServerLoad, overloads: Sequence[Overload]) -> Overloa
         (
             (
                 f"{server.etcd.number:,.0f} operations on single objects {describe_span(server)} took {seconds_text(mean)} on"
-                f" average{compare(server.earlier_etcd)}. Below 10 ms is usual, and etcd warns of requests above 100 ms."
+                f" average{compare(server.earlier_etcd)}. A mean below 10 ms is usual, and etcd warns of requests that take more than 100 ms."
             ),
             f"Execution time at {len(means)} levels: {seconds_text(min(means))} to {seconds_text(max(means))} on average.",
         ),
@@ -455,7 +455,7 @@ def _suspect_etcd(server: ServerLoad, overloads: Sequence[Overload]) -> Overload
         overloads,
         "Requests of all levels are slow at the same time, as if the storage were slow, and hold their seats for longer.",
         evidence,
-        "The files do not show the time in etcd. The metric etcd_request_duration_seconds shows it. If etcd is fast, look at"
+        "The files do not show the time in etcd, but the metric etcd_request_duration_seconds does. If etcd is fast, look at"
         " the processors of the server.",
     )
 

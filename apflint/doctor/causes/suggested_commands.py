@@ -94,9 +94,10 @@ def show_flow_schema(name: str | None) -> str | None:
 
 
 def fit_command(command: str | None, configuration: Sequence[str]) -> str | None:
-    """Return the command without access to the running cluster, or None if the command needs the cluster.
+    """Return a command that does not access the running cluster, or None if `command` cannot do without this access.
 
     In a command `apflint explain --live`, the options in `configuration`, such as `-f manifests/`, replace `--live`.
+    A command that does not access the cluster stays as it is.
     """
     words = shlex.split(command or "")
     if not {"live", "--live"}.intersection(words):

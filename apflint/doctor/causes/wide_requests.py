@@ -279,7 +279,7 @@ def _is_squeezed(level: LevelLoad) -> bool:
 def _heaviest(exempt: LevelLoad) -> Client:
     """Return the user whose exempt requests have the most seats in the dump.
 
-    If no user has more than one seat, return a client with only the name of a FlowSchema.
+    If no user has more than one seat, return a client without a user: the first FlowSchema of the level exempt.
     """
     clients = rank_clients(row for flow in exempt.flows for row in flow.rows)
     if clients and clients[0].seats > 1:
