@@ -201,9 +201,10 @@ def test_remaining_time_is_a_maximum_if_the_activity_may_end_earlier(monkeypatch
 def test_progress_counts_the_bytes_of_the_file_before_decompression(tmp_path: Path, name: str) -> None:
     """Only the size before decompression is known in advance. The sum of the reports is exactly this size."""
     text = b"".join(b'{"auditID":"%x"}\n' % number for number in random.Random(1).sample(range(10**18), 100_000))
+    data = gzip.compress(text) if name.endswith(".gz") else text
     if name.endswith(".zst"):
-        text = pytest.importorskip("zstandard").compress(text)
-    (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
+        data = pytest.importorskip("zstandard").compress(text)
+    (tmp_path / name).write_bytes(data)
     (tmp_path / "empty.log").write_bytes(b"")
     files = find_audit_logs([str(tmp_path)])
     shown = progress.Progress("Reading")
