@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 def write_atomically(path: str, data: bytes, verify: Callable[[], None] = lambda: None) -> None:
     """Replace the content of a file, or create the file. If writing fails, the file is unchanged.
 
-    If `path` is a symbolic link, the target of the link is replaced. The permissions of the file are kept. The owner of
-    the file is kept if the system permits this. If `path` is a device or a pipe, `data` is written to it directly.
+    If `path` is a symbolic link, the target of the link is replaced. The new file has the permissions of the old file.
+    It also has the owner of the old file if the user may change the owner. If `path` is a device or a pipe, `data` is
+    written into the device or pipe, without a replacement.
 
     `verify` is called just before the replacement, and may raise an exception to prevent the replacement. Raises
     OSError if the file cannot be written, and ValueError if the path contains a NUL character.
@@ -51,7 +52,7 @@ def write_atomically(path: str, data: bytes, verify: Callable[[], None] = lambda
 def _copy_owner_and_mode(status: os.stat_result, descriptor: int) -> None:
     current = os.fstat(descriptor)
     if (current.st_uid, current.st_gid) != (status.st_uid, status.st_gid):
-        with suppress(PermissionError):  # only root may change the owner
+        with suppress(PermissionError):  # usually, only root may change the owner of a file
             os.fchown(descriptor, status.st_uid, status.st_gid)
     if hasattr(os, "fchmod"):  # Windows has fchmod since Python 3.13
         os.fchmod(descriptor, stat.S_IMODE(status.st_mode))  # must follow fchown, which clears set-user-ID bits
@@ -61,8 +62,8 @@ def _copy_owner_and_mode(status: os.stat_result, descriptor: int) -> None:
 def _delay_termination() -> Iterator[None]:
     """Delay SIGTERM and SIGHUP until the body of the `with` statement ends, so that no temporary file is left behind.
 
-    Signals that are ignored or have a handler are not delayed. Only the main thread receives signals, so in other threads,
-    nothing is delayed.
+    A signal that the process ignores or handles is not delayed. In other threads than the main thread, no signal is
+    delayed, because Python allows only the main thread to set signal handlers.
     """
     received: list[int] = []
     numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]

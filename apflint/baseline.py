@@ -36,7 +36,10 @@ class BaselineEntry(NamedTuple):
 
 
 class BaselineComparison(NamedTuple):
-    """The result of comparing a report with a baseline. `report` does not contain the findings in the baseline."""
+    """The result of comparing a report with a baseline.
+
+    `report` contains only the findings that are not in the baseline.
+    """
 
     report: Report
     stale: tuple[BaselineEntry, ...]
@@ -44,7 +47,10 @@ class BaselineComparison(NamedTuple):
 
 
 def _make_entry(finding: Finding, report: Report) -> BaselineEntry:
-    """Return the baseline entry for a finding. The value is read from the sources of the report."""
+    """Return the baseline entry for a finding.
+
+    The value of the entry is the text at the place of the finding, from the sources of the report.
+    """
     if finding.object is None:
         return BaselineEntry(finding.rule, finding.file, finding.field, "")
     source, span = report.sources[finding.file], finding.span
@@ -55,7 +61,10 @@ def _make_entry(finding: Finding, report: Report) -> BaselineEntry:
 
 
 def render_baseline(report: Report, kept: Counter[BaselineEntry]) -> str:
-    """Return a baseline as JSON text: the findings of `report` and the entries in `kept`, sorted, one entry per line."""
+    """Return a new baseline as JSON text, sorted, with one entry per line.
+
+    The baseline contains an entry for each finding of `report`, and the entries of an earlier baseline in `kept`.
+    """
     counts = Counter(_make_entry(finding, report) for finding in report.findings) + kept
     lines = [json.dumps({**entry._asdict(), "count": count}) for entry, count in sorted(counts.items())]
     inner = ",".join(f"\n  {line}" for line in lines)
@@ -69,7 +78,7 @@ def parse_baseline(text: str, name: str) -> Counter[BaselineEntry]:
     Raises UserError if the text is not a baseline. The message contains `name`, the name of the file.
     """
     error = UserError(
-        f"{name}: this is not a baseline. Use a file that --write-baseline created. To create a baseline, name a new file."
+        f"{name}: this is not a baseline. Use a file that --write-baseline wrote. To create a baseline, name a file that does not exist."
     )
     try:
         content: Any = json.loads(text)
@@ -92,13 +101,13 @@ def parse_baseline(text: str, name: str) -> Counter[BaselineEntry]:
 def hide_known_findings(
     report: Report, known: Counter[BaselineEntry], rules: Collection[str], objects: Collection[str] | None = None
 ) -> BaselineComparison:
-    """Return the report without known findings, and the stale entries of the baseline.
+    """Return the report without the findings in a baseline, and the stale entries of the baseline.
 
-    An entry with the count n hides at most n findings.
+    `known` are the entries of the baseline. An entry with the count n hides at most n findings.
 
-    `rules` are the rules that ran. `objects` are the files and objects that were read, written as in
-    `BaselineEntry.object` (None means all). An entry is stale if its rule ran, its object was read, and its count is
-    greater than the number of findings that the entry identifies.
+    `rules` are the rules that ran. `objects` are the files and objects that the run read, in the notation of
+    `BaselineEntry.object`, or None for all files and objects. An entry is stale if its rule ran, the run read its
+    object, and its count is greater than the number of findings that the entry identifies.
     """
     remaining = Counter(known)
     kept: list[Finding] = []

@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 
 
 class Cluster(NamedTuple):
-    """A cluster to check. `members` and `context` name inputs, in the order in which their objects are applied."""
+    """A cluster to check.
+
+    `members` and `context` are names of inputs. The order of the names is the order in which the objects are applied.
+    """
 
     name: str
     """The name in the settings, or "" for the manifests that belong to no cluster of the settings."""
@@ -46,11 +49,12 @@ def check_clusters(
     reported: Collection[str],
     elsewhere: Collection[str] = (),
 ) -> Report:
-    """Check each cluster. Return one report about the inputs in `reported`.
+    """Check several clusters. Return one report about the inputs in `reported`.
 
-    The release and the assumptions of each cluster replace the values in `options`. Clusters that differ only in their
-    names are analyzed only once. `elsewhere` names the inputs that also belong to clusters outside of `clusters`.
-    Suppressions in these inputs are not reported as unused, because the other clusters may need the suppressions.
+    Each cluster is checked with its own release and assumptions, not with those in `options`. Clusters that differ only
+    in their names are analyzed only once. `elsewhere` names the inputs that also belong to clusters outside of
+    `clusters`. The report has no findings about unused suppressions in these inputs, because the other clusters may
+    need the suppressions.
     """
     loaded = [part for name, parts in inputs.items() if name in reported for part in parts]
     sources = {part.source for part in loaded}
@@ -74,8 +78,8 @@ def check_clusters(
         (rule, problem._replace(clusters=tuple(sorted(problem.clusters, key=position.__getitem__))))
         for rule, problem in merge_problems(found)
     ]
-    # The report names the release of each cluster of the settings. The report names the release of the project only if
-    # some objects belong to no cluster.
+    # The report names the releases of all clusters in the settings. It names the release of the manifests without a
+    # cluster only if some of these manifests contain APF objects.
     used = {
         cluster.kubernetes
         for cluster in clusters
@@ -97,7 +101,7 @@ def check_clusters(
 
 
 class _Validation:
-    """Validates objects once for all clusters with the same release, even if several clusters contain them."""
+    """Validates the objects of all clusters with the same release, even objects in several clusters, only once."""
 
     def __init__(self, inputs: Inputs, release: Release, clusters: Iterable[Cluster]) -> None:
         self._inputs = inputs
@@ -144,10 +148,11 @@ def merge_problems(found: Iterable[tuple[tuple[str, ...], list[tuple[str, Proble
 
 
 def _merge(problems: Sequence[Problem]) -> Problem:
-    """Return the first of several problems with the same message, with the names of the clusters of all problems.
+    """Merge several problems with the same message: return the first problem, with the names of all clusters.
 
-    If a note or the help differs in another cluster, the text in the result names the first cluster. A fix edits a file
-    that the clusters share, so the fix is kept only if all clusters have the same fix.
+    If a note or the help is not the same in all clusters, the result has the text of the first cluster, and this text
+    begins with the name of the cluster. A fix edits a file that the clusters share, so the result has a fix only if all
+    problems have the same fix.
     """
     first = problems[0]
     if not first.clusters:

@@ -60,14 +60,20 @@ class SuggestedCluster(NamedTuple):
 
 
 class Suggestion(NamedTuple):
-    """The recognized clusters, sorted by name, and the paths of the APF objects that do not belong to a cluster."""
+    """The recognized clusters, sorted by name, and the paths that do not belong to a cluster.
+
+    `shared` contains paths of files with APF objects, and of directories that contain only such files.
+    """
 
     clusters: tuple[SuggestedCluster, ...]
     shared: tuple[str, ...]
 
 
 class _ClusterDirectory(NamedTuple):
-    """A directory that belongs to a cluster, and the files and directories that its kustomizations reference."""
+    """A directory that may be a cluster, with all files and kustomizations of the cluster.
+
+    The files and kustomizations are those in the directory, and those that its kustomizations reference.
+    """
 
     directory: str
     paths: tuple[str, ...]
@@ -101,11 +107,13 @@ def _join_to_cluster(parts: list[str], common: int) -> str:
 
 
 def suggest_clusters(layout: RepositoryLayout) -> Suggestion:
-    """Recognize clusters: directories below one of `_CONTAINERS`, kustomize overlays, and directories that define the same objects.
+    """Return the clusters that the files of a repository suggest.
 
-    If several subdirectories of a directory define the same object, the subdirectories are different clusters. If not, the
-    directory is one cluster with all files that it contains or references. Overlays of different applications that have the same
-    name belong to one cluster, unless they define the same object. If fewer than two clusters are found, return no clusters.
+    A directory may be a cluster if it is below one of `_CONTAINERS`, if it is a kustomize overlay, or if a sibling
+    directory defines the same object. If several such directories are inside of a directory and define the same object,
+    each of them is a cluster. Otherwise, the outer directory is one cluster with all files that it contains or
+    references. Overlays of different applications that have the same name form one cluster, unless they define the same
+    object. If there are fewer than two clusters, the result contains no clusters.
     """
     parts = [_find_part(directory, layout) for directory in sorted(_find_directories(layout))]
     parts = [part for part in parts if part.files]
@@ -121,9 +129,10 @@ def suggest_clusters(layout: RepositoryLayout) -> Suggestion:
 def render_cluster(
     name: str, paths: Iterable[str], header: str = "cluster", *, kustomization: str | None = None
 ) -> str:
-    """Return a table `[[cluster]]` in TOML. If `kustomization` is not None, the table has the key `kustomize` instead of `paths`.
+    """Return the TOML text of a table `[[cluster]]` that describes a cluster.
 
-    `is_unicode` must be true for all paths.
+    If `kustomization` is None, the table has the key `paths`. If not, the table has the key `kustomize` instead.
+    `header` is the name of the table. `is_unicode` must be true for all paths.
     """
     objects = f"paths = [{', '.join(map(_write_string, paths))}]"
     if kustomization is not None:
@@ -148,7 +157,7 @@ def is_unicode(path: str) -> bool:
 
 
 def name_directory(directory: str, others: Iterable[str] = ()) -> str:
-    """Return the name of a cluster: the last components of `directory` that distinguish it from `others`.
+    """Return a name for the cluster in `directory`: the shortest end of its path that no path in `others` ends with.
 
     The name has as few components as possible. For example, the name of `a/eu/prod` is `prod`, or `eu/prod` if `others`
     contains `a/us/prod`.
@@ -159,7 +168,10 @@ def name_directory(directory: str, others: Iterable[str] = ()) -> str:
 
 
 def _find_directories(layout: RepositoryLayout) -> set[str]:
-    """Return the directories that may be clusters."""
+    """Return the directories that may be clusters, before nested directories are compared.
+
+    These are directories below one of `_CONTAINERS`, kustomize overlays, and siblings that define the same object.
+    """
     found = {
         "/".join(parts[: depth + 1])
         for path in (*layout.objects, *(f"{directory}/" for directory in layout.kustomizations))
@@ -183,21 +195,22 @@ def _find_directories(layout: RepositoryLayout) -> set[str]:
 
 
 def _pair_directories(layout: RepositoryLayout) -> set[tuple[str, str]]:
-    """Return pairs of sibling directories that define the same object."""
+    """Return pairs of directories that both define the same object (see `find_sibling_directories`)."""
     files_of: defaultdict[ObjectKey, list[str]] = defaultdict(list)
     for file in sorted(layout.objects, key=lambda file: file.split("/")[:-1]):
         for key in layout.objects[file]:
             files_of[key].append(file)
-    # The files are sorted by directory, so the last file of a directory and the first file of its sibling are neighbors.
+    # Comparing neighbors in the list is enough: the files are sorted by directory, so the last file of a directory is
+    # followed by the first file of its sibling.
     pairs = (find_sibling_directories(*pair) for files in files_of.values() for pair in pairwise(files))
     return {pair for pair in pairs if pair is not None}
 
 
 def _find_part(directory: str, layout: RepositoryLayout) -> _ClusterDirectory:
-    """Return `directory` with the files of the cluster.
+    """Return the possible cluster that consists of the files of `directory`.
 
-    These are the files below the directory, and all files that kustomizations below the directory reference, directly
-    or through other kustomizations.
+    The cluster contains all files below the directory, and all files that kustomizations below the directory reference,
+    either directly or through other kustomizations.
     """
     inside = {path for path in layout.kustomizations if _is_below(path, directory)}
     seen, files = _follow(inside, layout)
@@ -210,7 +223,10 @@ def _find_part(directory: str, layout: RepositoryLayout) -> _ClusterDirectory:
 
 
 def _follow(directories: Collection[str], layout: RepositoryLayout) -> tuple[set[str], set[str]]:
-    """Return (directories, files) that the kustomizations of `directories` reference directly or through other kustomizations."""
+    """Return the (directories, files) that kustomizations reference, either directly or through other kustomizations.
+
+    `directories` are the directories of the kustomizations. The result contains these directories, too.
+    """
     seen, pending, files = set(directories), sorted(directories), set[str]()
     while pending:
         for path in layout.kustomizations[pending.pop()].references:
@@ -223,10 +239,10 @@ def _follow(directories: Collection[str], layout: RepositoryLayout) -> tuple[set
 
 
 def _list_built(directories: Collection[str], layout: RepositoryLayout) -> Iterator[str]:
-    """Yield the directories to build with kustomize: directories whose kustomizations change APF objects.
+    """Yield the directories that a cluster must build with kustomize, because a kustomization changes APF objects.
 
-    A directory that another one of `directories` references is omitted, because building the other directory includes
-    it.
+    `directories` are the directories of all kustomizations of the cluster. A directory that another one of them
+    references is omitted, because building the other directory includes it.
     """
     referenced = {path for directory in directories for path in layout.kustomizations[directory].references}
     for directory in sorted({*directories} - referenced):
@@ -253,7 +269,7 @@ def _cover(files: Collection[str], layout: RepositoryLayout, below: Collection[s
 
 
 def _is_divided(part: _ClusterDirectory, parts: Iterable[_ClusterDirectory], layout: RepositoryLayout) -> bool:
-    """Return whether a directory consists of several clusters.
+    """Return whether a directory contains several clusters, and so is not one cluster itself.
 
     This is true if the directory contains or references several cluster directories, and two files of the directory
     define the same object.
@@ -274,10 +290,11 @@ def _has_duplicates(files: Iterable[str], layout: RepositoryLayout) -> bool:
 
 
 def _group(roots: list[_ClusterDirectory], layout: RepositoryLayout) -> Iterator[SuggestedCluster]:
-    """Yield the clusters that the directories `roots` form.
+    """Yield clusters that consist of the directories in `roots`. A cluster may consist of several directories.
 
-    Directories whose last component is the same form one cluster. But each of these directories is a separate cluster
-    if two of their files define the same object, or if `_is_separate` is true for several of them.
+    Directories with the same last component form one cluster. There are two exceptions, in which each of these
+    directories is a separate cluster: two of their files define the same object, or `_is_separate` is true for several
+    of them.
     """
     by_name: defaultdict[str, list[_ClusterDirectory]] = defaultdict(list)
     for root in roots:
@@ -292,7 +309,7 @@ def _group(roots: list[_ClusterDirectory], layout: RepositoryLayout) -> Iterator
 
 
 def _is_separate(directory: str) -> bool:
-    """Return whether a directory is a separate cluster, even if other directories have the same name.
+    """Return whether a directory is a separate cluster even if another directory has the same last component.
 
     This is true if the parent of the directory is named `clusters`, or if the directory is more than one level below a
     directory in `_CONTAINERS`.
@@ -302,10 +319,7 @@ def _is_separate(directory: str) -> bool:
 
 
 def _number_names(clusters: Iterable[SuggestedCluster]) -> Iterator[SuggestedCluster]:
-    """Yield the clusters with valid, unique names.
-
-    Names that are equal after invalid characters were replaced get numbers.
-    """
+    """Yield the clusters with unique names. If several clusters have the same name, the later names get a number."""
     used: set[str] = set()
     for cluster in clusters:
         numbered = (f"{cluster.name[: _MAX_NAME_LENGTH - 5]}-{number}" for number in count(2))

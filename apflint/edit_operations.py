@@ -1,4 +1,4 @@
-"""Fixes of findings.
+"""Fixes of findings, and the operations and text edits of which they consist.
 
 A fix in an object consists of operations on fields. A fix outside of objects, such as in a comment, consists of text
 edits. Rules suggest fixes, and `apflint.edit` applies the fixes.
@@ -18,28 +18,31 @@ if TYPE_CHECKING:
 
 
 class Rename(NamedTuple):
-    """Renames the key at `path` to `name`. The paths of all operations refer to the object as it was before the first operation."""
+    """Renames the key at `path` to `name`.
+
+    In all operations of a fix, paths refer to the object before the first operation of the fix.
+    """
 
     path: Path
     name: str
 
 
 class Set(NamedTuple):
-    """Replaces a scalar."""
+    """Replaces the scalar at `path` by `value`."""
 
     path: Path
     value: Value
 
 
 class Insert(NamedTuple):
-    """Adds a key that is absent. Missing parent mappings are added, too."""
+    """Adds the key at `path` with `value`. The key must be absent. Missing parent mappings are added, too."""
 
     path: Path
     value: Value
 
 
 class Remove(NamedTuple):
-    """Removes an entry of a mapping, or an item of a list. If a mapping becomes empty, the mapping is removed, too."""
+    """Removes the mapping entry or list item at `path`. A mapping that becomes empty is removed, too."""
 
     path: Path
 
@@ -52,7 +55,7 @@ class Nest(NamedTuple):
 
 
 class Wrap(NamedTuple):
-    """Makes the value at `path` the only entry of a mapping, under the key `name`."""
+    """Replaces the value at `path` by a mapping with one entry: the key `name` with the old value."""
 
     path: Path
     name: str

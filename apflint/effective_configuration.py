@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 class Renaming(NamedTuple):
-    """New names of the objects of a file, because a kustomization has a `namePrefix` or a `nameSuffix`."""
+    """The prefix and the suffix that a kustomization adds to the names of the objects in a file."""
 
     file: str
     kustomization: str
@@ -42,7 +42,7 @@ class Renaming(NamedTuple):
 
 
 class Assumptions(NamedTuple):
-    """Assumptions about facts of the cluster that are not in the manifests."""
+    """Assumptions about facts of the cluster that the manifests do not contain."""
 
     complete: bool = False
     """Whether the cluster has no objects except the manifests and the built-in objects (closed world)."""
@@ -57,9 +57,10 @@ class Assumptions(NamedTuple):
 
 
 class DeadParts(NamedTuple):
-    """FlowSchemas that no request reaches, and parts of FlowSchemas that no request reaches.
+    """The FlowSchemas that capture no request, and the parts of other FlowSchemas that match no request.
 
-    Parts are rules, subjects, resource rules and non-resource rules.
+    A part is a rule, a subject, a resource rule or a non-resource rule. A part also counts as dead if earlier
+    FlowSchemas or parts match all of its requests.
     """
 
     parts: tuple[FlowSchemaPart, ...]
@@ -81,7 +82,7 @@ class Effective:
         """Results of the functions decorated with `once`."""
 
     def without(self, documents: Collection[Document]) -> Effective:
-        """Return the effective configuration without the manifests of these documents."""
+        """Return the effective configuration of a workspace without the manifests `documents`."""
         return Effective(self.workspace.without(documents), self.assumptions) if documents else self
 
     @property
@@ -101,12 +102,12 @@ class Effective:
 
     @cached_property
     def own(self) -> Workspace:
-        """The workspace without the manifests that are copies of built-in objects."""
+        """The workspace without manifests that are copies of built-in objects."""
         return self.workspace.without(self._copies)
 
     @cached_property
     def _copies(self) -> frozenset[Document]:
-        """The documents of copies of built-in objects. A dump of a cluster contains such copies."""
+        """The manifests that are copies of built-in objects. A dump of a cluster contains such copies."""
         from apflint import builtin
 
         manifests = (manifest.object for manifest in (*self.workspace.context, *self.workspace.manifests))
@@ -142,22 +143,22 @@ class Effective:
 
     @cached_property
     def assumed(self) -> Configuration:
-        """`configuration`, plus a priority level for each name that FlowSchemas reference but no file defines.
+        """`configuration`, plus a placeholder for each priority level that FlowSchemas reference but no file defines.
 
-        Such levels are assumed to be defined elsewhere, so that the effects of their FlowSchemas can be analyzed. Nothing is
-        added in the closed world (`Assumptions.complete`).
+        The referenced levels are assumed to be defined elsewhere, so that the effects of the FlowSchemas can be
+        analyzed. If `Assumptions.complete` is true, there are no placeholders.
         """
         return self._configuration(self._assumed_levels)
 
     @cached_property
     def without_own(self) -> Configuration:
-        """`assumed` without `own_flow_schemas`: the configuration of the cluster if these FlowSchemas are not applied."""
+        """The configuration before `own_flow_schemas` are applied: `assumed` without these FlowSchemas."""
         return self.assumed_without(frozenset(schema.document for schema in self.own_flow_schemas))
 
     def assumed_without(self, documents: Collection[Document]) -> Configuration:
-        """Return `assumed` without the manifests of these documents.
+        """Return `assumed` without the manifests `documents`.
 
-        The result has the same placeholder levels as `assumed`. If a removed manifest redefines a built-in FlowSchema,
+        The result has the same placeholder levels as `assumed`. If one of `documents` redefines a built-in FlowSchema,
         the result contains the built-in FlowSchema, even if `Assumptions.defaults` is false, because the server creates
         missing built-in FlowSchemas.
         """
@@ -191,10 +192,10 @@ class Effective:
 
     @cached_property
     def _assumed_levels(self) -> tuple[PriorityLevelConfiguration, ...]:
-        """A placeholder level for each name that FlowSchemas reference but no file defines.
+        """A placeholder level for each priority level that FlowSchemas reference but no file defines.
 
-        Empty if `Assumptions.complete` is true. References of context FlowSchemas count even if manifests replace these
-        FlowSchemas, because `assumed_without` can restore the FlowSchemas.
+        Empty if `Assumptions.complete` is true. The FlowSchemas of the context count, too, even if a manifest replaces
+        them, because `assumed_without` can restore them.
         """
         if self.assumptions.complete:
             return ()
@@ -230,9 +231,10 @@ class Effective:
 
     @cached_property
     def passages(self) -> ConfigurationComparison:
-        """The comparison of `without_own` (before) with `assumed` (after).
+        """The comparison of the configurations before and after `own_flow_schemas` are applied.
 
-        The comparison finds the requests that `own_flow_schemas` move.
+        These are `without_own` and `assumed`. The comparison finds the requests whose FlowSchema or priority level
+        changes.
         """
         from apflint.proofs.request_space import REALISTIC
         from apflint.proofs.two_configurations import ConfigurationComparison
@@ -241,7 +243,7 @@ class Effective:
 
     @cached_property
     def dead_parts(self) -> DeadParts:
-        """The FlowSchemas in `own_flow_schemas`, and the parts of FlowSchemas, that no request reaches.
+        """The FlowSchemas in `own_flow_schemas` that capture no request, and the parts of them that match no request.
 
         FlowSchemas that are not in `assumed` are not analyzed, because the server does not use these FlowSchemas.
         """

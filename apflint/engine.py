@@ -70,8 +70,8 @@ def check(
 def check_loaded(loaded: Sequence[Loaded], context: Iterable[Loaded], options: Options) -> Report:
     """Check loaded files as one configuration, and return the report. Report no findings in the files of `context`."""
 
-    # This is a function, so that Python frees the configuration when the function returns. `build_report` then needs
-    # memory to parse documents again for the positions of findings.
+    # This code is in a nested function, so that Python frees the memory of the configuration when the function returns.
+    # `build_report` needs this memory, because it parses documents again to find the positions of findings.
     def find() -> Found:
         workspace = build_workspace(loaded, options.kubernetes, context)
         return find_problems(Effective(workspace, options.assumptions), options)
@@ -80,9 +80,10 @@ def check_loaded(loaded: Sequence[Loaded], context: Iterable[Loaded], options: O
 
 
 def load_inputs(inputs: Iterable[tuple[str, str | bytes]], *, helm: bool = True) -> list[Loaded]:
-    """Load inputs, given as (name, text or bytes).
+    """Load inputs, given as (name, text or bytes). Return the loaded parts of all inputs.
 
-    If `helm` is true and standard input is the output of `helm template`, split the output into its templates.
+    If `helm` is true and standard input is the output of `helm template`, each template in this output is one part.
+    Every other input is one part.
     """
     loaded: list[Loaded] = []
     for name, content in inputs:
@@ -104,7 +105,7 @@ def report(loaded: Sequence[Loaded], effective: Effective, options: Options) -> 
 
 
 class Found(NamedTuple):
-    """The problems of a configuration."""
+    """The problems that the checks find in a configuration."""
 
     problems: list[tuple[str, Problem]]
     """Pairs of a rule ID and a problem, before suppressions are applied."""
@@ -115,7 +116,7 @@ class Found(NamedTuple):
 def find_problems(
     effective: Effective, options: Options, validate: Callable[[str], list[Problem]] | None = None
 ) -> Found:
-    """Return the problems of the configuration. Suppressions are not applied, and not checked.
+    """Run the rules of `options`, and return their problems. The problems include those that suppressions hide.
 
     `validate` takes the ID of a validation rule, and returns the problems of this rule. A caller that has already
     computed these problems passes `validate`. If `validate` is None, the validation rules run.
@@ -126,14 +127,18 @@ def find_problems(
 
 
 def build_report(loaded: Sequence[Loaded], found: Found, options: Options, kubernetes: str) -> Report:
-    """Apply suppressions to the problems in the loaded files. Return the report, with findings sorted by place."""
+    """Return the report about the loaded files, with findings sorted by place.
+
+    Problems in `found` that comments or annotations suppress are left out, unless `options.suppressions` is false.
+    `kubernetes` is the release in the report.
+    """
     problems: Iterable[tuple[str, Problem]] = found.problems
     suppressed = 0
     if options.suppressions and any("apflint" in part.source.text for part in loaded):
         from apflint.suppressions.matching import apply_suppressions
 
-        # Analysis rules do not see rejected objects, so they may have missed problems. If there are rejected objects,
-        # do not report suppressions of analysis rules as unused.
+        # Analysis rules ignore objects that the API server rejects. A suppression of an analysis rule may look unused
+        # only because its object is rejected, so it is not reported as unused if there are rejected objects.
         complete = options.rules if found.is_complete else set(options.rules) - rules_of("analysis")
         with limit_comparisons():
             kept, suppressed, about = apply_suppressions(
@@ -210,10 +215,10 @@ class _CheckRun:
         return check.find(self._accepted)
 
     def _is_part_of_rejection(self, problem: Problem) -> bool:
-        """Return whether the API server rejects a value that causes the problem.
+        """Return whether the API server rejects the object because of the same value that causes the problem.
 
-        The rejected value is the value of the problem, a value inside of that value, the list of strings that contains it, or
-        the whole object.
+        The rejected value is the value of the problem, a value inside of this value, the list of strings that contains
+        this value, or the whole object.
         """
         document, path = problem.place.document, problem.place.path
         strings = path[:-1] if path and isinstance(path[-1], int) and path[-2] != "subjects" else path
@@ -223,11 +228,11 @@ class _CheckRun:
         )
 
     def _is_caused_by_misspelling(self, problem: Problem) -> bool:
-        """Return whether to omit a problem because its cause is a misspelled field, which another finding reports.
+        """Return whether to omit a problem, because another finding already reports its cause: a misspelled field.
 
-        For example, a required field is missing only because its name is misspelled. If the server has no strict
-        decoding, it ignores the misspelled field, and rejects the object because of the missing field. In this case,
-        the result is False.
+        For example, a required field is missing because the name of the field is misspelled. The result is False if the
+        server has no strict decoding and rejects the object for the problem: such a server ignores the misspelled
+        field, so only the problem shows why the object is rejected.
         """
         place = problem.place
         if place.document is None or place.document not in self._misspelled:
@@ -240,7 +245,7 @@ class _CheckRun:
         return place.path in mappings or (place.path[:-1] in mappings and not place.document.has(*place.path))
 
     def _is_about_unreachable(self, rule: str, problem: Problem) -> bool:
-        """Return whether a problem is about requests of a FlowSchema that APF501 reports as unreachable."""
+        """Return whether a problem is about captured requests of a FlowSchema that captures none, as APF501 reports."""
         document = problem.place.document
         return (
             ABOUT_CAPTURED_REQUESTS in CHECKS[rule].tags
@@ -250,7 +255,7 @@ class _CheckRun:
         )
 
     def _is_about_unused(self, rule: str, problem: Problem) -> bool:
-        """Return whether a problem is only about seats of unused priority levels, which APF403 reports."""
+        """Return whether a problem of `rule` is only about seats of priority levels that APF403 reports as unused."""
         return ABOUT_TAKEN_SEATS in CHECKS[rule].tags and all(
             place.document in self._unused_documents for place in problem.places
         )
@@ -261,10 +266,10 @@ class _CheckRun:
 
 
 def _limit(items: Iterable[T], kind: Callable[[T], Hashable], maximum: int) -> Iterator[tuple[T, int]]:
-    """Yield (item, number) for the first `maximum` items of each kind.
+    """Yield (item, number) for the first `maximum` items of each kind. `kind` returns the kind of an item.
 
-    For the last item of a kind, `number` is the number of omitted items of this kind. For all other items, `number` is
-    0.
+    For the last yielded item of a kind, `number` is the number of items of this kind that are not yielded. For all
+    other items, `number` is 0.
     """
     groups: dict[Hashable, list[T]] = {}
     counts: Counter[Hashable] = Counter()
@@ -297,9 +302,9 @@ def limit_findings(report: Report) -> Report:
 
 
 def _skipped(loaded: Iterable[Loaded]) -> Iterator[SkippedDocuments]:
-    """Yield the documents that were not checked, counted by file and reason.
+    """Yield the number of documents that were not checked, for each file and each reason.
 
-    Documents with other objects than FlowSchemas and priority levels come first, templates last.
+    Documents that are not APF objects come first, and templates come last.
     """
     for part in loaded:
         for reason, count in part.skipped.items():

@@ -44,7 +44,7 @@ class Cause(NamedTuple):
 
 
 class Elsewhere(NamedTuple):
-    """A related place of a problem, with a message about the place."""
+    """A place that is related to a problem, with a message about this place."""
 
     place: Location
     message: str
@@ -117,7 +117,7 @@ class ObjectRef(NamedTuple):
 
 
 class Related(NamedTuple):
-    """A related place of a finding, with a message about the place."""
+    """A place that is related to a finding, with a message about this place."""
 
     file: str
     span: Span
@@ -193,14 +193,14 @@ class Report(NamedTuple):
 
     @property
     def counted_files(self) -> int:
-        """Number of files to show in a summary: the files with APF objects, or all files if no file has APF objects."""
+        """Number of files in the summary: the files with APF objects, or all read files if no file has APF objects."""
         return len(self.files_with_objects) or self.files
 
     def count(self, severity: Severity) -> int:
-        """Return the number of findings of a severity, including the omitted findings (`Finding.more`)."""
+        """Return the number of findings of a severity, including findings that are only counted (`Finding.more`)."""
         return sum(1 + finding.more for finding in self.findings if finding.severity == severity)
 
     @property
     def left_out(self) -> int:
-        """Lower bound of the number of findings that the report omits because of `MAX_FINDINGS_PER_RULE`."""
+        """Minimum number of findings that the report does not contain because of `MAX_FINDINGS_PER_RULE`."""
         return sum(finding.more for finding in self.findings)

@@ -53,7 +53,7 @@ def check_inputs(inputs: Inputs, get_options: Callable[[], Options]) -> Report:
 
 
 def describe_inputs(inputs: Inputs, report: Report) -> str:
-    """Describe the sources of the checked objects, such as `apf (4 objects) and built-in objects of 1.36`."""
+    """Return a description of the checked objects, such as `apf (4 objects) and built-in objects of 1.36`."""
     words = inputs.request.parsed
     objects = pluralize(report.objects, "object")
     if report.clusters:
@@ -69,7 +69,7 @@ def describe_inputs(inputs: Inputs, report: Report) -> str:
 
 
 class Checker:
-    """Checks the files of a run in each configuration that contains them. Parses a file again only if its content changes."""
+    """Checks all configurations of a run. If some files are edited, only these files are parsed again."""
 
     def __init__(self, inputs: Inputs, options: Options) -> None:
         self._inputs = inputs
@@ -77,9 +77,10 @@ class Checker:
         self._loaded: dict[str, tuple[str | bytes, Sequence[Loaded]]] = {}
 
     def check(self, edited: Mapping[str, bytes] = _NO_EDITS, others: Iterable[tuple[str, str | bytes]] = ()) -> Report:
-        """Return the report about the files in `Inputs.reported`. `edited` maps file names to new contents.
+        """Return the report about the files in `Inputs.reported`. `edited` maps names of files to new contents.
 
-        `others` are additional context files for the manifests that belong to no cluster of the settings.
+        `others` are (name, content) of additional context files. They are used only in the configuration of the
+        manifests that belong to no cluster of the settings.
         """
         inputs, added = self._inputs, dict(others)
         loaded = self._load({**edited, **added})
@@ -96,9 +97,9 @@ class Checker:
     def check_in_all_clusters(self, edited: Mapping[str, bytes] = _NO_EDITS) -> Report:
         """Return the report about all files of all clusters that contain one of the files in `Inputs.reported`.
 
-        The report shows whether a fix causes findings in clusters that `--cluster` does not select. A finding has no
-        fix in this report if only clusters that `--cluster` does not select have the finding, or if its file is not in
-        `Inputs.reported`.
+        These clusters include those that `--cluster` does not select, so that the report shows whether a fix causes
+        findings in them. A finding in the report has a fix only if its file is in `Inputs.reported` and one of the
+        selected clusters has the finding.
         """
         from apflint.cluster_checking import check_clusters
 
@@ -118,7 +119,7 @@ class Checker:
     def _check_one(
         self, configuration: InputConfiguration, loaded: Mapping[str, Sequence[Loaded]], added: Iterable[str]
     ) -> Report:
-        """Check the only configuration of a run, if it is not a cluster of the settings.
+        """Return the report about the only configuration of a run without clusters.
 
         `added` contains the names of additional context files.
         """
@@ -150,7 +151,7 @@ class Checker:
         )
 
     def _load(self, edited: Mapping[str, str | bytes]) -> dict[str, Sequence[Loaded]]:
-        """Return a mapping from file names to the loaded parts of all files, with the contents in `edited`."""
+        """Return the loaded parts of each file, by file name. For files in `edited`, the new contents are loaded."""
         from apflint.engine import load_inputs
 
         contents = dict(file.input for file in self._inputs.files.values()) | {**edited}

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def _can_handle() -> bool:
-    """Return whether Ctrl-C raises KeyboardInterrupt in this thread. Only the main thread gets Ctrl-C."""
+    """Return whether this is the main thread and Ctrl-C raises KeyboardInterrupt. Other threads get no Ctrl-C."""
     is_main = threading.current_thread() is threading.main_thread()
     return is_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
@@ -74,8 +74,8 @@ def call_on_interrupt(stop: Callable[[], object]) -> Iterator[None]:
 def note_interrupt() -> Iterator[Callable[[], bool]]:
     """Yield a function that returns whether the user has pressed Ctrl-C inside the block.
 
-    The code in the block calls the function from time to time, and ends early with a partial result if the function
-    returns True. A second Ctrl-C raises KeyboardInterrupt.
+    The code in the block must call the function from time to time. If the function returns True, the code ends early
+    with a partial result. A second Ctrl-C raises KeyboardInterrupt.
     """
     is_interrupted = False
     if not _can_handle():

@@ -1,6 +1,7 @@
 """Locations of problems: a field of an object, or a range of text.
 
-A location stores an object and a field path. Its line and column are computed only if a report needs them.
+The location of a field consists of the object and the path of the field. The line and the column of the field are
+computed only if a report needs them.
 """
 
 from __future__ import annotations
@@ -58,7 +59,10 @@ class TextRange(NamedTuple):
 
 
 class Place(NamedTuple):
-    """The value at `path` of an object, or the key of this value. `place / "verbs"` is the place of the child `verbs`."""
+    """A value in an object, at `path`, or the key of this value if `key` is true.
+
+    `place / "verbs"` is the place of the value that has the key `verbs` in the value of `place`.
+    """
 
     document: Document
     path: Path = ()
@@ -71,7 +75,7 @@ class Place(NamedTuple):
         return Place(self.document, (*self.path, step))
 
     def at_key(self) -> Place:
-        """Return the place of the key of this value."""
+        """Return the place of the key of the value at this place."""
         return Place(self.document, self.path, key=True)
 
     @property
@@ -100,7 +104,10 @@ Location = Place | TextRange
 
 
 def clipped(name: str) -> str:
-    """Shorten a name to at most `_MAX_NAME_LENGTH` characters, because every finding about an object repeats its name."""
+    """Return a name, shortened to at most `_MAX_NAME_LENGTH` characters.
+
+    Every finding about an object contains the name of the object, so long names would make a report huge.
+    """
     return name if len(name) <= _MAX_NAME_LENGTH else f"{name[: _MAX_NAME_LENGTH - 1]}…"
 
 

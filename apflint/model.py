@@ -127,14 +127,21 @@ class QueuingConfiguration(NamedTuple):
 
 
 class LimitResponse(NamedTuple):
-    """`limitResponse`. Its type, `Queue` or `Reject`, selects the treatment of requests while no seat is free."""
+    """`limitResponse` of a priority level.
+
+    The type, `Queue` or `Reject`, decides what the server does with a request if no seat is free.
+    """
 
     type: str
     queuing: QueuingConfiguration | None
 
 
 class LimitedPriorityLevelConfiguration(NamedTuple):
-    """`spec.limited`. In v1beta2 and earlier versions, `shares` are assured shares. In later versions, they are nominal shares."""
+    """`spec.limited` of a priority level.
+
+    `shares` holds `assuredConcurrencyShares` in v1beta2 and earlier versions, and `nominalConcurrencyShares` in later
+    versions.
+    """
 
     shares: int
     limit_response: LimitResponse
@@ -230,7 +237,10 @@ def _strings(value: list[Any] | None) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1024)
 def _intern(strings: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the same tuple object for equal lists. Thousands of rules may have equal lists, so sharing them saves memory."""
+    """Return the tuple itself or, if an equal tuple was passed before, the earlier tuple.
+
+    Thousands of rules may have equal lists. Memory is saved if they share one tuple.
+    """
     return strings
 
 
@@ -238,7 +248,7 @@ _NO_TEXTS: Mapping[str, str] = MappingProxyType({})
 
 
 def _texts(value: Mapping[str, Any] | None) -> Mapping[str, str]:
-    """Return labels or annotations. As in Go, a value null becomes "".
+    """Return labels or annotations in which each null value is replaced by "", as in Go.
 
     If no value is null, return the same mapping object, to save memory.
     """

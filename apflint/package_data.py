@@ -1,6 +1,6 @@
-"""Reads the data files that ship with apflint. The package is a directory, or a part of the single-file build.
+"""Reads the data files that ship with apflint, from an installed package or from the single-file build.
 
-Data comes from the loader of the package, because files inside of a single file have no directory to open.
+The loader of the package reads the files, because in the single-file build they are not in a directory.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def read_text(path: str) -> str:
 
 
 def read_shipped_text(directory: Literal["rules", "schemas"], name: str) -> str:
-    """Return the text of a rule page or schema. Raises OSError for an unknown file.
+    """Return the text of the file `name` in the directory of rule pages or schemas. Raises OSError for an unknown file.
 
     In a wheel, the directory is inside the package. In a checkout or editable install, the directory is next to the
     package.
@@ -40,7 +40,7 @@ def list_rule_pages() -> list[str]:
     for path in (os.path.join(_PACKAGE, "_shipped", "rules"), os.path.join(os.path.dirname(_PACKAGE), "rules")):
         try:
             return os.listdir(path)
-        except NotADirectoryError:  # in the single-file build, whose loader is in scripts/single_file/importer.py
+        except NotADirectoryError:  # in the single-file build, `_LOADER` is that of scripts/single_file/importer.py
             return list(_LOADER.list_directory(path))
         except FileNotFoundError:
             pass

@@ -94,7 +94,7 @@ class Deprecation(NamedTuple):
 
 
 class Release(NamedTuple):
-    """A minor release of Kubernetes. The properties describe the latest patch release."""
+    """A minor release of Kubernetes. The properties describe the latest patch release of this minor release."""
 
     minor: int
     """The minor version number: 36 for Kubernetes 1.36."""
@@ -110,7 +110,10 @@ class Release(NamedTuple):
 
     @property
     def newest_version(self) -> str:
-        """The newest API version that servers serve by default. If there is none, the newest version in `on_request`."""
+        """The newest API version that servers serve by default.
+
+        If servers serve no version by default, the newest version that they serve with `--runtime-config`.
+        """
         return (self.served or self.on_request)[0]
 
     @property
@@ -135,7 +138,8 @@ class Release(NamedTuple):
     def has_borrowing(self) -> bool:
         """Whether every served API version has `lendablePercent` and `borrowingLimitPercent` in limited levels.
 
-        Source: KEP-1040, borrowing. In recordings, the fields are unknown to a kube-apiserver 1.25, and known to 1.26.
+        Source: KEP-1040, borrowing. Recordings show that a kube-apiserver 1.25 does not know the fields, and
+        1.26 knows them.
         """
         return self.minor >= BORROWING_MINOR
 
@@ -143,25 +147,27 @@ class Release(NamedTuple):
     def has_exempt_field(self) -> bool:
         """Whether every served API version has the field `spec.exempt` in levels.
 
-        The shares in `spec.exempt` are called `nominalConcurrencyShares`, even in v1beta2. Source: KEP-1040, 1.28. In
-        recordings, the field is unknown to a kube-apiserver 1.26, and known to 1.28.
+        The shares in `spec.exempt` are called `nominalConcurrencyShares`, even in v1beta2. Source: KEP-1040, 1.28.
+        Recordings show that a kube-apiserver 1.26 does not know the field, and 1.28 knows it.
         """
         return self.minor >= EXEMPT_FIELD_MINOR
 
     @property
     def allocates_seats_to_exempt(self) -> bool:
-        """Whether the level `exempt` takes part in the allocation of seats to levels, like a limited level.
+        """Whether servers allocate seats to the level `exempt` in the same way as to a limited level.
 
-        From 1.31 on, servers allocate all seats to limited levels. Source: `updateBorrowingLocked` in
-        util/flowcontrol/apf_controller.go. A recording from a kube-apiserver 1.36.2 confirms this.
+        True from 1.28 to 1.30. From 1.31 on, servers allocate all seats to limited levels. Source:
+        `updateBorrowingLocked` in util/flowcontrol/apf_controller.go. A recording from a kube-apiserver 1.36.2 confirms
+        that limited levels get all seats.
         """
         return EXEMPT_FIELD_MINOR <= self.minor <= 30
 
     @property
     def classifies_watches(self) -> bool:
-        """Whether API Priority and Fairness classifies watches. Earlier releases classify no long-running requests at all.
+        """Whether API Priority and Fairness classifies watches.
 
-        Source: `WithPriorityAndFairness` in server/filters/priority-and-fairness.go at the tag of each release.
+        Earlier releases do not classify any long-running requests. Source: `WithPriorityAndFairness` in
+        server/filters/priority-and-fairness.go at the tag of each release.
         """
         return self.minor >= 22
 
@@ -189,10 +195,10 @@ class Release(NamedTuple):
 
     @property
     def estimates_watches(self) -> bool:
-        """Whether a watch that begins with a list takes as many seats as a list request. If false, every watch takes 1 seat.
+        """Whether a watch that begins with a list takes as many seats as a list request.
 
-        Source: feature gate WatchList, on by default in 1.32 and from 1.34 on, and `estimate` in
-        util/flowcontrol/request/width.go.
+        If false, every watch takes 1 seat. Source: `estimate` in util/flowcontrol/request/width.go, and the feature
+        gate WatchList, which is on by default in 1.32, off in 1.33, and on from 1.34 on.
         """
         return self.minor == 32 or self.minor >= 34
 
@@ -251,18 +257,18 @@ class Release(NamedTuple):
         return self.minor >= 28
 
     def keeps_zero_shares(self, version: str, *, annotated: bool) -> bool:
-        """Return whether the server keeps 0 shares of a limited level, instead of replacing them by the default of 30.
+        """Return whether the server keeps 0 shares of a limited level, instead of replacing 0 by the default of 30.
 
-        `annotated` is true if the object has the preserve-zero annotation, with any value. Servers may still reject 0
-        shares (`allows_zero_shares`). Source: kubernetes/kubernetes pull request 121089. In recordings, a
-        kube-apiserver 1.28 ignores the annotation. 1.29 respects the annotation in v1beta3, and rejects the annotation
-        in every other version.
+        `annotated` is true if the object has the preserve-zero annotation, with any value. A server that keeps 0 shares
+        may still reject the object (`allows_zero_shares`). Source: kubernetes/kubernetes pull request 121089. In
+        recordings, a kube-apiserver 1.28 ignores the annotation. A kube-apiserver 1.29 respects the annotation in
+        v1beta3, and rejects the annotation in every other version.
         """
         return version == "v1" or (version == "v1beta3" and annotated and self.minor >= PRESERVE_ZERO_MINOR)
 
     @property
     def allows_zero_shares(self) -> bool:
-        """Whether servers accept a limited level with 0 shares after defaulting, in every API version.
+        """Whether servers accept a limited level whose shares are 0 after defaulting, in every API version.
 
         Source: feature gate ZeroLimitedNominalConcurrencyShares, off in 1.29, locked on since 1.30
         (kubernetes/kubernetes issue 121510, pull request 123001). In recordings, a kube-apiserver 1.29 rejects 0
@@ -293,13 +299,14 @@ class Release(NamedTuple):
         return self.minor >= 37
 
     def forbids_preserve_zero_annotation(self, version: str) -> bool:
-        """Return whether servers reject a level with the preserve-zero annotation (Forbidden, `metadata.annotations`)."""
+        """Return whether servers reject a level that has the preserve-zero annotation, with the reason Forbidden."""
         return self.minor >= PRESERVE_ZERO_MINOR and version != "v1beta3"
 
     def deprecated(self, version: str) -> Deprecation | None:
-        """Return the deprecation warning of an API version, or None if the version is unknown or not deprecated.
+        """Return the facts in the server's deprecation warning for an API version.
 
-        If the version was removed before this release, the warning names a replacement that this release serves.
+        Return None if the version is unknown or not deprecated. If the version was removed before this release,
+        `replacement` is still an API version that this release serves.
         """
         life = api_version(version)
         if life is None or life.deprecated is None or life.removed is None or self.minor < life.deprecated:
@@ -317,7 +324,7 @@ def api_version(name: str) -> ApiVersion | None:
 
 def _make_release(minor: int) -> Release:
     served = [life for life in API_VERSIONS if life.introduced <= minor and (not life.removed or minor < life.removed)]
-    # 1.20 deprecated v1alpha1, but still served it on request.
+    # `deprecated` is not considered, because deprecated versions are still served: 1.20, for example, serves v1alpha1.
     return Release(
         minor,
         served=tuple(life.name for life in served if life.by_default),

@@ -1,4 +1,4 @@
-"""Explanations of requests in one configuration: FlowSchema, priority level, flow, limits, and the reasons."""
+"""Explanations of requests: which FlowSchema, priority level, flow and limits a request gets, and why."""
 
 from __future__ import annotations
 
@@ -73,7 +73,8 @@ class Explainer:
     def explain(self, request: Request, *, reasons: bool = True) -> Explanation:
         """Return the explanation of a request.
 
-        If `reasons` is true, the explanation contains the reasons for each FlowSchema that the server tries.
+        If `reasons` is true, the explanation states for each FlowSchema that the server tries why it matches or does
+        not match.
         """
         resolution = self._classify(request.digest)
         deadline = find_deadline(request.url, request.info)

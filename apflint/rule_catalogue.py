@@ -62,14 +62,14 @@ def list_ids() -> tuple[str, ...]:
 
 @cache
 def read_rule(rule_id: str) -> Rule:
-    """Read the page of a rule. Raises KeyError for an unknown id."""
+    """Return the rule with this ID, read from its page. Raises KeyError for an unknown ID."""
     if rule_id not in list_ids():
         raise KeyError(rule_id)
     return parse_page(read_shipped_text("rules", f"{rule_id}.md"))
 
 
 def read_rules() -> tuple[Rule, ...]:
-    """Read the pages of all rules, in the order of their IDs."""
+    """Return all rules, in the order of their IDs. Reads the page of each rule."""
     return tuple(map(read_rule, list_ids()))
 
 
@@ -88,14 +88,14 @@ def find_rule(text: str) -> Rule:
     """Return the rule with this name or ID (in upper or lower case). If there is none, raise UserError with suggestions."""
     rule_id = find_id(text)
     if rule_id is None:
-        raise UserError(f'Unknown rule "{clipped(text)}".{_suggest(text)} `apflint rule` lists them all.')
+        raise UserError(f'Unknown rule "{clipped(text)}".{_suggest(text)} `apflint rule` lists all rules.')
     return read_rule(rule_id)
 
 
 def find_family(prefix: str) -> tuple[Rule, ...] | None:
-    """Return the rules whose IDs start with a prefix such as `APF5`, in order.
+    """Return the rules whose IDs start with a prefix such as `APF5`, in the order of their IDs.
 
-    Return None if the text is a complete ID, or not a prefix of IDs.
+    Return None if `prefix` is a complete ID, or if no ID starts with it.
     """
     prefix = prefix.upper()
     ids = [rule_id for rule_id in list_ids() if prefix.startswith("APF") and rule_id.startswith(prefix)]
@@ -120,7 +120,11 @@ def _suggest(text: str) -> str:
 
 
 def parse_page(text: str) -> Rule:
-    """Parse a page without a YAML parser, whose import takes 45 ms. Tests compare the result with a YAML parser."""
+    """Return the rule that the text of a page describes.
+
+    The page is parsed without a YAML parser, whose import takes 45 ms. Tests compare the result with that of a YAML
+    parser.
+    """
     front_matter, body = text.removeprefix("---\n").split("\n---\n", 1)
     values: dict[str, str] = {}
     references: list[str] = []

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Answer(NamedTuple):
-    """The result of a command: texts to print, and the exit status."""
+    """The result of a command: the texts to print, and the exit status of apflint."""
 
     text: str = ""
     """Text for standard output. `notes`, `errors` and `summary` are printed to standard error."""
@@ -39,20 +39,23 @@ class Answer(NamedTuple):
 
 
 def run(request: InputRequest, find_answer: Callable[[Inputs], Answer], *, quiet: bool = False) -> int:
-    """Run a command, and return its exit status. If `quiet` is true, show no progress."""
+    """Read the inputs, call `find_answer`, and print the answer. Return the exit status of the process.
+
+    If `quiet` is true, show no progress.
+    """
     # 1. Sources. The source arguments name files, directories, git revisions, kustomizations, clusters in the settings, or
     #    a running cluster. A source yields names and contents of files. Unreadable sources become errors in the result.
-    # 2. Configurations. A configuration is a release, the objects of its sources, and a name: one for each cluster, or one
-    #    without a name if the project has no clusters.
+    # 2. Configurations. A configuration has a release, objects and a name. Each cluster of the project is one
+    #    configuration. A project without clusters is one configuration with an empty name.
     with show_progress("Reading", quiet=quiet) as progress:
         inputs = read_inputs(request, progress.track)
 
-    # 3. The command works on the configurations. `check` loads the files, runs the checks on each configuration, and renders
+    # 3. Work of the command. `check` loads the files, runs the checks on each configuration, and renders
     #    the report (`check_inputs` of apflint/input_checking.py). `fix` and `migrate` edit the files. Other commands analyze the
     #    objects that the API servers of one cluster have (`analyze` below).
     answer = find_answer(inputs)
 
-    # 4. and 5. Output and exit status: see `show`.
+    # 4. and 5. Output and exit status. The function `show` prints the answer, and returns the exit status.
     errors = (*(error.message for error in inputs.errors), *answer.errors)
     return show(answer._replace(notes=(*inputs.notes, *answer.notes), errors=errors))
 
@@ -68,12 +71,16 @@ def show(answer: Answer) -> int:
     for error in answer.errors:
         print_note(error)
     sys.stderr.write(answer.summary)
-    # 5. Exit status: 2 if there are errors (something could not be read or written), else the status of the answer.
+    # 5. Exit status. The status is 2 if there are errors, because something could not be read or written. If not, it is
+    #    the status of the answer.
     return ExitCode.ERROR if answer.errors else answer.status
 
 
 def analyze(request: InputRequest, find_answer: Callable[[EffectiveConfiguration], Answer]) -> int:
-    """Run a command that needs exactly one configuration, and return its exit status."""
+    """Run a command that needs exactly one configuration: call `find_answer` with it, and print the answer.
+
+    Return the exit status of the process.
+    """
     from apflint.sources.effective_configurations import build_configuration
 
     def answer(inputs: Inputs) -> Answer:
@@ -85,12 +92,12 @@ def analyze(request: InputRequest, find_answer: Callable[[EffectiveConfiguration
 
 
 def read(request: InputRequest, *, notes_unserved: bool = True) -> EffectiveConfiguration:
-    """Return the configuration that an input request names, and print the notes about the configuration.
+    """Return the configuration that the source arguments name. Print the notes about the configuration.
 
-    If `notes_unserved` is true, the notes name API versions in the manifests that the release does not serve.
+    If `notes_unserved` is true, also print a note about manifests in API versions that the release does not serve.
 
-    Commands call this function if they read other inputs besides the configuration. Raises UserError as
-    `read_configuration` does.
+    Commands that also read other inputs, such as logs, call this function. Raises UserError as `read_configuration`
+    does.
     """
     from apflint.sources.effective_configurations import read_configuration
 

@@ -1,7 +1,8 @@
-"""Finds the values in an object that violate its JSON Schema: kube-apiserver cannot decode them.
+"""Finds the values in an object that violate its JSON Schema, so that kube-apiserver cannot decode them.
 
-Importing `jsonschema` takes 100 ms, and its messages contain whole values, which may be huge. So `find_violations` first reduces an
-object to the values that its schema rejects. `jsonschema` validates only these values. Valid objects do not need `jsonschema`.
+Importing `jsonschema` takes 100 ms, and its messages contain whole values, which may be huge. So `find_violations`
+first reduces an object to the values that violate the schema. Only these values are passed to `jsonschema`. If an
+object is valid, `jsonschema` is not imported.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
 
 
 class Violation(NamedTuple):
-    """A value or field that the API server cannot decode, so that the API server answers HTTP 400.
+    """A value that the API server cannot decode, or a field that it does not know.
 
-    Before Kubernetes 1.25, the API server silently dropped unknown fields.
+    The API server answers HTTP 400. Before Kubernetes 1.25, it dropped unknown fields silently instead.
     """
 
     what: Literal["unknown", "type", "range", "format"]
@@ -44,11 +45,12 @@ class Violation(NamedTuple):
 
 
 def find_violations(value: Mapping[str, object], kind: str, version: str, release: Release) -> tuple[Violation, ...]:
-    """Return all values and fields in an object that an API server of this release cannot decode, sorted by path.
+    """Return the values and fields of an object that violate its schema in a release, sorted by path.
 
     `kind` is FlowSchema, PriorityLevelConfiguration or one of their lists. `version` is an API version such as `v1`.
-    The server's decoder uses the same order: keys in alphabetical order, and items by index. But the decoder stops at
-    the first violation of `type`, `range` or `format`, and reports unknown fields only if there is no such violation.
+    Paths are sorted as the decoder of the API server visits them: keys in alphabetical order, and items by index.
+    Unlike this function, the decoder stops at the first violation of `type`, `range` or `format`, and reports unknown
+    fields only if there is no such violation.
 
     Raises LookupError if there is no schema.
     """
@@ -94,7 +96,10 @@ def _shape(kind: str, version: str, minor: int) -> _Shape:
 
 
 class _Reducer:
-    """Reduces an object to its rejected values: at most MAX_VIOLATIONS unknown fields, and at most MAX_VIOLATIONS rejected values."""
+    """Reduces an object to the values and fields that violate its schema.
+
+    The result has at most MAX_VIOLATIONS unknown fields, and at most MAX_VIOLATIONS other violations.
+    """
 
     def __init__(self) -> None:
         self.unknown_fields = 0
@@ -135,9 +140,10 @@ class _Reducer:
         return None
 
     def reject(self, stand_in: object) -> object:
-        """Count a violation that is not an unknown field.
+        """Count a violation, and return `stand_in`, the short value that replaces the rejected value.
 
-        Return `stand_in`, or None if MAX_VIOLATIONS violations were counted before.
+        Return None, so that the violation is not reported, if MAX_VIOLATIONS violations were counted before. Unknown
+        fields are counted elsewhere.
         """
         self.other_violations += 1
         return stand_in if self.other_violations <= MAX_VIOLATIONS else None
@@ -181,7 +187,10 @@ def _validator(kind: str, version: str, minor: int) -> Validator:
 
 
 def _locate(path: Iterable[Any], rejected: Any, value: Any) -> tuple[Path, Any]:
-    """Translate a path in the reduced object `rejected`. Return (path, value at the path) in the original object `value`."""
+    """Translate a path in the reduced object `rejected` to a path in the original object `value`.
+
+    Return (path in the original object, value at this path).
+    """
     steps: list[str | int] = []
     for step in path:
         steps.append(rejected.indices[step] if isinstance(rejected, _Items) else step)

@@ -38,17 +38,17 @@ _spent: ContextVar[list[int] | None] = ContextVar("_spent", default=None)
 
 
 class TooManyComparisonsError(Exception):
-    """Raised if words are not compared, because the comparisons of the run exceed `MAX_COMPARISON_WORK`.
+    """Raised instead of comparing words if the comparisons of the run would exceed `MAX_COMPARISON_WORK`.
 
-    This is an exception and not a result, because `lru_cache` would store a result.
+    An exception is used, because `lru_cache` would store a result, and return it in later runs, too.
     """
 
 
 @contextmanager
 def limit_comparisons() -> Iterator[None]:
-    """Limit the cost of all comparisons of words in a run to `MAX_COMPARISON_WORK`.
+    """Limit the cost of all comparisons of words in the block to `MAX_COMPARISON_WORK`.
 
-    Repeated comparisons of equal words cost nothing.
+    Nested blocks share one limit. If two words are compared again, the comparison costs nothing.
     """
     token = _spent.set(_spent.get() or [0])
     try:
@@ -58,9 +58,9 @@ def limit_comparisons() -> Iterator[None]:
 
 
 def spend_comparisons(word: str, known: Collection[str]) -> None:
-    """Count the comparisons of a word with known words.
+    """Add the cost of comparing a word with all known words to the cost of the run.
 
-    Raises TooManyComparisonsError if the comparisons exceed the limit of the run.
+    Raises TooManyComparisonsError if the cost of the run exceeds `MAX_COMPARISON_WORK`.
     """
     spent = _spent.get()
     if spent is not None:
@@ -70,9 +70,10 @@ def spend_comparisons(word: str, known: Collection[str]) -> None:
 
 
 def _is_comparable(word: str) -> bool:
-    """Return whether a word is short enough to compare, and the run has not exceeded its limit yet.
+    """Return whether a word may be compared: it is short enough, and the run has not exceeded its limit.
 
-    Callers test this before they prepare a comparison, because a run may have thousands of unknown words after the limit.
+    Callers test this before they prepare a comparison, because a run may have thousands of unknown words after the
+    limit is exceeded.
     """
     spent = _spent.get()
     return len(word) <= _MAX_WORD_LENGTH and (spent is None or spent[0] <= MAX_COMPARISON_WORK)
@@ -106,7 +107,7 @@ def measure_similarity(word: str, other: str) -> float:
     """
     if max(len(word), len(other)) > _MAX_WORD_LENGTH:
         return float(word == other)
-    from difflib import SequenceMatcher  # imported here, because only mistakes need it
+    from difflib import SequenceMatcher  # imported here, because a run without unknown words does not need it
 
     return SequenceMatcher(None, word, other).ratio()
 
@@ -114,13 +115,14 @@ def measure_similarity(word: str, other: str) -> float:
 def is_within_distance(word: str, other: str, maximum: int) -> bool:
     """Return whether at most `maximum` edits turn `word` into `other` (optimal string alignment distance).
 
-    An edit inserts, removes or replaces a letter, or swaps two adjacent letters. The time grows with 4^maximum.
+    An edit inserts, removes or replaces a letter, or swaps two adjacent letters. The computation time is proportional
+    to 4^maximum.
     """
     if abs(len(word) - len(other)) > maximum:
         return False
     at = next((index for index, (one, two) in enumerate(zip(word, other, strict=False)) if one != two), None)
     if at is None:
-        return True  # one word is the start of the other, which has at most `maximum` more letters
+        return True  # one word is a prefix of the other, which has at most `maximum` more letters
     if maximum == 0:
         return False
     word, other, left = word[at:], other[at:], maximum - 1
@@ -135,10 +137,10 @@ def is_within_distance(word: str, other: str, maximum: int) -> bool:
 def did_you_mean(word: str, known: Iterable[str], maximum: int = 1) -> str | None:
     """Return `did you mean "x" or "y"?` with at most `maximum` known words, or None if no known word resembles `word`.
 
-    If other tools use `word` for something that a known word means in apflint, this known word comes first. For example, `lint`
-    suggests `check`, although `limits` is more similar.
+    If `word` belongs to another tool, and a known word has the same meaning in apflint, only this known word is
+    suggested. For example, `lint` suggests `check`, although `limits` is more similar.
     """
-    from apflint.terms_of_other_tools import translate  # imported here, because only mistakes need it
+    from apflint.terms_of_other_tools import translate  # imported here, because only unknown words need it
 
     known = tuple(known)
     if translated := translate(word, known):
@@ -154,9 +156,9 @@ def suggest(word: str, known: Iterable[str], maximum: int = 1) -> str:
 
 
 def find_intended(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word that `word` equals or clearly misspells, or None if no known word is clearly intended.
+    """Return the known word that `word` equals or clearly misspells, or None if there is no such word.
 
-    This function is stricter than `find_similar`: the result is None, or the first word that `find_similar` returns.
+    This function is stricter than `find_similar`: it returns either None or the first result of `find_similar`.
     """
     try:
         return _find_intended(word, tuple(known)) if _is_comparable(word) else None
@@ -164,7 +166,7 @@ def find_intended(word: str, known: Iterable[str]) -> str | None:
         return None
 
 
-@lru_cache(maxsize=4096)  # rules look up a misspelled field several times
+@lru_cache(maxsize=4096)  # cached, because several rules look up the same misspelled field
 def _find_intended(word: str, known: tuple[str, ...]) -> str | None:
     spend_comparisons(word, known)
     lower = word.strip().lower()
@@ -188,9 +190,9 @@ def _is_misspelling(word: str, known: str) -> bool:
 
 
 def _limit_similarity(word: str, other: str) -> float:
-    """Return an upper bound of the similarity of two words.
+    """Return a number that is not less than the similarity of two words.
 
-    The computation takes a tenth of the time of `measure_similarity`.
+    The computation takes a tenth of the time of `measure_similarity`, so words can be excluded quickly.
     """
     common = min(sum(map(other.__contains__, word)), sum(map(word.__contains__, other)))
     return 2 * common / (len(word) + len(other))

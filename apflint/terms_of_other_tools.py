@@ -81,6 +81,6 @@ FAMILIAR_WORDS = {
 
 
 def translate(word: str, known: tuple[str, ...]) -> str | None:
-    """Return the word of apflint for `word`, a word of another tool. Return None if no word in `known` has this meaning."""
+    """Return the known word of apflint that means the same as `word` in another tool, or None if there is none."""
     translated = FAMILIAR_WORDS.get(word)
     return translated if translated is not None and translated.split(" ")[0] in known else None

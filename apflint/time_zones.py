@@ -1,4 +1,4 @@
-"""Time zones for `--timezone`: the zone of the times in reports, and of times in options that have no UTC offset."""
+"""Time zones for `--timezone`. The option sets the zone of times in reports, and of option values without an offset."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def parse_zone(name: str) -> tzinfo:
-    """Return a time zone: a name of the IANA database, such as `Europe/Berlin` or `UTC`.
+    """Return the time zone with a name of the IANA database, such as `Europe/Berlin` or `UTC`.
 
     Raises UserError if the name is unknown, or if the computer has no database of time zones.
     """

@@ -11,5 +11,5 @@ FIND_SEATS = (
 
 
 def describe_assumed_seats(seats: int) -> str:
-    """Return the comment of a file whose numbers depend on an assumed number of seats."""
-    return f"Assumed: {seats} seats in each API server, the default. Set others with --server-concurrency: {SEATS_URL}"
+    """Return a comment for a generated file whose numbers depend on the default number of seats, `seats`."""
+    return f"This file assumes {seats} seats in each API server, the default. Set another number with --server-concurrency: {SEATS_URL}"

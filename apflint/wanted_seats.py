@@ -25,7 +25,7 @@ _WANTED = re.compile(r"([^=]+)=([0-9]{1,10})", re.ASCII)
 
 
 class ShareChange(NamedTuple):
-    """The shares that a priority level needs for the wanted nominal seats."""
+    """The change of the shares of a priority level that gives the level the wanted nominal seats."""
 
     level: PriorityLevelConfiguration
     seats: int
@@ -39,12 +39,12 @@ class ShareChange(NamedTuple):
 
     @property
     def field(self) -> str:
-        """Return the name of the field with the shares in the API version of the manifest."""
+        """Return the name of the field that contains the shares, in the API version of the manifest."""
         return shares_field(self.level.document.version)
 
 
 class WantedSeats(NamedTuple):
-    """The changes of shares, and the limits of all levels before and after the changes."""
+    """The changes of shares, and the limits of all priority levels before and after the changes."""
 
     changes: tuple[ShareChange, ...]
     before: Limits
@@ -52,7 +52,7 @@ class WantedSeats(NamedTuple):
 
 
 def parse_wanted(texts: Iterable[str]) -> dict[str, int]:
-    """Parse texts of the form `LEVEL=SEATS`. Return a mapping from levels to seats.
+    """Parse texts of the form `LEVEL=SEATS`. Return a mapping from names of levels to numbers of seats.
 
     Raises UserError if a text does not have this form, or if a level occurs twice.
     """
@@ -68,7 +68,7 @@ def parse_wanted(texts: Iterable[str]) -> dict[str, int]:
 
 
 def find_wanted_seats(effective: Effective, wanted: Mapping[str, int]) -> WantedSeats:
-    """Return the smallest shares that give each level at least the wanted nominal seats.
+    """Compute the smallest shares that give each level in `wanted` at least the wanted nominal seats.
 
     Raises UserError if a level is unknown, if its shares cannot be changed, or if no shares give the wanted seats.
     """

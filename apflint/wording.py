@@ -41,7 +41,7 @@ def join_some(words: Sequence[str], maximum: int) -> str:
 
 
 def quote_some(values: Sequence[object], maximum: int) -> str:
-    """Return the result of `join_some` for the quoted values. Omitted values are not quoted, to save time."""
+    """Return the values as `join_some` does, each quoted with `quote`. Omitted values are not quoted, to save time."""
     return join_some([*map(quote, values[:maximum]), *map(str, values[maximum:])], maximum)
 
 
@@ -51,7 +51,7 @@ def write_sentence(clause: str) -> str:
 
 
 def pluralize(count: int, noun: str) -> str:
-    """Return a count with its noun, such as `1 seat` or `2 seats`."""
+    """Return a number and a noun, such as `1 seat` or `2 seats`. The plural is the noun with an `s`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
@@ -64,7 +64,7 @@ def count_noun(number: int, singular: str, plural: str = "") -> str:
 
 
 def format_duration(microseconds: float) -> str:
-    """Return a duration with two or three digits, such as `43 ms`, `2.7 s` or `3h 20m`."""
+    """Return a duration in a form for messages, such as `43 ms`, `2.7 s` or `3h 20m`."""
     seconds = microseconds / 1e6
     for limit, factor, unit in ((0.001, 1e6, "µs"), (1, 1e3, "ms"), (60, 1, "s")):
         if seconds < limit:

@@ -42,7 +42,10 @@ class Manifest(NamedTuple):
 
 
 class Workspace(NamedTuple):
-    """The manifests and problems of a run, in input order. `Effective` derives the configuration of a server from them."""
+    """The manifests and problems of a run, in the order of the input, for one target release.
+
+    `Effective` derives the configuration of a server from a workspace.
+    """
 
     release: Release
     problems: tuple[LoadProblem, ...]
@@ -58,7 +61,7 @@ class Workspace(NamedTuple):
     """Objects whose manifests the API server of a running cluster rejects. The workspace does not contain these manifests."""
 
     def without(self, documents: Collection[Document]) -> Workspace:
-        """Return a workspace without the manifests of these documents."""
+        """Return a workspace without the manifests of the documents `documents`."""
         if not documents:
             return self
         kept = tuple(manifest for manifest in self.manifests if manifest.document not in documents)
@@ -117,7 +120,10 @@ class Workspace(NamedTuple):
                     yield Place(schema.document, ("spec", "rules", number, "nonResourceRules", index)), part
 
     def string_lists(self) -> Iterator[tuple[Place, str, tuple[str, ...]]]:
-        """Yield (place of the rule, name of the field, items) for each list of strings in resource and non-resource rules."""
+        """Yield (place of the rule, name of the field, items) for each list of strings in the rules of all FlowSchemas.
+
+        These are the lists in resource and non-resource rules, such as `verbs`.
+        """
         for place, rule in self.resource_rules():
             yield place, "verbs", rule.verbs
             yield place, "apiGroups", rule.api_groups
@@ -162,7 +168,7 @@ def build_workspace(
 ) -> Workspace:
     """Validate all documents against their schemas, and build the typed objects of the documents that can be decoded.
 
-    `known` contains manifests that were already built for the release.
+    `known` contains manifests that were built for the same release before. They are not built again.
     """
     inputs = list(loaded)
 
@@ -182,10 +188,10 @@ def build_workspace(
 
 
 def is_dangling_on_server(schema: FlowSchema) -> bool:
-    """Return whether a server reported, in the status of a FlowSchema, that its priority level does not exist.
+    """Return whether a server has reported that the priority level of a FlowSchema does not exist.
 
-    The server keeps the condition `Dangling` up to date (presyncFlowSchemaStatus in
-    staging/src/k8s.io/apiserver/pkg/util/flowcontrol/apf_controller.go). The status counts only if the FlowSchema was
+    The report is the condition `Dangling` in the status, which the server keeps up to date (presyncFlowSchemaStatus in
+    staging/src/k8s.io/apiserver/pkg/util/flowcontrol/apf_controller.go). The result is True only if the FlowSchema was
     read from a running cluster, or is in a list, as in the output of `kubectl get`. The status in a file with a single
     object may be outdated.
     """
@@ -204,7 +210,7 @@ def _typed(kind: type[T], manifests: Iterable[Manifest]) -> tuple[T, ...]:
 
 
 def _manifest(document: Document, release: Release) -> Manifest:
-    if api_version(document.version) is None:  # unknown versions have no schema
+    if api_version(document.version) is None:  # without a schema, the document cannot be decoded
         return Manifest(document, (), None)
     value = document.value
     found = find_violations(value, document.kind, document.version, release)

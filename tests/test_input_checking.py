@@ -420,7 +420,7 @@ def test_standard_input_belongs_to_one_cluster(
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(SCHEMA.encode())))
     assert run([command, "-", "--cluster", "prod", "--cluster", "staging"]) == 2
-    message = "apflint: standard input belongs to one cluster: give --cluster once, or not at all\n"
+    message = "apflint: standard input can belong to only one cluster: use the option --cluster at most once\n"
     assert capsys.readouterr().err == message
 
 

@@ -94,7 +94,7 @@ class RejectedManifest(NamedTuple):
 
 
 class Applied(NamedTuple):
-    """The objects of a cluster after manifests are applied."""
+    """The result of applying manifests to the objects of a cluster with `kubectl apply`."""
 
     unchanged: list[Loaded]
     """Objects of the cluster that no manifest changes."""
@@ -126,7 +126,10 @@ class Drift(NamedTuple):
 def apply_manifests(
     live: Sequence[Loaded], manifests: Sequence[Loaded], managers: Managers, release: Release, served: Collection[str]
 ) -> Applied:
-    """Return the result of applying manifests to a cluster. `served` contains the API versions that the cluster serves."""
+    """Return the objects of a cluster after `kubectl apply` of manifests.
+
+    `live` are the objects before, and `served` contains the API versions that the cluster serves.
+    """
     existing = {(document.kind, document.name): document for part in live for document in part.documents}
     loaded: list[Loaded] = []
     checked: list[Loaded] = []
@@ -189,10 +192,11 @@ def _merge(document: Document, old: Document | None, managers: Managers) -> Docu
 def _describe_kept(
     part: Loaded, document: Document, old: Document | None, managers: Managers, release: Release
 ) -> tuple[KeptField, ...]:
-    """Return the kept fields of the live object `old` that make a difference.
+    """Return the fields that `kubectl apply` keeps, and that change the spec.
 
-    A kept field makes a difference if the manifest with this field has another spec than the manifest without the
-    field, after defaults are set.
+    `document` is the manifest, and `old` is the object in the cluster. A kept field is in the result only if the
+    manifest with this field has a different spec than the manifest without the field. The specs are compared after
+    defaults are set.
     """
     entries = managers.get((document.kind, document.name), ())
     return tuple(
@@ -208,7 +212,7 @@ def _describe_kept(
 def _find_reasons(part: Loaded, release: Release, served: Collection[str]) -> dict[Document, tuple[Place, str]]:
     """Return {document: (place, reason)} for the documents that the API server rejects.
 
-    If the API server reports several errors for a document, the first error is returned.
+    If the API server reports several errors for a document, `place` and `reason` are those of the first error.
     """
     found = {
         document: (Place(document, ("apiVersion",)), f"it does not serve {quote(document.api_version)}")
@@ -263,11 +267,11 @@ def _list_kept(
 
 
 def _keep(document: Document, path: Path, value: object) -> Document:
-    """Return a copy of a manifest with `value`, the value in the cluster, in the field at `path`."""
+    """Return a copy of a manifest in which the field at `path` has `value`, the value of the object in the cluster."""
     kept = _set(document, path, value)
     if value == 0 and path[-1] == shares_field(document.version) and document.version == "v1beta3":
-        # Without this annotation, servers replace 0 shares in v1beta3 by the default (conversion.go in
-        # pkg/apis/flowcontrol/v1beta3).
+        # Add the annotation to keep the value 0. Servers replace 0 shares in v1beta3 by the default if the object does
+        # not have the annotation (conversion.go in pkg/apis/flowcontrol/v1beta3).
         kept = _set(kept, ("metadata", "annotations", PRESERVE_ZERO), "")
     return kept
 

@@ -40,7 +40,7 @@ class LevelChange(NamedTuple):
 
     @property
     def gain(self) -> int:
-        """Return the number of nominal seats that the level gains, or a negative number if the level loses seats."""
+        """Return the difference of the nominal seats of the level: new minus old. A missing level has 0 seats."""
         return (self.new.nominal if self.new else 0) - (self.old.nominal if self.old else 0)
 
     @property
@@ -93,7 +93,10 @@ def compare_objects(old: Configuration, new: Configuration) -> tuple[ObjectChang
 
 
 def _stored_objects(configuration: Configuration) -> Iterator[tuple[object, _Stored]]:
-    """Yield (key, object) for each stored object. If objects in two configurations have equal keys, they are the same object."""
+    """Yield (key, object) for each stored object.
+
+    The same object has the same key in both configurations, so that its two states can be compared.
+    """
     kind: Kind = "PriorityLevelConfiguration"
     for name, level in configuration.levels.items():
         if (kind, name) not in configuration.imagined and name not in configuration.unusable:
@@ -116,8 +119,8 @@ def _stored_flow_schema(schema: FlowSchema, unused_because: str) -> tuple[object
         "priorityLevelConfiguration": f'"{spec.priority_level_configuration}"',
         "distinguisherMethod": spec.distinguisher_method or "none",
     }
-    # For an object without a name, the server generates a different name each time. So two objects without names count
-    # as the same object only if they are equal.
+    # If an object has no name, the server generates a new name at each creation. So objects without names in the two
+    # configurations count as the same object only if their specs are equal.
     key = ("FlowSchema", schema.name) if schema.name else (prefix, spec)
     return key, _Stored("FlowSchema", schema.name or f"{prefix}...", fields, unused_because, spec.rules)
 

@@ -49,7 +49,7 @@ class Side(NamedTuple):
 
 
 class ChangedRequest(NamedTuple):
-    """A request and its classification in both configurations."""
+    """An example request, and its classification in the old and the new configuration."""
 
     old: Resolution
     new: Resolution
@@ -57,7 +57,11 @@ class ChangedRequest(NamedTuple):
 
 
 class RequestChange(NamedTuple):
-    """A change for the requests with the same old FlowSchema and the same new FlowSchema."""
+    """A change of requests.
+
+    All these requests have the same FlowSchema in the old configuration, and the same FlowSchema in the new
+    configuration.
+    """
 
     examples: tuple[ChangedRequest, ...]
     """Example requests, at least one. If requests move, there is an example for each resource rule and non-resource rule of a
@@ -111,9 +115,9 @@ class ConfigurationDifference(NamedTuple):
 
     @property
     def changed(self) -> bool:
-        """Return whether a request or a level changes.
+        """Return whether the FlowSchema, level, flow or limits of a request change, or a priority level changes.
 
-        Also return True if the search ended early, because changes may be missing.
+        Also return True if the search for changed requests ended early, because some changes may be missing.
         """
         return bool(self.groups) or not self.complete or any(level.is_changed for level in self.levels)
 
@@ -122,7 +126,7 @@ class ConfigurationDifference(NamedTuple):
         return tuple(change for group in self.groups if group.type == change_type for change in group.changes)
 
     def flow_schema_change(self, name: str) -> ObjectChange | None:
-        """Return how the FlowSchema `name` differs, or None if the FlowSchema is the same in both configurations."""
+        """Return the change of the FlowSchema `name`, or None if the FlowSchema is the same in both configurations."""
         return next((change for change in self.objects if (change.kind, change.name) == ("FlowSchema", name)), None)
 
 
@@ -172,14 +176,15 @@ def compare_configurations(old: Side, new: Side, world: World = "authenticated")
 
 
 def has_flows(level: LevelLimits) -> bool:
-    """Return whether a level treats its flows separately, which requires at least two queues."""
+    """Return whether a priority level has several queues, so that the server queues its flows separately."""
     return (level.queues or 0) > 1
 
 
 def _split_flow_schemas(old: Configuration, new: Configuration) -> tuple[Configuration, Configuration]:
-    """Split every changed FlowSchema into a FlowSchema for each of its resource rules and non-resource rules.
+    """Return the two configurations with every changed FlowSchema split into several FlowSchemas, one for each rule.
 
-    The parts match the same requests as the original FlowSchema, but the search then finds an example for each part. If more
+    Each part has one resource rule or non-resource rule of the original FlowSchema. Together, the parts match the same
+    requests as the original FlowSchema. The search for changed requests then finds an example for each part. If more
     than `_MAX_PARTS` additional FlowSchemas would be necessary, return the configurations unchanged.
     """
     same = {(_identity(schema), schema.spec) for schema in old.order}
@@ -221,9 +226,9 @@ def _split_flow_schema(schema: FlowSchema) -> tuple[FlowSchema, ...]:
 def _find_kept_requests(
     old: Configuration, new: Configuration, levels: Mapping[str, LevelChange], world: World
 ) -> Iterator[Witness]:
-    """Yield a request for each FlowSchema whose flows or limits change.
+    """Yield an example request for each FlowSchema whose flows or limits change.
 
-    Both configurations assign the request to this FlowSchema.
+    Each request has this FlowSchema in both configurations.
     """
     new_schemas = {_identity(schema): schema for schema in new.order}
     analysis, comparison = Analysis(old, world), ConfigurationComparison(new, old, world)
@@ -234,7 +239,7 @@ def _find_kept_requests(
             continue
         witness = analysis.find_request(schema)
         if witness is not None and comparison.old.resolve(witness.point).flow_schema is not same:
-            witness = comparison.find_passage([same], [schema])  # slow: the formula contains both configurations
+            witness = comparison.find_passage([same], [schema])  # slow: compares both configurations
         if witness is not None:
             yield witness
 
@@ -253,9 +258,10 @@ def _has_other_flows(old: FlowSchema, new: FlowSchema, level: LevelChange) -> bo
 
 
 def _identity(schema: FlowSchema) -> object:
-    """Return a key that is equal for the same FlowSchema in both configurations.
+    """Return a key that identifies a FlowSchema in both configurations.
 
-    The key is (name, level). If the FlowSchema has no name, the key contains `generateName` and the rules instead.
+    The key is (name, level). If the FlowSchema has no name, the key contains `generateName` and the rules instead of
+    the name. A FlowSchema that references another level in the new configuration has different keys.
     """
     name = schema.name or (schema.metadata.generate_name, schema.spec.rules)
     return name, schema.spec.priority_level_configuration

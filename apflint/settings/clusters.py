@@ -37,7 +37,7 @@ MAX_NAMED_CLUSTERS = 20
 class ClusterSettings(NamedTuple):
     """A cluster of a project. If a value is None, the cluster uses the value of the project.
 
-    Exactly one of `paths`, `kustomize` and `render` is set, and names the source of the cluster's objects.
+    Exactly one of `paths`, `kustomize` and `render` is set: the source of the objects of the cluster.
     """
 
     name: str
@@ -58,7 +58,7 @@ class ClusterSettings(NamedTuple):
 
     @property
     def is_rendered(self) -> bool:
-        """Return whether a program prints the objects of the cluster. If not, `paths` contains the objects."""
+        """Return whether a program prints the objects of the cluster. If false, `paths` contains the objects."""
         return self.kustomize is not None or bool(self.render)
 
     def included_paths(self, exclude: Patterns) -> tuple[str, ...]:
@@ -92,10 +92,11 @@ def find_cluster(settings: Settings, name: str) -> ClusterSettings:
 
 
 def apply_cluster(settings: Settings, cluster: ClusterSettings) -> Settings:
-    """Return the settings that apply in a cluster.
+    """Return the settings of a project with the values for one of its clusters.
 
-    Options of the command line take precedence over the table of the cluster, which takes precedence over the settings of the
-    project. The option `--context` adds manifests to the context of the cluster.
+    The order of precedence is: options of the command line, the table of the cluster, the settings of the project. The
+    only exception is the option `--context`, which does not replace the context of the cluster, but adds manifests to
+    it.
     """
     values: dict[str, Any] = {
         field: value
@@ -109,7 +110,7 @@ def apply_cluster(settings: Settings, cluster: ClusterSettings) -> Settings:
 
 
 def parse_clusters(value: object, place: str, directory: str) -> tuple[ClusterSettings, ...]:
-    """Return the clusters.
+    """Return the clusters that the tables `[[cluster]]` of a settings file (`value`) define.
 
     Raises UserError for invalid tables, for two clusters with the same name, and for too many clusters.
     """
@@ -135,7 +136,7 @@ def _parse_cluster(table: dict[str, Any], place: str, directory: str) -> Cluster
         raise UserError(f"{place}: the key name is missing.")
     named = [key for key in _OBJECTS if key in table]
     if not named:
-        raise UserError(f"{place}: the objects of the cluster are missing: add {join_words(_OBJECTS)}.")
+        raise UserError(f"{place}: the cluster has no objects: add one of the keys {join_words(_OBJECTS)}.")
     if len(named) > 1:
         raise UserError(f"{place}: {join_words(named, 'and')} cannot be combined: use {join_words(named)}.")
     values = {

@@ -42,8 +42,8 @@ def find_git_root(directory: str) -> str | None:
 def _has_apflint_table(path: str) -> bool:
     """Return whether a pyproject.toml has a table `[tool.apflint]`.
 
-    A file that does not mention the table is not parsed. If a file mentions the table, but is invalid or too large, return True,
-    so that reading the settings reports the error.
+    Only a file that contains the name of the table is parsed. If such a file is invalid or too large, the result is
+    True, so that reading the settings later reports the error.
     """
     try:
         data = read_at_most(path, MAX_PYPROJECT_BYTES)

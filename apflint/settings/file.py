@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 
 def read_settings_file(path: str) -> dict[str, object]:
-    """Return the values in a settings file. Keys are fields of `Settings`.
+    """Return the values in a settings file. The keys of the result are fields of `Settings`.
 
-    Patterns are relative to the directory of the file. Raises UserError, with file and key, for invalid settings.
-    Raises OSError if the file cannot be opened.
+    Patterns are relative to the directory of the file. Raises UserError, whose message names the file and the key, for
+    invalid settings. Raises OSError if the file cannot be opened.
     """
     table: Any = read_toml(path)
     where = f"{path}: "
@@ -51,9 +51,9 @@ def read_settings_file(path: str) -> dict[str, object]:
 
 
 def has_same_settings(path: str, data: bytes) -> bool:
-    """Return whether the settings file at `path` has the same settings as `data`, another version of the file.
+    """Return whether a settings file and another version of the same file contain equal settings.
 
-    Comments may differ.
+    `path` is the file, and `data` is the other version. Comments may differ.
     """
     try:
         tables: list[Any] = [read_toml(path), parse_toml(data)]

@@ -53,10 +53,11 @@ class Settings(NamedTuple):
     """Source of each field that is set: the path of the settings file, or `command line`. Other fields have defaults."""
 
     def prepare_options(self, *, suppressions: bool = True) -> Callable[[], Options]:
-        """Return a function that returns the options of `to_options`.
+        """Return a function without arguments that returns the options for checking manifests (`to_options`).
 
-        The options are usually computed at the first call. A run without APF objects does not call the function, and so
-        does not import the checks. Raises UserError if no rule is left to run.
+        A run without APF objects does not call the function. The function computes the options only when it is called,
+        so such a run does not import the checks. If the settings exclude rules, the options are computed here instead,
+        so that an error is raised early: UserError if no rule is left to run.
         """
         if self.select == () or self.ignore or "off" in self.severity.values():
             options = self.to_options(suppressions=suppressions)
@@ -64,7 +65,7 @@ class Settings(NamedTuple):
         return cache(partial(self.to_options, suppressions=suppressions))
 
     def to_options(self, *, suppressions: bool = True) -> Options:
-        """Return the options for checking manifests. If `suppressions` is false, suppressions have no effect.
+        """Return the options for checking manifests. If `suppressions` is false, the check ignores suppressions.
 
         Raises UserError if no rule is left to run.
         """
@@ -91,9 +92,10 @@ class Settings(NamedTuple):
         )
 
     def _adjustment(self) -> Callable[[Finding], Finding | None] | None:
-        """Return a function that applies `severity` and `per_file_ignores` to a finding, or None if both are empty.
+        """Return a function that applies `severity` and `per_file_ignores`, or None if both settings are empty.
 
-        The function returns the finding with its severity, or None if the finding is ignored.
+        The function takes a finding. It returns the finding with the severity of the settings, or None if the finding
+        is ignored.
         """
         if not self.severity and not self.per_file_ignores:
             return None
@@ -101,7 +103,7 @@ class Settings(NamedTuple):
         any_file = PathMatcher(Patterns(tuple(self.per_file_ignores), directory))
         matchers = [(PathMatcher(Patterns((glob,), directory)), rules) for glob, rules in self.per_file_ignores.items()]
 
-        @cache  # a file may have thousands of findings, and the result depends only on the file
+        @cache  # computed once for each file, because a file may have thousands of findings
         def ignored_rules(file: str) -> frozenset[str]:
             if not any_file.matches_or_parent(file):
                 return frozenset()

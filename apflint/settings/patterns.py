@@ -19,7 +19,7 @@ _WILDCARD = re.compile(r"[*?]|\[.*", re.DOTALL)
 
 
 class Patterns(NamedTuple):
-    """Patterns, and the directory to which they are relative."""
+    """Shell patterns, and the directory that their paths start from."""
 
     globs: tuple[str, ...] = ()
     directory: str | None = None
@@ -39,9 +39,10 @@ class _Glob(NamedTuple):
 class PathMatcher:
     """Matches paths against patterns. Paths are relative to the current directory.
 
-    `*` also matches slashes. A pattern without a slash matches the last part of a path. `**/` at the start of a pattern matches
-    any number of directories. For `matches_or_parent`, a pattern that matches a directory also matches everything below it. Both
-    methods raise UserError if comparing all paths exceeds `MAX_PATTERN_WORK`.
+    `*` also matches slashes. A pattern without a slash matches the last component of a path. `**/` at the start of a
+    pattern matches any number of directories. Only in `matches_or_parent`, a pattern that matches a directory also
+    matches everything below the directory. Both methods raise UserError if the comparisons of this matcher exceed
+    `MAX_PATTERN_WORK`.
     """
 
     def __init__(self, patterns: Patterns) -> None:
@@ -61,15 +62,17 @@ class PathMatcher:
         self._has_absolute = any(pattern.startswith("/") for pattern in paths)
 
     def matches(self, path: str) -> bool:
-        """Return whether a pattern matches the path itself.
+        """Return whether a pattern matches the path itself. Parent directories of the path are not compared.
 
-        Parent directories of the path are not tested. This method is for walking a directory tree, in which each
-        directory is tested before its entries are.
+        Callers walk a directory tree, and compare each directory before its entries.
         """
         return self._matches(self._relative(path) if self._is_elsewhere else path)
 
     def matches_or_parent(self, path: str) -> bool:
-        """Return whether a pattern matches the path or a parent directory, up to the directory of the patterns."""
+        """Return whether a pattern matches the path or one of its parent directories.
+
+        Only parents below the directory of the patterns are compared.
+        """
         name = self._relative(path)
         while name not in ("", ".", "/"):
             if self._matches(name):

@@ -21,7 +21,8 @@ def read_toml(path: str) -> dict[str, object]:
     Raises UserError if the file is too large, not a regular file, or invalid. Raises OSError if the file cannot be
     read.
     """
-    is_stream = path.startswith(("/dev/stdin", "/dev/fd/", "/proc/self/fd/"))  # as in --config <(command)
+    # The shell replaces `<(command)` in `--config <(command)` by a path such as /dev/fd/63.
+    is_stream = path.startswith(("/dev/stdin", "/dev/fd/", "/proc/self/fd/"))
     data = read_at_most(path, MAX_SETTINGS_BYTES, is_stream=is_stream)
     if data is None:
         raise UserError(f"{path}: a settings file must not be larger than {MAX_SETTINGS_BYTES >> 10} KiB.")
@@ -50,7 +51,7 @@ def parse_toml(data: bytes) -> dict[str, object]:
 def read_at_most(path: str, maximum: int, *, is_stream: bool = False) -> bytes | None:
     """Return the bytes of a settings file, or None if the file has more than `maximum` bytes.
 
-    Raises UserError if the file is not a regular file. If `is_stream` is true, the file may also be a pipe. Raises
+    Raises UserError if the file is not a regular file. Only if `is_stream` is true, a pipe is allowed, too. Raises
     OSError if the file cannot be opened.
     """
     descriptor = os.open(path, _FLAGS if is_stream else _FLAGS | _NON_BLOCKING)

@@ -41,7 +41,10 @@ def _call(parse: Callable[[Any], T], value: object, place: str) -> T:
 
 
 def expect(expected: str, is_valid: Callable[[object], bool]) -> Parser:
-    """Return a parser that returns valid values unchanged. For invalid values, it raises UserError with `expected` in the message."""
+    """Return a parser that returns a value unchanged if `is_valid` is true for it.
+
+    For any other value, the parser raises UserError with `expected` in the message.
+    """
 
     def parse(value: object, place: str, _directory: str) -> Any:
         if not is_valid(value):
@@ -52,7 +55,10 @@ def expect(expected: str, is_valid: Callable[[object], bool]) -> Parser:
 
 
 def choose(choices: Sequence[str]) -> Parser:
-    """Return a parser that accepts only the choices, and returns the value unchanged."""
+    """Return a parser that accepts only the values in `choices`, and returns them unchanged.
+
+    For any other value, the parser raises UserError.
+    """
 
     def parse(value: object, place: str, _directory: str) -> Any:
         if value not in choices:
@@ -86,14 +92,14 @@ def parse_selectors(value: object, place: str, directory: str) -> tuple[RuleSele
 
 
 def _parse_table(value: object, place: str) -> dict[str, object]:
-    """Return `value` if it is a table of the settings file. If not, raise UserError."""
+    """Return `value` if it is a TOML table. If not, raise UserError with `place` (the file and key) in the message."""
     if not isinstance(value, dict):
         raise UserError(f"{place}: expected a table: write [{place.rpartition(' ')[2]}] and its entries below.")
     return value
 
 
 def parse_severities(value: object, place: str, directory: str) -> dict[str, str]:
-    """Return the severity of each rule, by rule ID. `value` is a table from selectors of rules to severities."""
+    """Return the severity of each rule, by rule ID. `value` is a TOML table from selectors of rules to severities."""
     severities: dict[str, str] = {}
     # A longer selector is more specific. So process the selectors in the order of their lengths: the severity of a
     # longer selector replaces the severity of a shorter one.
@@ -104,9 +110,9 @@ def parse_severities(value: object, place: str, directory: str) -> dict[str, str
 
 
 def parse_per_file_ignores(value: object, place: str, directory: str) -> dict[str, tuple[str, ...]]:
-    """Return the IDs of the ignored rules for each file pattern.
+    """Return the IDs of the rules to ignore for each file pattern.
 
-    `value` is a table from patterns to lists of selectors.
+    `value` is a TOML table from file patterns to lists of selectors of rules.
     """
     table = _parse_table(value, place)
     _check_patterns(table, place)
@@ -135,13 +141,14 @@ def _check_patterns(globs: Collection[str], place: str) -> None:
 
 
 def parse_context(value: object, place: str, directory: str) -> tuple[str, ...]:
-    """Return the paths of `context`, relative to the current directory.
+    """Return the paths in the setting `context`, relative to the current directory.
 
     A missing path is not an error here. Reading the path later reports the error.
 
-    The settings may come from an untrusted repository, so only regular files and directories of the project are allowed. Reading
-    a stream could wait forever. In the language server, standard input is the connection to the editor. With a path such as `/`,
-    apflint would read the whole disk, and findings would quote private files of the user.
+    The settings may come from an untrusted repository, so only regular files and directories of the project are
+    allowed. Reading a stream could wait forever. In the language server, standard input is the connection to the
+    editor. With a path such as `/`, apflint would read the whole disk, and findings would quote private files of the
+    user.
     """
     listed = parse_strings(value, place, directory)
     if len(listed) > MAX_PATTERNS:
@@ -153,7 +160,9 @@ def parse_context(value: object, place: str, directory: str) -> tuple[str, ...]:
         if path == "-" or os.path.abspath(path).startswith(("/dev/", "/proc/")):
             raise UserError(f'{place}: "{written}" is a stream or a device. Use regular files and directories.')
         if "\0" in path or not is_below(os.path.realpath(path), projects):
-            raise UserError(f'{place}: "{written}" is outside the project. Name it with --context.')
+            raise UserError(
+                f'{place}: "{written}" is outside the project. Name the path with the option --context instead.'
+            )
         if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
             raise UserError(f'{place}: "{written}" is not a regular file. Use regular files and directories.')
         paths.append(path)
@@ -161,13 +170,17 @@ def parse_context(value: object, place: str, directory: str) -> tuple[str, ...]:
 
 
 def resolve_path(written: str, directory: str) -> str:
-    """Return a path that is written in a settings file in `directory`. The result is relative to the current directory."""
+    """Convert a path that a settings file contains to a path relative to the current directory.
+
+    `written` is the path in the file, relative to `directory`, the directory of the file.
+    """
     return os.path.normpath(os.path.join(os.path.relpath(directory), written))
 
 
 def find_projects(directory: str) -> set[str]:
-    """Return the roots of two projects: of `directory`, which contains the settings file, and of the current directory.
+    """Return the roots of the projects whose files settings may name.
 
+    One of them contains `directory`, the directory of the settings file. The other one contains the current directory.
     The root of a project is the root of its git repository. If a directory is in no git repository, the directory
     itself is the root.
     """

@@ -1,4 +1,5 @@
 """Reads configurations and logs from files, git revisions, kustomizations and running clusters.
 
-Commands read configurations only through `inputs.read_inputs`. Most other modules read one kind of source for this function.
+Commands read configurations only through `inputs.read_inputs`. Most other modules of the package read one kind of
+source, and `read_inputs` calls them.
 """

@@ -104,7 +104,7 @@ def find_total_size(files: Collection[AuditLogFile]) -> int:
 
 
 class Block(NamedTuple):
-    """Complete lines of a file, or a problem."""
+    """Complete lines of a file, or the reason why a line or the rest of the file is not read."""
 
     data: bytes
     """The lines. The last line may have no newline."""
@@ -123,11 +123,11 @@ def find_audit_logs(
 ) -> list[AuditLogFile]:
     """Return the files of an audit log, each once. `paths` are files, directories, glob patterns, `-`, or URLs.
 
-    If a URL is a prefix, the objects below the prefix are left out whose names contain times outside of `period`, or
-    are not the names of logs. `report_omitted` is called with these objects. If `keeps_urls` is true, URLs of object
+    If a URL is a prefix, the result omits objects below the prefix whose names are not names of logs, or contain times
+    outside of `period`. `report_omitted` is called with the omitted objects. If `keeps_urls` is true, URLs of object
     storage are returned unchanged, because Spark lists the objects itself.
 
-    Raises UserError for a path that does not exist or cannot be read, and for a directory without files of logs.
+    Raises UserError for a path that does not exist or cannot be read, and for a directory that contains no log files.
     """
     files: dict[object, AuditLogFile] = {}
     for path in paths:
@@ -162,7 +162,10 @@ def is_url(path: str) -> bool:
 
 
 def _find_objects(url: str, period: ReadPeriod, report: Callable[[OmittedObjects], object]) -> list[AuditLogFile]:
-    """Return the objects that a URL names. If the URL is a prefix, `select_logs` selects the objects by name."""
+    """Return the objects that a URL names. If the URL is a prefix, return only objects that `select_logs` selects.
+
+    `report` is called with the objects that are not selected.
+    """
     found = list_objects(url)
     if not found:
         raise UserError(f"{url}: no such object, and no objects below this prefix")
@@ -177,7 +180,9 @@ def _list_files(path: str) -> Iterator[AuditLogFile]:
         status = os.stat(path)
         if not stat.S_ISDIR(status.st_mode):
             if not stat.S_ISREG(status.st_mode):
-                raise UserError(f"{path}: not a regular file. To read the output of a command, pipe it to `-`.")
+                raise UserError(
+                    f"{path}: this is not a regular file. To read the output of a command, pipe the output to apflint, and name the file `-`."
+                )
             yield AuditLogFile(path, path, (status.st_dev, status.st_ino), status.st_size)
             return
         found = False
@@ -193,7 +198,7 @@ def _list_files(path: str) -> Iterator[AuditLogFile]:
         raise UserError(f"{path}: {describe_failure(path, error)}") from None
     if not found:
         os.getcwd()  # if the current directory was deleted, raise OSError instead of the UserError below
-        raise UserError(f"{path}: no file of an audit log, such as audit.log or audit.log.gz, in this directory")
+        raise UserError(f"{path}: this directory has no file of an audit log, such as audit.log or audit.log.gz")
 
 
 def _raise(error: OSError) -> None:
@@ -201,9 +206,10 @@ def _raise(error: OSError) -> None:
 
 
 def read_beginning(file: AuditLogFile) -> AuditLogFile:
-    """Read the beginning of a stream, to recognize its format. Return a copy of `file` with `beginning` and `rest`.
+    """Read the beginning of a stream, from which its format can be recognized.
 
-    Other files are returned unchanged.
+    Return a copy of `file` with `beginning` and `rest`. If `file` is not a stream, or cannot be read, return `file`
+    unchanged.
     """
     if not file.is_stream:
         return file
@@ -247,7 +253,7 @@ def locate(file: AuditLogFile) -> str:
     if _find_inode(file.path) == file.inode:
         return file.path
     directory = os.path.dirname(file.path) or "."
-    try:  # apflint lists the directory only for a rotated file, because a list for each file would take quadratic time
+    try:  # only for a rotated file: listing the directory for each of its files would take quadratic time
         candidates = sorted(entry.path for entry in os.scandir(directory))
     except OSError as error:
         raise UserError(describe_failure(directory, error)) from None
@@ -269,8 +275,8 @@ def _find_inode(path: str) -> tuple[int, int] | None:
 def read_blocks(file: AuditLogFile, report: Callable[[int], object] = lambda _: None) -> Iterator[Block]:
     """Yield the decompressed lines of a file in blocks.
 
-    A line of more than `MAX_FILE_BYTES` is skipped. A skipped line and an unreadable rest of the file are also reported
-    as a block, so that the caller can count them.
+    A line of more than `MAX_FILE_BYTES` is skipped. A block without lines, but with a problem, stands for each skipped
+    line, and for the rest of the file if it cannot be read.
 
     `report` is called with the number of bytes of the file, before decompression, that were read and used since the
     previous call.
@@ -321,9 +327,10 @@ def read_text(file: AuditLogFile, max_bytes: int) -> bytes | None:
 
 
 def _decompress(pieces: Iterator[bytes], report: Callable[[int], object] = lambda _: None) -> Iterator[bytes]:
-    """Yield decompressed pieces. The first bytes, not the file name, determine the compression.
+    """Yield decompressed pieces of data. Data that is not compressed is yielded unchanged.
 
-    `report` is called with the number of bytes in `pieces` that were used since the previous call.
+    The compression is recognized by the first bytes, not by the name of the file. `report` is called with the number of
+    bytes in `pieces` that were used since the previous call.
 
     Raises UserError if the compressed data is damaged or incomplete, after yielding the pieces before the damage.
     """
@@ -414,9 +421,9 @@ def find_compression(stream: BinaryIO) -> str:
 
 
 def is_complete_zstandard(stream: BinaryIO) -> bool:
-    """Return whether all frames of an open Zstandard file are complete. Reads only the block headers, without decompressing.
+    """Return whether all frames of an open Zstandard file are complete.
 
-    Source: RFC 8878, section 3.
+    Only the headers of the blocks are read, and nothing is decompressed. Source: RFC 8878, section 3.
     """
     size = stream.seek(0, os.SEEK_END)
     at = 0

@@ -33,7 +33,7 @@ def read_baseline(path: str) -> Counter[BaselineEntry]:
 
 
 def read_previous_baseline(path: str) -> Counter[BaselineEntry]:
-    """Return the entries of the baseline file that this run will replace. A missing or empty file has no entries.
+    """Return the entries of the baseline file that this run will overwrite. A missing or empty file has no entries.
 
     Raises UserError if the file cannot be read or is not a baseline.
     """
@@ -79,10 +79,10 @@ def hide_known_findings(report: Report, path: str, paths: tuple[str, ...], optio
 def write_baseline(
     report: Report, path: str, paths: tuple[str, ...], options: Options, previous: Counter[BaselineEntry]
 ) -> int:
-    """Write the findings of a report to the baseline file `path`. Return the number of previous entries that are kept.
+    """Write the findings of a report to the baseline file `path`.
 
-    Previous entries are kept if this run did not check their rule or their object. `paths` are the files and
-    directories that the run checked. Raises UserError if the file cannot be written.
+    An entry in `previous` is kept if this run did not check its rule or its object. Return the number of kept entries.
+    `paths` are the files and directories that the run checked. Raises UserError if the file cannot be written.
     """
     rules = options.rules
     objects = _read_objects(report, path, paths) if previous else None
@@ -95,7 +95,7 @@ def write_baseline(
     )
     try:
         write_atomically(path, baseline.render_baseline(report, kept).encode("ascii"))
-    except OSError as error:  # the file name in the OSError would be that of the temporary file
+    except OSError as error:  # the message names `path`, because `error` names the temporary file
         raise UserError(f'Cannot write the baseline "{path}": {error.strerror or error}.') from None
     return len(kept)
 
@@ -103,8 +103,8 @@ def write_baseline(
 def _read_objects(report: Report, path: str, paths: tuple[str, ...]) -> set[str] | None:
     """Return the files and objects that a run on `paths` has read, in the notation of `BaselineEntry.object`.
 
-    Return None, which means all files and objects, if a directory in `paths` contains the baseline file: such a run
-    reads the whole project. Other runs, such as a pre-commit hook, read only some files of the project.
+    If a directory in `paths` contains the baseline file, return None, which means all files and objects, because such a
+    run reads the whole project. Other runs, such as those of a pre-commit hook, read only some files of the project.
     """
     home = os.path.realpath(os.path.dirname(path) or ".")
     for directory in filter(os.path.isdir, paths):

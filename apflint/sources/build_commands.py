@@ -41,12 +41,12 @@ _SEPARATOR = re.compile(rb"^(?:---|\.\.\.)(?=\s|$)", re.MULTILINE)
 _CONTENT = re.compile(rb"^(?![ \t\r]*(?:#|$)).+", re.MULTILINE)
 _KIND = re.compile(rb"""^[ \t]*(?:\{.*)?["']?kind["']?\s*:""", re.MULTILINE)
 """Pattern for the key `kind`, which each built object has. kustomize rejects objects without a kind."""
-_HOW_TO_ALLOW = "to allow it, add --render, or set APFLINT_RENDER=1"
+_HOW_TO_ALLOW = "to start programs that only the settings name, add --render, or set APFLINT_RENDER=1"
 _COMMANDS = (("kustomize", "build"), ("kubectl", "kustomize"))
 
 
 class Origin(NamedTuple):
-    """The source file of a built object."""
+    """The source file from which kustomize built an object."""
 
     path: str
     """Path of the file, relative to the kustomization or, for a remote file, to the root of `repo`."""
@@ -57,7 +57,7 @@ class Origin(NamedTuple):
 
 
 def name_rendered(directory: str) -> str:
-    """Return the name that findings about built objects show in place of a file name.
+    """Return the file name that findings show for objects that a program built.
 
     `directory` is the directory of the kustomization, or the name of the cluster.
     """
@@ -72,22 +72,22 @@ def read_source(request: InputRequest, word: str) -> SourceFiles:
 
 
 def build_kustomization(directory: str, *, may_render: bool = False, is_trusted: bool = True) -> tuple[str, bytes]:
-    """Return (name in findings, YAML) of the objects that a kustomization builds.
+    """Build a kustomization. Return the objects as YAML, with the name that findings show in place of a file name.
 
-    `is_trusted` is true if the user named the directory on the command line, and false if a settings file names the
-    directory. A settings file may come from an untrusted repository. If `is_trusted` is false, the kustomization is
-    built only if all of its references are to files of its project, or if `may_render` is true.
+    The result is (name, YAML). `is_trusted` is true if the user named the directory on the command line, and false if a
+    settings file names the directory, because a settings file may come from an untrusted repository. If `is_trusted` is
+    false, the kustomization is built only if it references nothing outside of its project, or if `may_render` is true.
 
-    Raises UserError if the kustomization may not be built, if neither kustomize nor kubectl is installed, and if the program
-    fails, takes longer than `MAX_KUSTOMIZE_SECONDS` or prints something other than objects.
+    Raises UserError if the kustomization may not be built, if neither kustomize nor kubectl is installed, and if the
+    program fails, takes longer than `MAX_KUSTOMIZE_SECONDS` or prints something other than objects.
     """
     if not is_trusted and read_kustomization(directory) is None:
         raise UserError(f"{directory} {'has no kustomization.yaml' if os.path.isdir(directory) else 'does not exist'}.")
     if not (is_trusted or may_render) and (outside := find_outside_reference(directory)):
         where = f"{outside.file}: {quote(outside.value)}" if outside.value else outside.file
         raise UserError(
-            f"{where} {outside.reason}. Building {directory} may use the network or start programs, and this directory"
-            f" is named in the settings, not on the command line: {_HOW_TO_ALLOW}."
+            f"{where} {outside.reason}. Building {directory} may use the network or start programs, and the settings"
+            f" name this directory, not the command line: {_HOW_TO_ALLOW}."
         )
     command = next((command for command in _COMMANDS if shutil.which(command[0])), None)
     if command is None:
@@ -102,17 +102,19 @@ def build_kustomization(directory: str, *, may_render: bool = False, is_trusted:
 def render_command(
     cluster_name: str, words: tuple[str, ...], *, may_render: bool, directory: str = "."
 ) -> tuple[str, bytes]:
-    """Return (name in findings, YAML) of the objects that the command of a cluster prints.
+    """Run the command of a cluster. Return the objects that it prints, with the name that findings show for them.
 
-    `words` are the program and its arguments. No shell runs the command. The command runs in `directory`, the directory
-    of the settings file.
+    The result is (name, YAML). `words` are the program and its arguments. No shell runs the command. The command runs
+    in `directory`, the directory of the settings file.
 
-    Raises UserError if the user has not allowed the command, and if the program is missing, fails, takes longer than
+    Raises UserError if `may_render` is false, and if the program is missing, fails, takes longer than
     `MAX_RENDER_SECONDS` or prints something other than objects.
     """
     shown = f"cluster {quote(cluster_name)}: {shlex.join(words)}"
     if not may_render:
-        raise UserError(f"{shown}: this program is named in the settings, not on the command line: {_HOW_TO_ALLOW}.")
+        raise UserError(
+            f"{shown}: apflint does not start this program, because the command line does not name it: {_HOW_TO_ALLOW}."
+        )
     return name_rendered(cluster_name), _run(words, shown, MAX_RENDER_SECONDS, directory)
 
 
@@ -129,7 +131,7 @@ def _run(command: Sequence[str], shown: str, seconds: int, directory: str | None
 
 
 def name_origins(report: Report, directories: tuple[str, ...]) -> Report:
-    """Return the report with findings about built objects moved to the source files of these objects.
+    """Return the report with findings about built objects moved to the files from which the objects were built.
 
     `directories` are the directories of the kustomizations. A finding moves only if the source file has the same value
     at the field of the finding. If the values differ, a patch or a transformer has set the value. Such a finding keeps
@@ -210,7 +212,7 @@ class _OriginFinder:
 def _find_origin(document: Document) -> Origin | None:
     """Return the source file that the origin annotation of a built object names.
 
-    Return None if there is no valid annotation. Generated objects have none.
+    Return None if the object has no valid annotation. Objects that a generator creates have no annotation.
     """
     import yaml
 
@@ -232,7 +234,10 @@ def _read_documents(path: str) -> tuple[Document, ...]:
 
 
 def _move(finding: Finding, source: Document) -> Finding | None:
-    """Return the finding with its place in the source file, or None if the field has another value there."""
+    """Return a finding about a built object, moved to its source object.
+
+    Return None if the field of the finding does not have the same value in the source object.
+    """
     document = finding.document
     assert document is not None, "the caller has checked it"
     path = _parse_field(document.value).get(finding.field)
@@ -243,7 +248,7 @@ def _move(finding: Finding, source: Document) -> Finding | None:
 
 
 def _parse_field(value: Mapping[str, object]) -> dict[str, Path]:
-    """Return a mapping from the name of each field of an object, such as `spec.rules[0]`, to the path of the field."""
+    """Return a mapping for all fields of an object, from field names such as `spec.rules[0]` to paths."""
     return {field_path(path): path for path in _walk(value, ())}
 
 

@@ -25,10 +25,11 @@ if TYPE_CHECKING:
 def read_rendered_cluster(
     request: InputRequest, settings: Settings, cluster: ClusterSettings, directory: str = ""
 ) -> SourceFiles:
-    """Return the output of the kustomization or of the command of a cluster, or no files if the cluster has paths instead.
+    """Return the objects that the kustomization or the command of a cluster prints, as one file.
 
-    `directory` is a copy of the project in another directory, or empty for the current directory. Raises UserError, with the
-    name of the cluster, if the user has not allowed rendering (`InputRequest.may_render`), or a program is missing or fails.
+    If the cluster has `paths`, return no files. `directory` is a copy of the project, or empty for the project in the
+    current directory. Raises UserError, whose message names the cluster or the kustomization, if the user has not
+    allowed rendering (`InputRequest.may_render`), or if a program is missing or fails.
     """
     if not cluster.is_rendered:
         return SourceFiles()
@@ -44,7 +45,7 @@ def read_rendered_cluster(
 def read_cluster_of_revision(
     request: InputRequest, settings: Settings, cluster: ClusterSettings, revision: str, paths: tuple[str, ...]
 ) -> SourceFiles:
-    """Return the files of a cluster in a git revision: the files in `paths`, or the objects rendered from the revision."""
+    """Return the files of a cluster in a git revision: manifests in `paths`, and objects that a program prints."""
     read = read_revision(revision, paths, settings.exclude) if paths else SourceFiles()
     if cluster.is_rendered:
         with tempfile.TemporaryDirectory(prefix="apflint-") as directory:
@@ -59,9 +60,9 @@ def read_cluster_of_revision(
 
 
 def _note_other_settings(settings: Settings, revision: str) -> tuple[str, ...]:
-    """Return a note if the settings file of a revision is different or absent.
+    """Return a note if a git revision has a different settings file or none, else an empty tuple.
 
-    A settings file outside of the repository is ignored.
+    Return no note if the current settings file is outside of the repository.
     """
     path = settings.path
     here = os.path.realpath(".")
@@ -72,11 +73,14 @@ def _note_other_settings(settings: Settings, revision: str) -> tuple[str, ...]:
     data = read_revision_file(revision, os.path.relpath(real, here))
     if data is not None and has_same_settings(path, data):
         return ()
-    return (f"{revision}: {path} differs in the revision; using the current settings",)
+    return (f"{revision}: {path} differs in the revision; apflint uses the current settings",)
 
 
 def list_rendered_files(cluster: ClusterSettings) -> frozenset[str]:
-    """Return the real paths of the manifests that the kustomization of a cluster lists, or an empty set."""
+    """Return the real paths of the manifests that the kustomization of a cluster lists.
+
+    If the cluster has no kustomization, the result is empty.
+    """
     if cluster.kustomize is None:
         return frozenset()
     return frozenset(os.path.realpath(file.path) for file in list_objects_files(cluster.kustomize))

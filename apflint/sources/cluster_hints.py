@@ -35,7 +35,10 @@ Fields for labels and annotations are omitted.
 
 
 def read_layout(root: str, exclude: Patterns) -> tuple[RepositoryLayout, tuple[ReadError, ...]]:
-    """Return the layout of the repository in the directory `root`, with paths relative to `root`, and its unreadable files."""
+    """Return the layout of the repository in the directory `root`, and an error for each unreadable file.
+
+    The paths in the layout are relative to `root`.
+    """
     found = list(discover_files((os.path.relpath(root),), exclude))
     objects: dict[str, frozenset[ObjectKey]] = {}
     read = read_files(found)
@@ -56,9 +59,9 @@ def _relate(path: str, root: str) -> str:
 
 
 def _summarize(kustomization: Kustomization, root: str) -> KustomizedDirectory:
-    """Return the summary of a kustomization.
+    """Return the facts about a kustomization from which clusters are recognized.
 
-    The summary omits references to other hosts, and to paths outside of the repository.
+    References to other hosts, and to paths outside of the repository, are omitted.
     """
     listed = kustomization.list_entries("resources", "bases", "components")
     paths = {

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SUFFIXES = (".yaml", ".yml", ".json")
 """Suffixes of files to read in directories. A file that the user names may have any name."""
 
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # the mark of UTF-8. A file with a mark of UTF-16 is not valid UTF-8 anyway
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # the mark of UTF-8
 INSTALLED_DIRECTORY = "node_modules"
 """Name of directories that are not searched."""
 HIDDEN, INSTALLED = "hidden directory", "directory of installed packages"
@@ -58,9 +58,11 @@ class InputFile(NamedTuple):
     @classmethod
     def from_bytes(cls, name: str, path: str, data: bytes, *, may_hold_apf: bool) -> InputFile:
         """Return the file with this name, path and bytes."""
+        # Bytes that begin with a byte order mark, or are not UTF-8, are not decoded here: `load` removes the mark,
+        # decodes UTF-16, and reports other bytes.
         content: str | bytes = data
-        if not data.startswith(_BYTE_ORDER_MARK):  # `load` removes the mark
-            with suppress(UnicodeDecodeError):  # `load` reports the error
+        if not data.startswith(_BYTE_ORDER_MARK):
+            with suppress(UnicodeDecodeError):
                 content = data.decode()
         return cls(name, path, content, may_hold_apf)
 
@@ -71,7 +73,10 @@ class InputFile(NamedTuple):
 
     @property
     def input(self) -> tuple[str, str | bytes]:
-        """The name and the content to load. The content is empty if the file cannot contain APF objects."""
+        """The name and the content of the file, as `load` takes them.
+
+        The content is empty if the file cannot contain APF objects.
+        """
         return self.name, self.content if self.may_hold_apf else ""
 
     def to_found_file(self) -> FoundFile:
@@ -111,12 +116,13 @@ def discover_entries(
 ) -> Iterator[FoundFile | SkippedDocuments]:
     """Yield each input file once, in the order of `paths`. Files in a directory are sorted by name.
 
-    For a directory, yield the files with one of the `SUFFIXES` in the directory and below. Hidden directories and
-    `node_modules` are skipped. Links to directories are not followed, as in `kubectl apply -R`, `grep -r` and git. `-`
-    is standard input.
+    If one of `paths` is a directory, yield the files with one of the `SUFFIXES` in this directory and its
+    subdirectories. Hidden directories and `node_modules` are skipped. Links to directories are not followed, as in
+    `kubectl apply -R`, `grep -r` and git. The path `-` is standard input.
 
-    `exclude` applies to files and directories below `paths`. With `force_exclude`, `exclude` also applies to `paths`.
-    `exclude` always applies to the current directory, because the current directory is the default path.
+    `exclude` applies to files and directories below `paths`. If `force_exclude` is true, `exclude` also applies to
+    `paths` themselves. The path `.` is always compared with `exclude`, because it is also the default if the user names
+    no path.
 
     A path that does not exist or cannot be listed is yielded as a file with a `problem`. Directories and files that are
     skipped because of their names are yielded as `SkippedDocuments`.
@@ -185,7 +191,7 @@ def _walk(start: _Directory, excluded: PathMatcher | None, seen: set[str]) -> It
 
 
 def _list_entries(directory: _Directory, excluded: PathMatcher | None) -> tuple[list[_Entry], list[SkippedDocuments]]:
-    """Return two lists: the manifests and directories in a directory, sorted by name, and the skipped entries."""
+    """Return the entries of a directory: the manifests and subdirectories, sorted by name, and the skipped entries."""
     entries: list[_Entry] = []
     skipped: list[SkippedDocuments] = []
     with os.scandir(directory.path) as listing:
@@ -206,7 +212,7 @@ def _list_entries(directory: _Directory, excluded: PathMatcher | None) -> tuple[
             reason = _UPPER_CASE
         elif not entry.is_symlink():
             entries.append((directory.real + name, FoundFile(path, path)))
-        elif not (os.path.isdir(path) or name.startswith(".#")):  # Emacs locks FILE with a dangling link `.#FILE`
+        elif not (os.path.isdir(path) or name.startswith(".#")):  # `.#FILE` is a link with which Emacs locks FILE
             entries.append((os.path.realpath(path), FoundFile(path, path)))
         if reason and name != ".git":
             skipped.append(SkippedDocuments(path, reason))

@@ -131,13 +131,13 @@ class _ConfigurationBuilder:
 
     @property
     def _is_default(self) -> bool:
-        """Return whether the configuration is the current directory because the user gave no source arguments."""
+        """Return whether the configuration is the current directory, because the user named no sources."""
         return not (self._configuration.name or self._request.words) and self._request.uses_project
 
     def _require_objects(self, loaded: Sequence[Loaded]) -> None:
         """Raise UserError if the user named manifests, and none of them contains an APF object.
 
-        If some of them contain APF objects, add a note about each named file without APF objects.
+        If only some of the manifests contain no APF objects, add a note about each of these files.
         """
         words = self._configuration.words
         nonempty = {part.source.name for part in loaded if part.documents or part.problems}
@@ -158,9 +158,10 @@ class _ConfigurationBuilder:
         )
 
     def _explain_unused_files(self, loaded: Sequence[Loaded]) -> str:
-        """Return why manifests are not used, such as ` The manifests are templates: render them first.`.
+        """Return a sentence that states why no manifest is used, or "" if there is no such reason.
 
-        Return "" if all files with APF objects are used.
+        An example is ` The manifests are templates: render them first.`. Reasons are patches, templates and invalid
+        objects.
         """
         kinds = {problem.kind for part in loaded for problem in part.problems}
         if self._configuration.skipped:
@@ -196,7 +197,7 @@ class _ConfigurationBuilder:
         return names or ["."]
 
     def _describe(self, effective: Effective, objects: int) -> str:
-        """Return a description of the sources of the configuration, with the number of objects in them."""
+        """Return a description of the configuration: its sources, and the number of objects in them."""
         words, release = self._configuration.words, effective.release.name
         names = [name for name in self._list_names() if name != LIVE and not name.startswith(BUILT_IN_PREFIX)]
         shown = "the current directory" if names == ["."] else join_some(names, _MAX_SHOWN_NAMES)
@@ -222,10 +223,10 @@ def _suggest_kustomization(paths: Iterable[str]) -> str:
 
 
 def _remove_replaced(context: Sequence[Loaded], members: Sequence[Loaded], release: Release) -> list[Loaded]:
-    """Return the context without the objects that `members` also define.
+    """Return the context without the objects that `members` also define: the API server uses those in `members`.
 
-    As in `check`, the definitions in `members` take precedence. An object that the API server cannot decode does not
-    replace another object.
+    `check` treats the context in the same way. An object in `members` that the API server cannot decode does not
+    replace an object in the context.
     """
     if not context:
         return []
@@ -240,7 +241,7 @@ def _remove_replaced(context: Sequence[Loaded], members: Sequence[Loaded], relea
 
 
 def _describe_rejections(loaded: list[Loaded], known: Effective) -> Iterator[str]:
-    """Yield sentences about templates, rejected objects and duplicates.
+    """Yield sentences about templates, rejected objects and objects that are defined several times.
 
     Each sentence states whether the objects are part of the configuration.
     """
@@ -261,9 +262,9 @@ def _describe_rejections(loaded: list[Loaded], known: Effective) -> Iterator[str
     unused = [finding for finding in rejected.values() if finding.document not in documents]
     duplicates = [finding for finding in findings if finding.rule == _DUPLICATE]
     for group, what in (
-        (too_large, "too large for apflint, and not used here"),
-        (used, "rejected by the API server, but used here"),
-        (unused, "rejected by the API server, and not used here"),
+        (too_large, "too large for apflint, and not part of the configuration"),
+        (used, "rejected by the API server, but part of the configuration"),
+        (unused, "rejected by the API server, and not part of the configuration"),
         (duplicates, "already defined; using the last definition"),
     ):
         if group:
@@ -287,9 +288,10 @@ def _describe_failures(rejected: Sequence[RejectedManifest]) -> Iterator[str]:
 
 
 def _describe_findings(findings: list[Finding]) -> str:
-    """Return a description of findings: object, file and line of the first finding, and the number of the others.
+    """Return a phrase about findings: object, file and line of the first finding, and the number of the other findings.
 
-    If the findings are about duplicate definitions, the description also names the places of the other definitions.
+    If the findings are about objects that are defined several times, the phrase also names the places of the other
+    definitions of the first object.
     """
     first, *others = findings
     what = f'{first.object.kind} "{first.object.name}"' if first.object else "a document"

@@ -80,9 +80,9 @@ def sort_evidence(paths: Iterable[str]) -> EvidenceFiles:
 
 
 def _sort_directory(path: str, found: dict[str, list[AuditLogFile]]) -> Iterator[str]:
-    """Add the metrics, dumps and logs of a directory to `found`. Yield the paths of the manifests in the directory.
+    """Add the metrics, dumps and logs in a directory to `found`. Yield the paths of the manifests in the directory.
 
-    If the directory has no metrics, dumps and logs, yield the directory itself.
+    If the directory contains no metrics, dumps or logs, yield only the path of the directory.
     """
     try:
         names = sorted(name for name in os.listdir(path) if not name.startswith("."))
@@ -104,13 +104,13 @@ def _sort_directory(path: str, found: dict[str, list[AuditLogFile]]) -> Iterator
 
 
 def holds_objects(path: str) -> bool:
-    """Return whether a file, such as one in a directory with metrics or logs, contains APF objects."""
+    """Return whether a file contains the word `flowcontrol`, which every manifest of an APF object contains."""
     with open(path, "rb") as stream:
         return b"flowcontrol" in stream.read()
 
 
 def recognize(file: AuditLogFile) -> Kind:
-    """Return the kind of a file, or an empty string if it is unknown. Reads only the beginning of the file.
+    """Return the kind of a file, or an empty string if the kind is unknown. Reads only the beginning of the file.
 
     Raises UserError if the file cannot be read.
     """
@@ -130,7 +130,7 @@ def recognize(file: AuditLogFile) -> Kind:
 
 
 def _read(file: AuditLogFile) -> Iterator[Part]:
-    """Yield the metrics or the dump in a file or a stream."""
+    """Yield the metrics or dump that a file or a stream contains, as a `Part`."""
     if file.rest is None:
         yield from read_parts([file.path])
         return

@@ -27,7 +27,8 @@ _SIGNS_BY_BOM = {
     b"\xff\xfe": tuple(sign.decode().encode("utf-16-le") for sign in _SIGNS),
     b"\xfe\xff": tuple(sign.decode().encode("utf-16-be") for sign in _SIGNS),
 }
-# Finds escaped letters in a quoted string. Escapes of other characters are common: Go's JSON encoder escapes < > and &.
+# Matches only escaped letters. Other escapes are common, because Go's JSON encoder escapes < > and &, but these
+# characters are not part of `_SIGNS`.
 _ESCAPED_LETTER = re.compile(rb"\\(?:u00|x|U000000)[4-7]")
 
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOCTTY", 0)
@@ -59,13 +60,13 @@ class UnreadableInput(NamedTuple):
 
 
 def read_file(file: FoundFile) -> bytes | UnreadableInput:
-    """Return the bytes of a file, or the reason why the file cannot be read.
+    """Return the bytes of a file, or an `UnreadableInput` with the reason why the file cannot be read.
 
-    Pipes, sockets and devices are rejected, except streams that the shell has opened: standard input (`-`,
-    `/dev/stdin`), and streams such as `/dev/fd/63` from `<(helm template .)`.
+    Pipes, sockets and devices are rejected. The only exceptions are streams that the shell has opened: standard input
+    (`-`, `/dev/stdin`), and streams such as `/dev/fd/63` from `<(helm template .)`.
 
-    A file larger than `MAX_FILE_BYTES` is only searched for signs of APF objects (`may_hold_apf`). If such a file has
-    no signs, the result is empty bytes. If it has a sign, the result is `UnreadableInput`.
+    A file larger than `MAX_FILE_BYTES` is only searched for strings that show an APF object (`may_hold_apf`). If the
+    file contains no such string, the result is empty bytes. If it contains one, the result is `UnreadableInput`.
     """
     if file.problem:
         return UnreadableInput(file.problem)
@@ -84,22 +85,22 @@ def read_file(file: FoundFile) -> bytes | UnreadableInput:
 
 
 def open_without_waiting(path: str, flags: int) -> int:
-    """Open a file, and return its descriptor. Neither opening nor reading the file waits for data.
+    """Open a file, and return its descriptor. Neither this call nor reads from the descriptor wait for data.
 
-    Pass this function to `open` as `opener`. Without the function, even a regular file such as /proc/kmsg could make
-    the reader wait.
+    Pass this function to `open` as `opener`. If a file is opened in the usual way, reads may wait for data, even if it
+    is a regular file, such as /proc/kmsg.
     """
     return os.open(path, flags | _NON_BLOCKING)
 
 
 def read_pieces(path: str) -> Iterator[bytes]:
-    """Yield the bytes of a file, or of standard input for `-`, as they arrive.
+    """Yield the bytes of a file, or of standard input if `path` is `-`, as soon as they arrive.
 
-    Raises OSError if the bytes cannot be read. Raises UserError if standard input is closed. Raises UserError for pipes and
-    devices that the shell has not opened, because their writer may never send data.
+    Raises OSError if the bytes cannot be read, and UserError if standard input is closed. Also raises UserError for
+    pipes and devices that the shell has not opened, because nobody may ever write into them.
     """
     if path == "-":
-        # Descriptor 0 is not opened again: if standard input was closed, another file may now have this number.
+        # Read sys.stdin instead of descriptor 0: if standard input was closed, descriptor 0 may be another file.
         stream = getattr(sys.stdin, "buffer", None)
         if stream is None:
             raise UserError("Standard input is closed. Connect it to a pipe or a file.")
@@ -119,7 +120,7 @@ def _open_regular(path: str) -> int:
 
     Raises OSError if the file cannot be opened, and UserError if the file is not a regular file.
     """
-    mode = os.stat(path).st_mode  # `stat` comes first, because opening some devices has effects
+    mode = os.stat(path).st_mode  # test the type before opening the file, because opening some devices has side effects
     if stat.S_ISREG(mode):
         descriptor = os.open(path, _OPEN_FLAGS | _NON_BLOCKING)
         mode = os.fstat(descriptor).st_mode
@@ -130,9 +131,9 @@ def _open_regular(path: str) -> int:
 
 
 def split_lines(pieces: Iterable[bytes]) -> Iterator[list[bytes]]:
-    """Join pieces of a stream, and yield lists of complete lines without newlines.
+    """Join pieces of a stream, and yield lists of complete lines without line ends.
 
-    Raises UserError for UTF-16, and for a line that is longer than `MAX_FILE_BYTES`.
+    Raises UserError if the stream is in UTF-16, and if a line is longer than `MAX_FILE_BYTES`.
     """
     parts: list[bytes] = []  # parts of the current line
     size = 0
@@ -157,11 +158,12 @@ def is_stream(path: str) -> bool:
 
 
 def may_hold_apf(data: bytes, signs: tuple[bytes, ...] = ()) -> bool:
-    """Return whether the bytes of a file may contain an APF object. If false, the file need not be parsed.
+    """Return whether the bytes of a file may contain an APF object. If false, the caller need not parse the file.
 
-    The result is true if `data` contains one of `signs`: by default, the names of the API group and of the kinds in the
-    encoding of `data`. The encoding is UTF-8, or UTF-16 after a byte order mark, as in Kubernetes' YAML parser. The
-    result is also true if `data` contains an escaped letter, because the letter may belong to one of the names.
+    The result is true if `data` contains one of `signs`. The default for `signs` is the names of the API group and of
+    the kinds, in the encoding of `data`. The encoding is UTF-8, or UTF-16 after a byte order mark, as in Kubernetes'
+    YAML parser. The result is also true if `data` contains an escaped letter, because one of the names may be written
+    with escaped letters.
     """
     first, second, third = signs or _signs(data)
     return (
@@ -200,9 +202,9 @@ def _read_regular(descriptor: int) -> bytes | UnreadableInput:
 
 
 def _search(descriptor: int, size: int) -> bytes | UnreadableInput:
-    """Search a large file in chunks.
+    """Search a large file for strings that show an APF object, one chunk after the other.
 
-    Return empty bytes if the file has no sign of an APF object. If it has a sign, return `UnreadableInput`.
+    Return empty bytes if the file contains no such string, and `UnreadableInput` if it contains one.
     """
     if size > MAX_SEARCHED_BYTES:
         return _refuse_size(size)
@@ -223,18 +225,18 @@ def _read_stream(path: str) -> bytes | UnreadableInput:
         length += len(chunk)
         if length > MAX_FILE_BYTES:
             return UnreadableInput(
-                f"More than {MAX_FILE_BYTES >> 20} MiB in one stream. Pass the objects in smaller parts."
+                f"The stream has more than {MAX_FILE_BYTES >> 20} MiB. Pass the objects in smaller parts."
             )
     return b"".join(chunks)
 
 
 def _refuse_size(size: int) -> UnreadableInput:
     return UnreadableInput(
-        f"The file has {size / 1_000_000:.0f} MB, but apflint reads at most {MAX_FILE_BYTES >> 20} MiB. Split it, or use"
-        " --exclude."
+        f"The file has {size / 1_000_000:.0f} MB, but apflint reads at most {MAX_FILE_BYTES >> 20} MiB. Split the file, or"
+        " use --exclude."
     )
 
 
 def _describe_type(mode: int) -> str:
     kind = next((name for is_type, name in _FILE_TYPES if is_type(mode)), "not a regular file")
-    return f"This is {kind}. To read the output of a command, pipe it to `-`."
+    return f"This is {kind}. To read the output of a command, pipe the output to apflint, and name the file `-`."

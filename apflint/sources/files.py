@@ -50,8 +50,8 @@ def join_sources(sources: Iterable[SourceFiles]) -> SourceFiles:
 def read_files(found: Iterable[FoundFile]) -> SourceFiles:
     """Read files. Files that cannot be read are in `SourceFiles.errors`.
 
-    A file that a kustomization lists as a patch is in `SourceFiles.skipped`. It is also in `SourceFiles.files`, but
-    marked as a file without APF objects (`InputFile.may_hold_apf`).
+    A file that a kustomization lists as a patch is in `SourceFiles.skipped`. The file is also in `SourceFiles.files`,
+    but with the mark that it contains no APF objects (`InputFile.may_hold_apf`).
     """
     files: list[InputFile] = []
     skipped: list[SkippedDocuments] = []
@@ -79,13 +79,13 @@ def read_files(found: Iterable[FoundFile]) -> SourceFiles:
 def _is_needed(file: FoundFile) -> bool:
     """Return whether to keep the bytes of a file even if the file contains no APF objects.
 
-    `fix` prints the bytes of a stream, and APF408 reads kustomizations.
+    This is true for streams, because `fix` prints their bytes, and for kustomizations, because APF408 reads them.
     """
     return file.path == "-" or is_stream(file.path) or "ustomization" in file.name
 
 
 def is_same_file(path: str, other: str) -> bool:
-    """Return whether two paths are the same file. Paths with different base names count as different, to save time."""
+    """Return whether two paths lead to the same file. If their base names differ, return False, to save time."""
     return os.path.basename(path) == os.path.basename(other) and os.path.realpath(path) == os.path.realpath(other)
 
 

@@ -34,7 +34,7 @@ _MAX_PATHS = 5
 
 
 class _Found(NamedTuple):
-    """The manifests and the context files of a cluster. The keys are real paths."""
+    """The files of a cluster in the settings. The keys of `members` (manifests) and `context` are real paths."""
 
     settings: ClusterSettings
     members: dict[str, FoundFile]
@@ -48,12 +48,12 @@ class _Found(NamedTuple):
 
 
 def read_clusters(request: InputRequest, read: SourceFiles) -> Inputs:
-    """Return the clusters that contain the files in `read`, together with the other files of these clusters.
+    """Return the clusters in the settings that contain the files in `read`, with all other files of these clusters.
 
-    Unless the user named a cluster, the files that belong to no cluster form another configuration. Editors and `fix`
-    do not render, so they treat the files of a rendered cluster as files that belong to no cluster. Raises UserError,
-    with the name of the cluster, if a path of a cluster is missing or has no manifests. In an editor, `Inputs.errors`
-    contains this error, and no exception is raised.
+    If the user named no cluster, the result has one more configuration, without a name: the files that belong to no
+    cluster. Editors and `fix` do not render clusters, so for them, the source files of a rendered cluster belong to no
+    cluster. Raises UserError, with the name of the cluster, if a path of a cluster is missing or has no manifests. In
+    an editor, no exception is raised, and `Inputs.errors` contains the error.
     """
     names, settings = request.parsed.clusters, request.settings
     finder = _Finder(request)
@@ -119,21 +119,22 @@ def read_clusters(request: InputRequest, read: SourceFiles) -> Inputs:
 
 
 def _add_streams(selected: list[_Found], files: Mapping[str, InputFile]) -> list[_Found]:
-    """Return the clusters that the user named. Streams among `files`, such as standard input, become manifests.
+    """Return the clusters that the user named, in which streams such as standard input are further manifests.
 
-    Raises UserError if there are streams, but the user named several clusters.
+    Only streams in `files` are used. Raises UserError if there are streams, but the user named several clusters.
     """
     streams = {key: file.to_found_file() for key, file in files.items() if file.path == "-" or is_stream(file.path)}
     if streams and len(selected) > 1:
-        raise UserError("standard input belongs to one cluster: give --cluster once, or not at all")
+        raise UserError("standard input can belong to only one cluster: use the option --cluster at most once")
     return [cluster._replace(members=cluster.members | streams) for cluster in selected]
 
 
 def _render(cluster: _Found, request: InputRequest, files: dict[str, InputFile]) -> _Found:
-    """Render a cluster if the run concerns the cluster, and add its objects to `files`.
+    """Return a cluster with the objects that its program prints, and add these objects to `files`.
 
-    The run concerns a cluster if the user named the cluster, if the user named a directory that contains the
-    kustomization of the cluster, or if the objects of the cluster are rendered from one of the selected `files`.
+    If no program prints the objects, or the run does not need them, return the cluster unchanged. A run needs the
+    objects if the user named the cluster or a directory that contains the kustomization of the cluster, or if the
+    objects are rendered from one of `files`.
     """
     settings, names = cluster.settings, request.parsed.clusters
     if not settings.is_rendered:
@@ -164,10 +165,10 @@ def _to_configuration(found: _Found, files: Mapping[str, InputFile], settings: S
 
 
 def _find_problems(clusters: Iterable[_Found], files: Container[str], paths: Iterable[str]) -> Iterator[str]:
-    """Yield the problem of each cluster, as a sentence, if the cluster has a problem and the run concerns the cluster.
+    """Yield the problems of clusters that concern this run. A problem is a sentence.
 
-    The run concerns a cluster if the cluster contains one of the selected `files`, or has a path below one of the
-    directories in `paths`. If `paths` is empty, the run concerns all clusters.
+    A problem concerns the run if the cluster contains one of `files`, or if a path of the cluster is below one of the
+    directories in `paths`. If `paths` is empty, the problems of all clusters concern the run.
     """
     directories = [os.path.realpath(path) for path in paths if os.path.isdir(path)]
     for cluster in clusters:
@@ -199,7 +200,11 @@ class _Finder:
         return os.path.join(self._real_directory(directory), name)
 
     def find_cluster(self, cluster: ClusterSettings, settings: Settings) -> _Found:
-        """Return the files of a cluster: its manifests and its context, or a problem."""
+        """Return the manifests and the context files of a cluster.
+
+        If a path of the cluster cannot be read, or has no manifests, `problem` of the result is a sentence about this
+        path.
+        """
         try:
             members, problem = self.find(cluster.included_paths(self._request.settings.exclude))
         except UserError as error:
@@ -210,7 +215,8 @@ class _Finder:
         elif not members and not cluster.is_rendered:
             paths = join_some(cluster.paths, _MAX_PATHS)
             problem = f"cluster {quote(cluster.name)}: there is no file named *.yaml, *.yml or *.json in {paths}."
-        # A file that a cluster lists both as a manifest and as context is context, as in a project without clusters.
+        # If a cluster lists a file both as a manifest and as context, the file counts as context, as in a project
+        # without clusters.
         rendered_files = frozenset[str]()
         if cluster.is_rendered:
             from apflint.sources.built_clusters import list_rendered_files
@@ -225,9 +231,9 @@ class _Finder:
         )
 
     def find(self, paths: Iterable[str]) -> tuple[dict[str, FoundFile], str]:
-        """Return the files below these paths, and a sentence about the first path that cannot be read.
+        """Return the files in and below `paths`, and a sentence about the first path that cannot be read.
 
-        The keys are real paths. The sentence is "" if all paths can be read.
+        The result is (files by real path, sentence). The sentence is "" if all paths can be read.
         """
         files: dict[str, FoundFile] = {}
         for path in paths:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class FoundLogs(NamedTuple):
-    """The files of audit logs that a command names."""
+    """The log files that the arguments of a command name."""
 
     files: list[AuditLogFile]
     ignored: frozenset[str]
@@ -26,15 +26,16 @@ class FoundLogs(NamedTuple):
     """Files in the named directories that have APF objects, and no events. They are not in `files`."""
 
     def describe_unused(self, words: Collection[str]) -> Iterator[str]:
-        """Yield a clause for each manifest that is neither read as a log nor part of the configuration.
+        """Yield a clause about each manifest that the command does not use: neither as a log, nor in the configuration.
 
-        `words` are the source arguments. If there are none, the configuration consists of the manifests in the current
-        directory. If there are some, nothing is yielded, because the user has chosen the configuration.
+        `words` are the source arguments. If there are no source arguments, the manifests in the current directory are
+        the configuration. If there are source arguments, nothing is yielded, because the user has chosen the
+        configuration.
         """
         here = os.path.join(os.path.realpath("."), "") if self.manifests else ""
         for path in () if words else self.manifests:
             if not os.path.realpath(path).startswith(here):
-                yield f"{path}: a manifest, which is not read as a log. To use its objects, add -f {shlex.quote(path)}"
+                yield f"{path}: this file is a manifest, so apflint does not read it as a log. To use the objects in the file, add -f {shlex.quote(path)}"
 
 
 NO_LOGS = FoundLogs([], frozenset())
@@ -47,10 +48,10 @@ def find_logs(
     report_omitted: Callable[[OmittedObjects], object] = lambda _: None,
     keeps_urls: bool = False,
 ) -> FoundLogs:
-    """Return the files of audit logs as `find_audit_logs` does, without the manifests in directories.
+    """Return the log files in `paths`, as `find_audit_logs` does. Manifests in a directory with logs are not log files.
 
-    A file that the user names is always a log. If it is a manifest, the command later reports that the file has no
-    events. Manifests are not in `FoundLogs.ignored`, because manifests in the current directory are part of the
+    A file that the user names is always a log file. If it is a manifest, the command later reports that the file has no
+    events. `FoundLogs.ignored` does not contain manifests, because manifests in the current directory are part of the
     configuration. Raises UserError as `find_audit_logs` does.
     """
     named = list(paths)
@@ -63,7 +64,7 @@ def find_logs(
 
 
 def _holds_manifests(file: AuditLogFile) -> bool:
-    """Return whether a file has APF objects and no events.
+    """Return whether a file contains APF objects and no audit events.
 
     Return False for a file that cannot be read. The file then counts as a log, and reading the log reports the problem.
     """

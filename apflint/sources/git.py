@@ -68,15 +68,14 @@ class _GitEntry(NamedTuple):
 def read_revision(name: str, paths: Sequence[str], exclude: Patterns) -> SourceFiles:
     """Return the manifests of `git:REVISION` or `git:REVISION:PATH`.
 
-    In directories, select files as `discover_files` does.
+    PATH is relative to the current directory. If `name` contains no PATH, `paths` are the files and directories to
+    read, some of which may not exist. If `paths` is empty, too, the current directory is read. In directories, the same
+    files are read as by `discover_files`.
 
-    Names of files have the form `git:main:manifests/apf.yaml`, with a path relative to the current directory. Kustomize
-    patches are skipped.
-
-    PATH is relative to the current directory. The default of PATH is the current directory. Without PATH, `paths`
-    selects files and directories, which need not exist. Symbolic links are followed only within the revision.
-    Submodules are not read. Raises UserError if git is missing, fails or takes too long, if the revision or PATH does
-    not exist, and if files are missing in a partial clone.
+    The names of the files have the form `git:main:manifests/apf.yaml`, with a path relative to the current directory.
+    Patches of kustomizations are skipped. Symbolic links are followed only within the revision. Submodules are not
+    read. Raises UserError if git is missing, fails or takes too long, if the revision or PATH does not exist, and if
+    files are missing in a partial clone.
     """
     revision, _, path = name.removeprefix(GIT_PREFIX).partition(":")
     _check_name(name, revision, path, paths)
@@ -116,8 +115,9 @@ class Commit(NamedTuple):
 def list_history(name: str) -> list[Commit]:
     """Return the commits that changed the files of `git:REVISION` or `git:REVISION:PATH`, the newest first.
 
-    Without PATH, only changes of the current directory count. Only the first parent of a merge is followed, so the time
-    of a commit is the time at which its change arrived in the branch. Raises UserError as `read_revision` does.
+    If `name` contains no PATH, only changes in the current directory count. Of a merge, only the first parent is
+    followed, so the time of a commit is the time at which its change arrived in the branch. Raises UserError as
+    `read_revision` does.
     """
     revision, _, path = name.removeprefix(GIT_PREFIX).partition(":")
     _check_name(name, revision, path, ())
@@ -142,7 +142,7 @@ def is_revision(name: str) -> bool:
 
 
 def write_revision(name: str, directory: str) -> str:
-    """Write the files of `git:REVISION` below `directory`. Return the path that corresponds to the current directory.
+    """Write the files of `git:REVISION` into `directory`. Return the path of the current directory in this copy.
 
     Symbolic links and submodules are left out, so that no file is outside of `directory`. Raises UserError as
     `read_revision` does, and for a revision with more than `MAX_REVISION_FILES` files or `MAX_FILE_BYTES` bytes.
@@ -164,7 +164,7 @@ def write_revision(name: str, directory: str) -> str:
             f"{name}: the revision has {len(entries):,} files and {sum(entry.size for entry in entries) / 1e6:,.0f} MB, and"
             f" apflint renders clusters of at most {MAX_REVISION_FILES:,} files and {MAX_FILE_BYTES / 1e6:.0f} MB"
         )
-    os.mkdir(os.path.join(directory, ".git"))  # the project root is a directory with `.git`
+    os.mkdir(os.path.join(directory, ".git"))  # makes `directory` the root of a project (`find_git_root`)
     for entry, data in git.read_entries(entries):
         path = os.path.join(directory, entry.path)
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -225,12 +225,17 @@ def _normalize(name: str, prefix: str, path: str) -> str:
     """Return a path relative to the root of the repository. `prefix` is the current directory relative to the root."""
     full_path = posixpath.normpath(prefix + path)
     if posixpath.isabs(path) or full_path.startswith(".."):
-        raise UserError(f"{name}: the path is not in the git repository. Write it relative to the current directory.")
+        raise UserError(
+            f"{name}: the path is not in the git repository. Write the path relative to the current directory."
+        )
     return "" if full_path == "." else full_path
 
 
 def _check_name(name: str, revision: str, path: str, paths: Sequence[str]) -> None:
-    """Raise UserError for names that git could parse as options, or that contain line breaks."""
+    """Raise UserError if a name or path is invalid: git could parse the name as an option, or there are line breaks.
+
+    Also raise UserError if the revision is empty, or if both `path` and `paths` are given.
+    """
     if not revision:
         raise UserError(f"{name}: name a revision, as in {GIT_PREFIX}main or {GIT_PREFIX}v1.2:manifests.")
     if revision.startswith("-") or not revision.isprintable() or any("\n" in path for path in (path, *paths)):
@@ -267,9 +272,9 @@ def _select(
 def _follow_links(
     entries: dict[str, _GitEntry], prefix: str, tree: _LinkedTree, name_prefix: str, notes: list[str]
 ) -> dict[str, _GitEntry]:
-    """Return the entries, with symbolic links replaced by their target files. Each file is returned once.
+    """Return the entries, but with the content of its target for each symbolic link. Each file is returned once.
 
-    Links to directories are omitted, as in `discover_files`. Links with a missing target are added to `notes`.
+    Links to directories are omitted, as in `discover_files`. A note is added to `notes` for each link without a target.
     """
     found: dict[str, _GitEntry] = {}
     seen: set[str] = set()
@@ -291,7 +296,7 @@ def _follow_links(
 
 
 def _with_parents(path: str, start: str) -> Iterator[str]:
-    """Yield a path, and then its parent directories that are below `start`, from the innermost to the outermost."""
+    """Yield a path, and then the directories above it that are below `start`, from the innermost to the outermost."""
     while path not in ("", start):
         yield path
         path = posixpath.dirname(path)
@@ -319,7 +324,7 @@ class _Git:
     def resolve(self, *expressions: str) -> list[_Header | None]:
         """Return a header for each expression, or None for an expression that does not name an object.
 
-        Symbolic links in the paths of expressions are followed, unless they lead out of the tree.
+        Symbolic links in the paths of expressions are followed, unless their targets are outside of the tree.
         """
         stdin = "".join(f"{text}\n" for text in expressions)
         output = self.run("cat-file", "--batch-check", "--follow-symlinks", stdin=stdin)
@@ -343,7 +348,7 @@ class _Git:
             yield mode, object_id, int(size) if size.isdigit() else 0, path
 
     def read_entries(self, entries: Iterable[_GitEntry]) -> Iterator[tuple[_GitEntry, bytes]]:
-        """Yield the entries and their bytes."""
+        """Yield (entry, content) for each entry. The contents are read with few git processes."""
         batch: list[_GitEntry] = []
         size = 0
         for entry in entries:
@@ -383,7 +388,8 @@ class _Git:
             directory = posixpath.dirname(entry.path)
             for listed in list_patch_files(data.decode("utf-8", "replace")):
                 patch = posixpath.normpath(posixpath.join(directory, listed))
-                if patch.startswith(f"{directory}/" if directory else ""):  # the same condition as in `Patches`
+                # As in `Patches`, only files in the directory of the kustomization and below count.
+                if patch.startswith(f"{directory}/" if directory else ""):
                     patches.add(patch)
         return patches
 
@@ -424,7 +430,10 @@ class _LinkedTree:
         self._targets = {entry.path: os.fsdecode(data) for entry, data in git.read_entries(links)}
 
     def resolve(self, path: str) -> str:
-        """Return a path without symbolic links. Raises ValueError with a sentence if the path leaves the tree."""
+        """Return the path of the file that a path leads to, after all symbolic links in the path are followed.
+
+        Raises ValueError, whose message is a sentence, if the file is outside of the tree, or if links form a loop.
+        """
         parts: list[str] = []
         pending = path.split("/")[::-1]
         links = 0

@@ -34,7 +34,7 @@ _COMMAND_LINE = "command line"
 
 
 class InputRequest(NamedTuple):
-    """The sources to read: source arguments of the command line (`words`), and the settings of the project."""
+    """The sources to read: the source arguments of the command line (`words`), and the settings of the project."""
 
     words: tuple[str, ...] = ()
     """The source arguments, such as `manifests/` or `git:main`. Module `apflint.sources.source_arguments` defines their notation."""
@@ -92,10 +92,9 @@ class InputRequest(NamedTuple):
 
     @property
     def clusters(self) -> tuple[str, ...]:
-        """Names of the clusters to read.
+        """Names of the clusters in the settings that the run reads.
 
-        Empty if the settings define no clusters, or if the source arguments name another configuration.
-
+        Empty if the settings define no clusters, or if the source arguments name something other than these clusters.
         Raises UserError for an unknown cluster.
         """
         words = self.parsed
@@ -108,8 +107,10 @@ class InputRequest(NamedTuple):
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The files and directories to read: from the source arguments, or from named clusters, or the current directory.
+        """The files and directories to read.
 
+        These are the paths in the source arguments. If there are none, they are the paths of the clusters that the
+        source arguments name, or else the current directory. If the run reads only other sources, there are no paths.
         Raises UserError for an unknown cluster, and for a cluster whose paths are all excluded.
         """
         words = self.parsed
@@ -128,16 +129,17 @@ class InputRequest(NamedTuple):
 
     @property
     def context(self) -> tuple[str, ...]:
-        """Paths of manifests whose objects the checks use without reporting findings about them.
+        """Paths of manifests that checks use, but in which apflint reports no findings.
 
-        Empty if only a running cluster is read, because the cluster has all objects.
+        Empty if the only source is a running cluster, because a running cluster has all objects. The option `--context`
+        is respected even then.
         """
         words = self.parsed
         return self.settings.context if self._is_given("context") or words.has_manifests or not words.is_live else ()
 
     @property
     def is_partial(self) -> bool:
-        """Whether the run reads only some files of a project, as with --force-exclude in a pre-commit hook."""
+        """Whether the run reads only some files of a project, such as the changed files in a pre-commit hook."""
         words = self.parsed
         return (
             self.force_exclude
@@ -146,7 +148,7 @@ class InputRequest(NamedTuple):
         )
 
     def assume(self, kubernetes: Release | None = None, server_concurrency: int | None = None) -> InputRequest:
-        """Return the input request with this release and server concurrency limit, as if the user had set the options."""
+        """Return the input request as if the user had set these options. An option that is None is not changed."""
         values: dict[str, Any] = {"kubernetes": kubernetes, "server_concurrency": server_concurrency}
         values = {field: value for field, value in values.items() if value is not None}
         origins = {**self.settings.origins, **dict.fromkeys(values, _COMMAND_LINE)}
@@ -170,7 +172,7 @@ def create_request(
 
 
 class InputConfiguration(NamedTuple):
-    """A configuration to check or analyze: its name, settings and files."""
+    """A configuration to check or analyze: its name, its settings, and the names of its files."""
 
     name: str
     """Name of a cluster in the settings, or `kustomize:DIR` for one of several kustomizations, or an empty string."""
@@ -208,7 +210,7 @@ class InputConfiguration(NamedTuple):
 
     @property
     def assumptions(self) -> Assumptions:
-        """Facts about the cluster that its files do not contain, such as the release and the seats."""
+        """Facts about the cluster that the files do not contain, such as the release and the seats."""
         # imported here, because a run without APF objects does not need it
         from apflint.effective_configuration import Assumptions
 
@@ -250,7 +252,7 @@ class Inputs(NamedTuple):
 
     @property
     def named(self) -> tuple[str, ...]:
-        """Names of the reported files that the user named. Standard input is not included."""
+        """Names of the files that the source arguments name and that are reported. Standard input is not included."""
         paths = self.request.paths
         files = (self.files[name] for name in self.reported)
         return tuple(file.name for file in files if file.path in paths and file.path != "-")

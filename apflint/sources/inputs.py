@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 def read_inputs(request: InputRequest, track: Track = iter) -> Inputs:
     """Read the sources of an input request. Errors about sources and files are in `Inputs.errors`.
 
-    If the purpose is `analyze`, all sources are needed, so the first error raises UserError. UserError is also raised for
-    contradictory source arguments, for an unknown cluster, and if git or the running cluster cannot be read.
+    If the purpose of the request is `analyze`, all sources are needed, so the first error is raised as UserError.
+    UserError is also raised for contradictory source arguments, for an unknown cluster, and if git or the running
+    cluster cannot be read.
     """
     if request.purpose == "analyze":
         return _read_configurations(request)
@@ -48,7 +49,7 @@ def read_inputs(request: InputRequest, track: Track = iter) -> Inputs:
 
 
 def _read_sources(request: InputRequest, words: Words, *files: SourceFiles) -> SourceFiles:
-    """Return the sources in `words`, followed by `files`.
+    """Return the built sources and git revisions in `words`, followed by `files`.
 
     The order matters, because the last definition of an object is effective.
     """
@@ -62,7 +63,7 @@ def _read_sources(request: InputRequest, words: Words, *files: SourceFiles) -> S
 
 
 def _read_built(request: InputRequest, word: str) -> SourceFiles:
-    """Return the objects of a source argument that names something to build, such as a kustomization."""
+    """Return the objects of a source argument that a program has to build, such as `kustomize:overlays/prod`."""
     module = next(module for prefix, module in BUILDERS.items() if word.startswith(prefix))
     try:
         return import_module(module).read_source(request, word)  # type: ignore[no-any-return]  # see `BUILDERS`
@@ -77,7 +78,7 @@ def _read_revision(request: InputRequest, word: str) -> SourceFiles:
 
 
 def _read_paths(request: InputRequest, context: tuple[str, ...], track: Track) -> SourceFiles:
-    """Return the files below the paths of an input request, without the baseline and the files below `context`."""
+    """Return the files below the paths of an input request, except the baseline file and files below `context`."""
     exclude = request.settings.exclude
     entries = list(discover_entries(request.paths, exclude, request.force_exclude))
     skipped = [entry for entry in entries if isinstance(entry, SkippedDocuments)]
@@ -100,7 +101,7 @@ def _read_paths(request: InputRequest, context: tuple[str, ...], track: Track) -
 
 
 def _read_manifests(request: InputRequest, track: Track) -> Inputs:
-    """Read the manifests to check or edit for a request that reads no clusters of the settings."""
+    """Read the manifests to check or edit. The request must not read clusters of the settings."""
     words = request.parsed
     found = discover_files(request.context, request.settings.exclude)
     context = read_files(track([file for file in found if not _is_baseline(request, file)]))
@@ -112,8 +113,8 @@ def _read_manifests(request: InputRequest, track: Track) -> Inputs:
     files: dict[str, InputFile] = {}
     for file in read.files:
         if file.name in files and request.purpose == "fix":
-            raise UserError(f'"{file.name}" names both standard input and a file. Fix one after the other')
-        if file.name not in files or file.path == "-":  # standard input replaces the file of the same name
+            raise UserError(f'"{file.name}" names both standard input and a file. Fix them in two separate runs')
+        if file.name not in files or file.path == "-":  # standard input replaces the file that --stdin-filename names
             files[file.name] = file
     settings = request.settings if words.release is None else request.settings._replace(kubernetes=words.release)
     further = {file.name: file for file in context.files}
@@ -133,7 +134,7 @@ def _read_manifests(request: InputRequest, track: Track) -> Inputs:
 def _split_by_built(whole: InputConfiguration) -> Iterator[InputConfiguration]:
     """Yield a configuration for each source that a program builds, such as a kustomization.
 
-    Each configuration also has all other files.
+    Each configuration consists of the objects of one such source, and of all files that no program builds.
     """
     from apflint.sources.build_commands import name_rendered
 
@@ -152,7 +153,10 @@ def _read_running_cluster(request: InputRequest, words: Words) -> LiveConfigurat
 
 
 def _read_configurations(request: InputRequest) -> Inputs:
-    """Read each configuration to analyze: a cluster in the settings, the output of a program, or all sources together."""
+    """Read each configuration to analyze.
+
+    A configuration is a cluster in the settings, a source that a program builds, or all other sources together.
+    """
     words = request.parsed
     named = (*map(CLUSTER_PREFIX.__add__, words.clusters), *words.built)
     if len(named) > 1 and request.is_single:
@@ -169,7 +173,10 @@ def _read_configurations(request: InputRequest) -> Inputs:
 
 
 def select_one_cluster(names: Iterable[str]) -> UserError:
-    """Return the error for a command that needs one cluster, if the settings define several clusters."""
+    """Return the error of a command that analyzes one cluster, if the settings define several clusters.
+
+    `names` are the names of these clusters.
+    """
     from apflint.settings.clusters import MAX_NAMED_CLUSTERS
 
     listed = join_some([*names], MAX_NAMED_CLUSTERS)
@@ -177,7 +184,10 @@ def select_one_cluster(names: Iterable[str]) -> UserError:
 
 
 def _read_configuration(request: InputRequest, words: Words) -> tuple[InputConfiguration, SourceFiles]:
-    """Return one configuration, and its files. Raises UserError for the first source or file that cannot be read."""
+    """Return the configuration that `words` name, and its files.
+
+    Raises UserError for the first source or file that cannot be read.
+    """
     if words.release is not None and not request.defaults:
         raise UserError(f"--no-defaults and {BUILT_IN_PREFIX}{words.release.name} cannot be combined")
     cluster, settings = None, request.settings
@@ -218,17 +228,17 @@ def _read_configuration(request: InputRequest, words: Words) -> tuple[InputConfi
 
 
 def _require_all(request: InputRequest, words: Words, errors: Iterable[ReadError]) -> Iterator[str]:
-    """Yield a clause for each unimportant error. Raise UserError for the first important error.
+    """Raise UserError for the first error about a needed file or source. Yield a clause about each other error.
 
-    An error is unimportant if it is about a file that the user did not name, and the file is a dangling link, or the
-    user analyzes a log.
+    A file is not needed if the user did not name it, and it is a link without a target, or the user analyzes a log.
     """
     is_default = not request.words and not words.clusters
     for message, file in errors:
         if file is None:
             raise UserError(message)
         is_named = file.path in words.paths
-        # If files are ignored, the user analyzes a log in this directory, not the manifests of the directory.
+        # `request.ignored` is not empty if the user analyzes a log. Errors about other files in the current directory
+        # are then not important.
         is_unrelated = is_default and bool(request.ignored)
         if not is_named and (is_unrelated or is_dangling(file.path)):
             yield f"{message} apflint ignores the file"
@@ -239,7 +249,7 @@ def _require_all(request: InputRequest, words: Words, errors: Iterable[ReadError
 
 
 def _is_below(name: str, roots: Iterable[str]) -> bool:
-    """Return whether a file is below one of these paths. The file may be in a git revision."""
+    """Return whether a file is one of the paths `roots`, or below one of them. The file may be in a git revision."""
     path = name.split(":", 2)[2] if name.startswith(GIT_PREFIX) else name
     normal = (os.path.normpath(root) for root in roots)
     return any(path == root or path.startswith(f"{root}/") or root == "." for root in normal)

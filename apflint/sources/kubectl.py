@@ -40,11 +40,10 @@ class KubectlOptions(NamedTuple):
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """The options of kubectl for this cluster.
+        """The options of kubectl that select this cluster.
 
-        If `address` is set, kubectl verifies the certificate of the API server for the name of the service
-        `kubernetes`. Pods use this name, so the certificate is always valid for this name, but not always for the
-        address.
+        If `address` is set, kubectl compares the name in the certificate of the API server with the name of the service
+        `kubernetes`. Pods use this name, so every certificate contains it. A certificate may not contain the address.
         """
         given = (
             ("--kubeconfig", self.kubeconfig),
@@ -62,7 +61,7 @@ class KubectlOptions(NamedTuple):
 
 
 class LiveConfiguration(NamedTuple):
-    """The APF configuration that an API server returned."""
+    """The APF objects that an API server returned, with its release and its API versions."""
 
     kubernetes: Release
     """The release of the API server, or the release that the caller requested."""
@@ -76,10 +75,10 @@ class LiveConfiguration(NamedTuple):
 
 
 def read_live_configuration(options: KubectlOptions, kubernetes: Release | None = None) -> LiveConfiguration:
-    """Return the release and the APF objects of the API server that kubectl reaches.
+    """Return the release and the APF objects of the API server that kubectl connects to.
 
-    If `kubernetes` is None, the release is that of the API server. Raises UserError if kubectl is missing, fails, takes
-    longer than `MAX_KUBECTL_SECONDS`, or does not print the response of an API server.
+    If `kubernetes` is not None, it replaces the release that the API server reports. Raises UserError if kubectl is
+    missing, fails, takes longer than `MAX_KUBECTL_SECONDS`, or does not print the response of an API server.
     """
     release = kubernetes or _read_release(options)
     served = _list_versions(read_json(options, _GROUP_PATH))
@@ -107,7 +106,7 @@ def _read_release(options: KubectlOptions) -> Release:
 
 
 def _list_versions(group: dict[str, Any]) -> tuple[str, ...]:
-    """Return the API versions that the API server serves."""
+    """Return the API versions in a response about the API group: those that the API server serves."""
     versions = group.get("versions")
     if not isinstance(versions, list) or not all(isinstance(entry, dict) for entry in versions):
         raise _unexpected(_GROUP_PATH)
@@ -115,7 +114,7 @@ def _list_versions(group: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _choose_version(served: tuple[str, ...]) -> str:
-    """Return the newest API version that the API server serves and apflint supports."""
+    """Return the newest of the API versions in `served` that apflint supports. Raises UserError if there is none."""
     for known in API_VERSIONS:
         if known.name in served:
             return known.name
@@ -128,7 +127,10 @@ def _choose_version(served: tuple[str, ...]) -> str:
 def _read_objects(
     options: KubectlOptions, version: str, resource: str, managers: dict[tuple[str, str], tuple[FieldManager, ...]]
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield (name, YAML) of each object of a resource. Add the managers of the fields of each object to `managers`."""
+    """Yield (name, YAML) of each object of a resource, such as `flowschemas`.
+
+    The managers of the fields of each object are added to `managers`.
+    """
     path, kind = f"{_GROUP_PATH}/{version}/{resource}", _RESOURCES[resource]
     for item in _list_items(options, path, f"{kind}List"):
         metadata = item.get("metadata") if isinstance(item, dict) else None
@@ -145,7 +147,7 @@ def _read_objects(
 
 
 def _list_items(options: KubectlOptions, path: str, kind: str) -> Iterator[Any]:
-    """Yield the items of a list. If the response is one page of the list, read the other pages, too.
+    """Yield the items of a list that the API server returns. If the list has several pages, all pages are read.
 
     Raises UserError for more than `MAX_LIVE_PAGES` pages.
     """
@@ -165,7 +167,10 @@ def _list_items(options: KubectlOptions, path: str, kind: str) -> Iterator[Any]:
 
 
 def _list_managers(entries: object) -> Iterator[FieldManager]:
-    """Yield the managers in `managedFields`. Managers of the status and invalid entries are omitted."""
+    """Yield the managers in `managedFields` of an object.
+
+    Entries that are invalid, or about a subresource such as the status, are omitted.
+    """
     for entry in entries if isinstance(entries, list) else ():
         if isinstance(entry, dict) and isinstance(entry.get("manager"), str) and not entry.get("subresource"):
             yield FieldManager(entry["manager"], str(entry.get("operation")), entry.get("fieldsV1"))
@@ -191,23 +196,26 @@ class _LiveObjectDumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type:
 
 
 def _represent(dumper: Any, text: str) -> Any:
-    """Represent a string. Quote the string if PyYAML or go-yaml would parse it as another type.
+    """Return the YAML node of a string. The string is quoted if PyYAML or go-yaml would parse it as another type.
 
     For example, go-yaml parses `1e3` as a number, but PyYAML parses it as a string.
     """
-    clean = text.encode("utf-8", "replace").decode()  # lone surrogates become `?`
+    clean = text.encode("utf-8", "replace").decode()  # replaces lone surrogates, which YAML cannot contain, by `?`
     is_plain = resolve_plain(text) == text and dumper.resolve(yaml.ScalarNode, text, (True, False)) in _STRING_TAGS
     return dumper.represent_scalar(_STRING_TAGS[0], clean, style="|" if "\n" in text else None if is_plain else '"')
 
 
-# Tags that PyYAML resolves for strings that it writes correctly. The second tag is that of the string `*`, which PyYAML
-# quotes on its own.
+# Strings for which `resolve` returns these tags need no explicit quotes. PyYAML parses strings with the first tag as
+# strings. The string `*` has the second tag, and PyYAML always quotes it.
 _STRING_TAGS = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:yaml")
 _LiveObjectDumper.add_representer(str, _represent)
 
 
 def read_json(options: KubectlOptions, path: str) -> dict[str, object]:
-    """Return the response to a GET request, which is a JSON object. Raises UserError for any other response."""
+    """Return the JSON object in the response to a GET request.
+
+    Raises UserError if the response is not a JSON object.
+    """
     text = read_raw(options, path)
     try:
         answer = json.loads(text)
@@ -223,9 +231,8 @@ def read_raw(
 ) -> bytes:
     """Return the body of the response to a GET request, as `kubectl get --raw` prints it.
 
-    Raises UserError if the request fails.
-
     `seconds` limits the time of the request, but not the time of a login that kubectl performs before the request.
+    Raises UserError if the request fails, or if the body has more than `max_bytes` (`MAX_FILE_BYTES` by default).
     """
     command = ("kubectl", "get", "--raw", path, f"--request-timeout={seconds}s", *options.arguments)
     done = run_program(command, MAX_KUBECTL_SECONDS, max_bytes=max_bytes)
@@ -237,7 +244,8 @@ def read_raw(
             f"kubectl: {message}. To allow the request, add this rule to a ClusterRole of the user: {_rule(path)}"
         )
     if "(NotFound)" in message and path == _GROUP_PATH:
-        # --enable-priority-and-fairness=false does not disable the API group (`FeatureOptions.ApplyTo` in server/options/feature.go).
+        # The message does not name --enable-priority-and-fairness=false, because this flag does not disable the API
+        # group (`FeatureOptions.ApplyTo` in server/options/feature.go).
         raise UserError(
             f"The API server does not serve the API group {GROUP}: it is older than Kubernetes 1.20, or --runtime-config"
             " disables the group."
@@ -246,10 +254,10 @@ def read_raw(
 
 
 def is_verified(options: KubectlOptions) -> bool:
-    """Return whether kubectl verifies the certificate of the API server that the kubeconfig names.
+    """Return whether kubectl verifies the certificate of the API server.
 
-    A kubeconfig can disable verification (`insecure-skip-tls-verify`). No option of kubectl enables verification again:
-    `--insecure-skip-tls-verify=false` has no effect.
+    A kubeconfig can disable verification (`insecure-skip-tls-verify`). An option of kubectl cannot enable verification
+    again: `--insecure-skip-tls-verify=false` has no effect. If the kubeconfig cannot be read, return False.
     """
     command = ("kubectl", "config", "view", "--minify", "--output=json", *options.arguments)
     done = run_program(command, MAX_KUBECTL_SECONDS)

@@ -51,23 +51,26 @@ class Kustomization(NamedTuple):
     """Reason why kustomize may read other fields than apflint, or an empty string."""
 
     def list_entries(self, *names: str) -> Iterator[str]:
-        """Yield the strings in the lists that are the values of the fields `names`."""
+        """Yield the strings in the lists of several fields. `names` are the names of the fields."""
         for name in names:
             listed = self.fields.get(name)
             yield from (entry for entry in listed if isinstance(entry, str)) if isinstance(listed, list) else ()
 
     def resolve(self, entry: str) -> str:
-        """Return the path of an entry, relative to the current directory."""
+        """Return the path that an entry of the kustomization means, relative to the current directory."""
         return os.path.normpath(os.path.join(self.directory, entry))
 
     def affix(self, name: str) -> str:
-        """Return `namePrefix` or `nameSuffix`, or "" if the field is not set or exceeds the maximum length of a name."""
+        """Return the value of the field `name`, which is `namePrefix` or `nameSuffix`.
+
+        Return "" if the field is not set, or if its value exceeds the maximum length of a name.
+        """
         value = self.fields.get(name)
         return value if isinstance(value, str) and len(value) <= _MAX_NAME_LENGTH else ""
 
 
 class OutsideReference(NamedTuple):
-    """A reference of a kustomization to something outside of the project."""
+    """A reference of a kustomization to something outside of its project, or a field that may have such an effect."""
 
     file: str
     """Path of the file that contains the reference."""
@@ -78,7 +81,10 @@ class OutsideReference(NamedTuple):
 
 
 class ListedFile(NamedTuple):
-    """A file with objects that a kustomization lists, either directly or through other kustomizations."""
+    """A file with objects that a kustomization lists, and the prefix and suffix of the names of these objects.
+
+    The kustomization lists the file either directly or through other kustomizations.
+    """
 
     path: str
     prefix: str
@@ -91,7 +97,7 @@ class ListedFile(NamedTuple):
 def read_kustomization(directory: str) -> Kustomization | None:
     """Return the kustomization in a directory, or None if the directory has none.
 
-    kustomize rejects a directory with two kustomization files, so a second file sets `problem`.
+    If the directory has several kustomization files, which kustomize rejects, `problem` of the result is not empty.
     """
     paths = [path for name in KUSTOMIZATIONS if os.path.isfile(path := os.path.join(directory, name))]
     if not paths:
@@ -105,9 +111,9 @@ def read_kustomization(directory: str) -> Kustomization | None:
 
 
 def _read_mappings(path: str) -> tuple[list[dict[str, object]], str]:
-    """Return (mappings in a YAML file, problem).
+    """Return (mappings, problem) of a YAML file. The mappings are the values of its documents.
 
-    The problem is a clause such as `is not a mapping`, or an empty string.
+    The problem is a clause such as `is not a mapping`, or an empty string if the file is valid.
     """
     data = read_file(FoundFile(path, path))
     if isinstance(data, UnreadableInput):
@@ -116,9 +122,10 @@ def _read_mappings(path: str) -> tuple[list[dict[str, object]], str]:
 
 
 def _parse_mappings(text: str) -> tuple[list[dict[str, object]], str]:
-    """Return (mappings in YAML, problem). The problem is a clause such as `is not a mapping`, or an empty string.
+    """Return (mappings, problem) of a YAML text. The mappings are the values of its documents.
 
-    If there is a problem, kustomize may read other values than the returned ones.
+    The problem is a clause such as `is not a mapping`, or an empty string if the text is valid. If there is a problem,
+    kustomize may read other values than the returned ones.
     """
     from apflint.load.kubernetes_decoding import decode_document
     from apflint.load.tree import ParseError
@@ -140,10 +147,10 @@ def _parse_mappings(text: str) -> tuple[list[dict[str, object]], str]:
 
 
 def find_outside_reference(directory: str) -> OutsideReference | None:
-    """Return the first reference of a kustomization that leaves its project, or None.
+    """Return the first reference of a kustomization to something outside of its project, or None if there is none.
 
-    All directories and files that the kustomization references are searched, too. A field that apflint does not support
-    counts as an outside reference. A missing file does not count, because kustomize reports it.
+    The directories and files that the kustomization references are searched, too. A field that apflint does not support
+    counts as an outside reference. A reference to a missing file does not count, because kustomize reports it.
     """
     projects = find_projects(directory)
     pending, seen = [directory], {os.path.realpath(directory)}
@@ -166,7 +173,10 @@ def find_outside_reference(directory: str) -> OutsideReference | None:
 
 
 def _search(kustomization: Kustomization, projects: Collection[str]) -> Iterator[OutsideReference | str]:
-    """Yield the outside references of a kustomization and, as strings, the directories that it lists."""
+    """Yield the references of a kustomization to something outside of the projects, and the directories that it lists.
+
+    The outside references are of type OutsideReference, and the directories are strings.
+    """
 
     def refer(value: str, reason: str) -> OutsideReference:
         return OutsideReference(kustomization.path, value, reason)
@@ -196,9 +206,10 @@ def _search(kustomization: Kustomization, projects: Collection[str]) -> Iterator
 def _is_local(
     kustomization: Kustomization, entry: str, projects: Collection[str], *, may_be_directory: bool = False
 ) -> bool:
-    """Return whether an entry names a file in the project, a directory in the project, or nothing that exists.
+    """Return whether an entry of a kustomization is a path in one of the projects. A missing path counts as local.
 
-    If `may_be_directory` is true, kustomize also accepts a directory or a git repository as the entry.
+    `may_be_directory` is true if kustomize accepts a directory or a git repository as the entry. If so, an entry that
+    kustomize would clone from a git repository is not local.
     """
     if _SCHEME.match(entry) or "\0" in entry:
         return False
@@ -210,7 +221,10 @@ def _is_local(
 
 
 def _search_plugin(kustomization: Kustomization, entry: str, projects: Collection[str]) -> Iterator[OutsideReference]:
-    """Yield the outside references of an entry of `generators`, `transformers` or `validators`: inline YAML, or a file name."""
+    """Yield the outside references of one plugin: an entry of `generators`, `transformers` or `validators`.
+
+    The entry is inline YAML, or a file name.
+    """
     file = kustomization.path
     if "\n" in entry or "{" in entry:
         documents, problem = _parse_mappings(entry)
@@ -236,7 +250,10 @@ def _search_plugin(kustomization: Kustomization, entry: str, projects: Collectio
 
 
 def _is_built_in(plugin: Mapping[str, object]) -> bool:
-    """Return whether a plugin is built into kustomize (`isBuiltinPlugin` in its api/internal/plugins/loader/loader.go)."""
+    """Return whether a plugin is built into kustomize and starts no program.
+
+    Source: `isBuiltinPlugin` in kustomize's api/internal/plugins/loader/loader.go.
+    """
     kind, metadata = str(plugin.get("kind", "")), plugin.get("metadata")
     annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
     is_function = isinstance(annotations, dict) and any(str(key).endswith("/function") for key in annotations)
@@ -246,7 +263,7 @@ def _is_built_in(plugin: Mapping[str, object]) -> bool:
 
 
 def _list_paths(value: object) -> Iterator[str]:
-    """Yield the strings in a value that name files.
+    """Yield the file names in a value of a kustomization: the strings in fields such as `path` and `files`.
 
     Go ignores the case of keys. Items of `files` may have the form `key=path`.
     """
@@ -266,10 +283,10 @@ def _list_paths(value: object) -> Iterator[str]:
 def list_objects_files(
     directory: str, read: Callable[[str], Kustomization | None] = read_kustomization
 ) -> Iterator[ListedFile]:
-    """Yield the local files with objects that a kustomization lists, and the prefix and suffix that the objects get.
+    """Yield the local files with objects that a kustomization lists, either directly or through other kustomizations.
 
-    A file that is listed twice with different prefixes or suffixes is yielded twice. `read` returns the kustomization
-    of a directory.
+    Each result also has the prefix and the suffix that kustomize adds to the names of the objects. A file that is
+    listed twice with different prefixes or suffixes is yielded twice. `read` returns the kustomization of a directory.
     """
     read = cache(read)
     pending = [ListedFile(os.path.normpath(directory), "", "", "")]
@@ -284,7 +301,8 @@ def list_objects_files(
         for entry in reversed([*kustomization.list_entries("components")]):
             path = kustomization.resolve(entry)
             found.append(here._replace(path=path))
-            # A component also renames everything that is listed before it.
+            # A component also adds its prefix and suffix to resources and to earlier components, so `here` includes
+            # them.
             if (component := read(path)) is not None:
                 here = _rename(here, component)
         found += [
@@ -312,11 +330,12 @@ def _rename(listed: ListedFile, kustomization: Kustomization) -> ListedFile:
 
 
 def breaks_references(directory: str) -> bool:
-    """Return whether kustomize renames priority levels without changing the references to them.
+    """Return whether kustomize renames priority levels, but not the names of these levels in FlowSchemas.
 
-    A `nameReference`, replacement, patch or transformer that changes the references contains the name of the field
-    `priorityLevelConfiguration`. So all files that the kustomization references are searched for this name. Bases are
-    searched, too, because kustomize applies the `configurations` of bases to all objects.
+    The function assumes that the kustomization has a prefix or suffix. A `nameReference`, replacement, patch or
+    transformer that changes the references contains the name of the field `priorityLevelConfiguration`. So the function
+    searches all files that the kustomization references for this name. It also searches the bases, because kustomize
+    applies the `configurations` of bases to all objects.
     """
     pending, seen = [directory], {os.path.normpath(directory)}
     while pending:

@@ -31,16 +31,19 @@ _SIGNS = tuple(field.encode() for field in _FIELDS)
 
 
 class Patches:
-    """The inputs of all kustomizations. Supports `path in patches`. Each kustomization is read at most once."""
+    """The patches and other inputs of kustomizations. `path in patches` tests whether a file is one of them.
+
+    Each kustomization is read at most once.
+    """
 
     def __init__(self) -> None:
         self._patches_of = cache(_patches_of)
         self._is_git_root = cache(lambda directory: os.path.exists(os.path.join(directory, ".git")))
 
     def __contains__(self, path: str) -> bool:
-        """Return whether a kustomization lists the file `path`, or its directory, as a patch or another input.
+        """Return whether a kustomization lists the file `path`, or a directory above it, as a patch or another input.
 
-        Kustomizations in the directory of the file, and in its parents in the same repository, are read.
+        The kustomizations in the directory of the file, and in its parent directories in the same repository, are read.
         """
         try:
             real = os.path.realpath(path)
@@ -59,7 +62,10 @@ class Patches:
 
 
 def list_patch_files(text: str) -> Iterator[str]:
-    """Yield the relative paths of the inputs in the text of a kustomization. Yields nothing for invalid YAML."""
+    """Yield the paths of the patches and other inputs in the text of a kustomization, relative to its directory.
+
+    Yields nothing for invalid YAML.
+    """
     from apflint.load.kubernetes_decoding import decode_document
     from apflint.load.tree import ParseError
     from apflint.load.yaml import parse_documents
@@ -79,7 +85,7 @@ def list_patch_files(text: str) -> Iterator[str]:
 
 
 def _patches_of(directory: str) -> frozenset[str]:
-    """Return the real paths of the inputs of the kustomization in a directory."""
+    """Return the real paths of the patches and other inputs that the kustomization in a directory lists."""
     paths: set[str] = set()
     for name in KUSTOMIZATIONS:
         path = os.path.join(directory, name)

@@ -1,4 +1,4 @@
-"""Finds kustomizations that rename priority levels without changing the references to them, among the files of a run."""
+"""Finds the kustomizations among the files of a run that rename priority levels, but not the references to them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ _AFFIXES = (b"namePrefix", b"nameSuffix")
 
 
 def find_renamings(inputs: Inputs) -> tuple[Renaming, ...]:
-    """Return the renamings of files with APF objects. Kustomizations that also change the references are omitted.
+    """Return a renaming for each file whose objects a kustomization renames without changing references to them.
 
-    A parent kustomization may change the references, too, so the parents among the files of the run are searched.
+    If the kustomization, or a parent kustomization among the files of the run, also changes the references, there is no
+    renaming.
     """
     files = [inputs.files[name] for name in inputs.reported]
     kustomizations = [file for file in files if os.path.basename(file.path) in KUSTOMIZATIONS]
@@ -41,7 +42,7 @@ def find_renamings(inputs: Inputs) -> tuple[Renaming, ...]:
 
 
 def _list_parents(directory: str, kustomizations: Iterable[str]) -> list[str]:
-    """Return the directories whose kustomizations list a directory, either directly or through others."""
+    """Return the directories whose kustomizations list `directory`, either directly or through other kustomizations."""
     from apflint.sources.kustomizations import read_kustomization
 
     parents: dict[str, set[str]] = {}

@@ -30,7 +30,7 @@ _START = re.compile(rb"^process_start_time_seconds[ \t]+(\S+)", re.MULTILINE)
 
 
 class Reading:
-    """Reads the metrics and the dumps of an API server in parallel, each with its own kubectl process."""
+    """The metrics and dumps of an API server, each read by its own kubectl process. All processes run in parallel."""
 
     def __init__(self, executor: ThreadPoolExecutor, kubectl: KubectlOptions, *, has_dumps: bool) -> None:
         """Start to read the metrics and, if `has_dumps` is true, the dumps."""
@@ -42,11 +42,11 @@ class Reading:
         self.has_dumps = has_dumps
 
     def parse(self, notes: list[str], name: str | None = None, *, has_dumps: bool = True) -> tuple[Part, ...]:
-        """Return the metrics and, if `has_dumps` is true, the dumps. Append sentences about missing parts to `notes`.
+        """Return the metrics and, if `has_dumps` is true, the dumps.
 
-        The names of the parts have the form `live:10.0.0.1:6443/metrics`, with `name` after `live:`. If `name` is
-        empty, they have the form `live:metrics`. The default of `name` is the address of the server. Raises UserError
-        if neither metrics nor dumps can be read.
+        Append a sentence about each missing part to `notes`. The names of the parts have the form `live:NAME/metrics`,
+        or `live:metrics` if `name` is empty. The default of `name` is the address of the server. Raises UserError if
+        neither metrics nor dumps can be read.
         """
         errors: list[str] = []
         directory = self._name if name is None else name
@@ -58,9 +58,9 @@ class Reading:
         return tuple(_drop_contradictions(parts, notes))
 
     def find_start(self) -> bytes | None:
-        """Return the start time of the server as text, or None if the metrics lack it. The start time identifies the server.
+        """Return the start time of the server as text, or None if the metrics do not contain it.
 
-        The rest of the metrics is not parsed.
+        The start time identifies the server. The rest of the metrics is not parsed.
         """
         try:
             found = _START.search(self._answers[METRICS].result())
@@ -78,7 +78,10 @@ class Reading:
 
 @contextmanager
 def start_readers() -> Iterator[ThreadPoolExecutor]:
-    """Yield threads that run kubectl. If the user presses Ctrl-C, end kubectl and the threads immediately."""
+    """Yield an executor whose threads run kubectl.
+
+    If the user presses Ctrl-C, the kubectl processes and the threads end immediately.
+    """
     executor = ThreadPoolExecutor(MAX_LIVE_PROCESSES)
     try:
         yield executor
@@ -101,9 +104,10 @@ def read_live_parts(kubectl: KubectlOptions, notes: list[str]) -> tuple[Part, ..
 
 
 def _drop_contradictions(parts: list[Part], notes: list[str]) -> list[Part]:
-    """Return the parts, except each part that contradicts an earlier one.
+    """Return the parts that can be from the same API server as the first part.
 
-    Parts of different API servers contradict each other.
+    Parts of different API servers contradict each other. A note about each part that contradicts an earlier part is
+    appended to `notes`.
     """
     kept: list[Part] = []
     for part in parts:

@@ -1,9 +1,10 @@
 """Reads the metrics and dumps of all API servers of a cluster that kubectl can reach.
 
-Each server is read at its own address, which the service `kubernetes` contains, with the credentials of the user. A
-server whose address cannot be reached may still answer through the load balancer in the kubeconfig. The load balancer
-chooses the server, so several requests are sent to reach all servers. Reading through `pods/proxy` does not work,
-because the API server does not forward the credentials of the user, so metrics are forbidden.
+The service `kubernetes` contains the address of each server. Each server is read at its own address, with the
+credentials of the user. A server that cannot be reached at its own address may still be reached through the load
+balancer whose address is in the kubeconfig. The load balancer chooses the server for each request, so several requests
+are sent to reach all servers. Reading through `pods/proxy` does not work: the API server does not forward the
+credentials of the user, so the other server denies access to its metrics.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _ONE_ADDRESS = (
 
 
 class LiveServers(NamedTuple):
-    """The answers of the API servers of a cluster."""
+    """The API servers of a cluster that answered, and the objects of the cluster."""
 
     servers: tuple[Server, ...]
     objects: Effective | None
@@ -70,9 +71,9 @@ class ServerRoutes(NamedTuple):
 
     @property
     def is_complete(self) -> bool:
-        """Whether all servers answer at their own address.
+        """Whether every server of the cluster answers at its own address.
 
-        False if there is only one address, because this may be the address of a load balancer.
+        False if there is only one address, because this may be the address of a load balancer for several servers.
         """
         return self.number is not None and self.number == len(self.direct) > 1
 
@@ -95,8 +96,9 @@ class _Answer(NamedTuple):
 def read_live_servers(kubectl: KubectlOptions, request: InputRequest, seconds: float | None = None) -> LiveServers:
     """Return the metrics and dumps of all API servers that kubectl reaches, and the objects of the cluster.
 
-    If `seconds` is set, first read only the metrics, wait for this time, and then read everything. Two readings of the
-    metrics are needed for rates. Raises UserError if neither metrics nor dumps can be read.
+    Rates need two readings of the metrics. If `seconds` is set, read the metrics, wait for this time, and read the
+    metrics again, together with the dumps. If `seconds` is None, there are no rates. Raises UserError if neither
+    metrics nor dumps can be read.
     """
     routes = find_routes(kubectl)
     notes: list[str] = []
@@ -109,10 +111,11 @@ def read_live_servers(kubectl: KubectlOptions, request: InputRequest, seconds: f
 
 
 def watch_live_servers(kubectl: KubectlOptions, request: InputRequest, seconds: float) -> Iterator[LiveServers]:
-    """Yield the metrics and dumps of all API servers repeatedly.
+    """Read all API servers repeatedly. Yield the metrics and dumps after each round.
 
-    `seconds` is the time between two rounds. The first round has no rates. Raises UserError if neither metrics nor dumps can
-    be read in the first round. If this happens in a later round, the result has a note and no servers.
+    `seconds` is the time from the start of a round to the start of the next one. The first round has no rates. Raises
+    UserError if neither metrics nor dumps can be read in the first round. If they cannot be read in a later round, the
+    result of this round has a note and no servers.
     """
     routes = find_routes(kubectl)
     rounds: list[tuple[float, list[_Answer]]] = []
@@ -141,7 +144,10 @@ def _collect(routes: ServerRoutes, servers: tuple[Server, ...], request: InputRe
 
 
 def find_routes(kubectl: KubectlOptions) -> ServerRoutes:
-    """Return the addresses of the API servers of a cluster. A server that cannot be reached is listed in `problems`."""
+    """Return the addresses at which the API servers of a cluster can be read.
+
+    `problems` of the result contains a sentence about each server that cannot be reached at its own address.
+    """
     try:
         addresses = read_server_addresses(kubectl)
     except UserError as error:
@@ -149,7 +155,8 @@ def find_routes(kubectl: KubectlOptions) -> ServerRoutes:
     if not is_verified(kubectl):
         # Without a verified certificate, another machine that uses the address in this network could get the user's credentials.
         problem = (
-            "kubectl does not verify certificates (insecure-skip-tls-verify), so API servers are not asked directly."
+            "kubectl does not verify certificates (insecure-skip-tls-verify), so apflint sends requests only to the address in"
+            " the kubeconfig, not to the address of each API server."
         )
         return ServerRoutes((), kubectl, len(addresses) or None, (problem,))
     direct: list[KubectlOptions] = []
@@ -170,13 +177,13 @@ def find_routes(kubectl: KubectlOptions) -> ServerRoutes:
                 direct.append(kubectl._replace(address=address))
     if (more := len(addresses) - MAX_LIVE_SERVERS) > 0:
         problems.append(
-            f"apflint did not ask {count_noun(more, 'further API server')}, because it asks at most {MAX_LIVE_SERVERS}."
+            f"apflint did not ask {count_noun(more, 'further API server')}, because the maximum is {MAX_LIVE_SERVERS}."
         )
     return ServerRoutes(tuple(direct), kubectl, len(addresses) or None, tuple(problems))
 
 
 def _read_round(routes: ServerRoutes, notes: list[str], *, has_dumps: bool) -> list[_Answer]:
-    """Read each server once, all at the same time. Append sentences about missing answers to `notes`.
+    """Read all servers once, in parallel. Append a sentence about each missing part of an answer to `notes`.
 
     Raises UserError if no server answers.
     """
@@ -202,9 +209,9 @@ def _list_starts(readings: Iterable[Reading]) -> set[bytes]:
 
 
 def _choose_direct(readings: Sequence[Reading]) -> Iterator[_Parse]:
-    """Yield a function for each server. The function parses the answers of the server.
+    """Yield a function for each server. The function returns the parsed answer of the server.
 
-    If several readings are of the same server, which has several addresses, only the first is used.
+    A server with several addresses has several readings. Only the first one is used.
     """
     known: set[bytes] = set()
     for reading in readings:
@@ -216,9 +223,9 @@ def _choose_direct(readings: Sequence[Reading]) -> Iterator[_Parse]:
 
 
 def _choose_balanced(readings: Sequence[Reading], known: set[bytes], notes: list[str]) -> Iterator[_Parse]:
-    """Yield a function for each server behind a load balancer. The function parses the answers of the server.
+    """Yield a function for each server behind a load balancer. The function returns the parsed answer of the server.
 
-    Servers whose start time is in `known` are omitted.
+    Servers whose start time is in `known` are omitted, because they were read at their own address.
 
     The servers are in the order of their start times, so that each server has the same name in each round. If several
     servers answer, the metrics and the dumps of a reading may be from different servers, so the dumps are not used.
@@ -246,7 +253,10 @@ def _to_answer(parts: tuple[Part, ...]) -> _Answer:
 
 
 def _group(answers: Sequence[_Answer], earlier: Sequence[_Answer] | None, notes: list[str]) -> tuple[Server, ...]:
-    """Return the servers that answered, with their metrics in `earlier`, which are needed for rates."""
+    """Return the servers that answered. Each server has the metrics of this round and, for rates, of an earlier round.
+
+    `earlier` are the answers of the earlier round, or None if no rates are wanted.
+    """
     return tuple(
         server
         for answer in answers
@@ -255,14 +265,14 @@ def _group(answers: Sequence[_Answer], earlier: Sequence[_Answer] | None, notes:
 
 
 def _add_earlier(answer: _Answer, earlier: Sequence[_Answer], notes: list[str]) -> tuple[Part, ...]:
-    """Return the parts of an answer, and the metrics of the same server in `earlier`.
+    """Return the parts of an answer, preceded by the metrics of the same server in the earlier round.
 
-    If `earlier` has no metrics of this server, append a note.
+    If the earlier round has no metrics of this server, append a note, and return only the parts of the answer.
     """
     now = answer.metrics
     before = next((other.metrics for other in earlier if other.started == answer.started), None)
     if now is None or before is None:
-        reason = "the second metrics are missing" if now is None else "another API server has answered the second time"
+        reason = "the second metrics are missing" if now is None else "the second answer came from another API server"
         notes.append(f"{reason}, so there are no rates: run the command again")
         return answer.parts
     first = before._replace(source=Source(f"{now.source.name}-before", before.source.text))
@@ -286,7 +296,10 @@ def _read_objects(kubectl: KubectlOptions, request: InputRequest, notes: list[st
 
 
 def _describe(routes: ServerRoutes, answered: int) -> tuple[str, ...]:
-    """Return sentences about the servers that were read and not read, or () if all servers were read."""
+    """Return sentences about the number of servers that were read, and about each server that was not read.
+
+    If all servers were read, return an empty tuple. `answered` is the number of servers that answered.
+    """
     if routes.is_complete and answered == routes.number:
         return ()
     if routes.number is not None and routes.number > 1:

@@ -37,7 +37,8 @@ _SPAN_OF_LONG_REQUESTS = _HOUR
 """Microseconds from the start of a watch to its last event: at most 2 x `--min-request-timeout` of 1,800 s."""
 _DATE = r"(?<!\d)(20\d\d)([-/]?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])"
 _HOUR_OF_DAY, _MINUTE, _SECOND = r"([01]\d|2[0-3])", r"([0-5]\d)", r"[0-5]\d(?:\.\d+)?"
-# Two digits after a hyphen may be a sequence number. A file name of six digits is a sequence number of export tasks.
+# An hour after a hyphen must be followed by minutes, because two digits alone may be a sequence number. An hour in a
+# path (`_DIRECTORY`) needs separators, because a file name of six digits is a sequence number of export tasks.
 _CLOCK = rf"T{_HOUR_OF_DAY}(?:[-:]?{_MINUTE}(?:[-:]?{_SECOND})?)?|[-_ ]{_HOUR_OF_DAY}[-:]?{_MINUTE}(?:[-:]?{_SECOND})?"
 _DIRECTORY = rf"/(?:(?i:h|hr|hour)=)?{_HOUR_OF_DAY}(?:[:/-]{_MINUTE}(?:[:-]{_SECOND})?)?"
 _HIVE = r"(?i:y|year)=(20\d\d)/(?i:m|month)=(\d\d?)/(?i:d|day)=(\d\d?)(?:/(?i:h|hour)=(\d\d?)(?:/(?i:m|min|minute)=\d\d?)?)?"
@@ -55,19 +56,22 @@ _EXTENSION = re.compile(r"[-_.:]*(\.(log|json|jsonl|ndjson|txt))?[-_.:]*(\.(gz|z
 
 
 class TimeLimit(Protocol):
-    """The start or end of the period to read, in microseconds: since 1970, or before the end of the log."""
+    """The start or the end of the period to read.
+
+    The limit is a time in microseconds since 1970, or a distance in microseconds from the end of the log.
+    """
 
     @property
     def microseconds(self) -> int:
-        """Microseconds since 1970, or before the end of the log."""
+        """Microseconds since 1970, or before the end of the log if `is_before_end` is true."""
 
     @property
     def is_before_end(self) -> bool:
-        """Whether the microseconds count back from the last request of the log."""
+        """Whether `microseconds` is a distance from the last request of the log, not a time since 1970."""
 
 
 class ReadPeriod(NamedTuple):
-    """The period to read. None means no limit."""
+    """The period to read. A limit that is None does not restrict the period."""
 
     since: TimeLimit | None = None
     until: TimeLimit | None = None
@@ -85,7 +89,7 @@ class StoredObject(NamedTuple):
 
 
 class OmittedObjects(NamedTuple):
-    """Objects below a URL that are not read, because of their names."""
+    """Objects below a URL that apflint does not read, because of their names."""
 
     url: str
     number: int
@@ -99,20 +103,20 @@ class OmittedObjects(NamedTuple):
     """True if the times in the names are outside of the period. False if the names are not names of logs."""
 
     def __str__(self) -> str:
-        """Return a sentence that reports the number, the size and an example of the objects, and why they are not read."""
+        """Return a sentence about the omitted objects: number, size, an example, and why they are not read."""
         reason = (
-            "whose names have times outside of --since and --until"
+            "because the times in their names are outside of --since and --until"
             if self.is_outside_period
-            else "whose names are not those of logs"
+            else "because their names are not names of logs"
         )
         return (
-            f"Not read: {self.number:,} of {count_noun(self.total, 'object')} below {self.url} ({self.size / 1e6:,.1f} MB),"
-            f" {reason}, such as {quote(self.example)}."
+            f"apflint does not read {self.number:,} of {count_noun(self.total, 'object')} below {self.url} ({self.size / 1e6:,.1f} MB),"
+            f" {reason}. An example is {quote(self.example)}."
         )
 
 
 class NamedTimes(NamedTuple):
-    """The times in a name, in microseconds since 1970."""
+    """The period that the times in a name stand for, in microseconds since 1970."""
 
     start: int | None
     """Start of the time in the name. None for a rotated file, whose events may be much older."""
@@ -122,20 +126,20 @@ class NamedTimes(NamedTuple):
 
     @property
     def earliest(self) -> int | None:
-        """Time before which no request of the object was received, or None if there is no such time."""
+        """Lower bound of the time at which the object's requests were received, or None if it has no lower bound."""
         return None if self.start is None else self.start - self.unit - _SPAN_OF_LONG_REQUESTS
 
     @property
     def latest(self) -> int:
-        """Time after which no request of the object was received."""
+        """Upper bound of the time at which the object's requests were received."""
         return self.end + self.unit
 
 
 def find_times(name: str) -> NamedTimes | None:
-    """Return the times in a name, or None if the name has no valid date.
+    """Return the period that the times in a name stand for, or None if the name has no valid date.
 
-    If a name has several times, the one for the shortest period is used: `2026/11/22/05` is for an hour, and `20261122`
-    for a day. Of several times for equally long periods, the last is used.
+    If a name has several times, the time of the shortest period is used: `2026/11/22/05` stands for an hour, and
+    `20261122` for a day. Of several times for equally long periods, the last one is used.
     """
     best: NamedTimes | None = None
     for match in _TIME.finditer(name):
@@ -167,10 +171,11 @@ def _read_time(match: re.Match[str]) -> NamedTimes | None:
 def select_logs(
     url: str, found: Sequence[StoredObject], period: ReadPeriod, report_omitted: Callable[[OmittedObjects], object]
 ) -> list[StoredObject]:
-    """Return the objects below a prefix that are logs, and may contain requests of a period.
+    """Return the objects below a prefix that are logs and may contain requests of a period.
 
-    `report_omitted` is called with all other objects. Times in the prefix itself are not compared with the period,
-    because the user has chosen the prefix. Raises UserError if there are no such objects.
+    `report_omitted` is called with all other objects. Only the part of a name after the prefix is compared with the
+    period, because the user has chosen the prefix. Raises UserError if no object is a log that may contain such
+    requests.
     """
     logs = [stored for stored in found if _is_log(stored.url.rpartition("/")[2])]
     if not logs:
@@ -183,7 +188,7 @@ def select_logs(
     if not wanted:
         raise UserError(
             f"{url}: the names of all {pluralize(len(logs), 'object')} have times outside of --since and --until, such as"
-            f" {quote(logs[0].url[len(url) :])}. To read them nevertheless, use a pattern: {url.rstrip('/')}/**"
+            f" {quote(logs[0].url[len(url) :])}. To read these objects nevertheless, use a pattern: {url.rstrip('/')}/**"
         )
     for others, kept, is_outside in ((found, logs, False), (logs, wanted, True)):
         names = {stored.url for stored in kept}
@@ -200,10 +205,10 @@ def _is_log(name: str) -> bool:
 
 
 def find_names_in_period(names: Sequence[str], period: ReadPeriod) -> list[bool]:
-    """Return a list: for each name, whether the object with this name may contain requests of the period.
+    """Return, for each name, whether the object with this name may contain requests of the period.
 
-    If a name has no time, the result is True. If a limit counts back from the last request of the log, the result is
-    also True for all objects that may contain the last request.
+    The result is True for a name without a time. If a limit of the period is a distance from the last request of the
+    log, the result is also True for all objects that may contain the last request.
     """
     found = [find_times(name) for name in names]
     last = _find_last(found) if any(limit and limit.is_before_end for limit in period) else None
@@ -220,20 +225,31 @@ def find_names_in_period(names: Sequence[str], period: ReadPeriod) -> list[bool]
 
 
 def _find_last(found: Iterable[NamedTimes | None]) -> int | None:
-    """Return a time that is not later than the last request of the log, or None if no name has a time."""
+    """Return a lower bound of the time of the last request in a log, in microseconds since 1970.
+
+    `found` are the times in the names of the log's objects. Return None if no name contains a time.
+    """
     times = [times for times in found if times is not None]
     return max(((time.end if time.start is None else time.start) - time.unit for time in times), default=None)
 
 
 def _resolve_since(last: int | None, since: TimeLimit | None) -> int | None:
-    """Return a time that is not later than `since`, or None if `since` is None or the end of the log is unknown."""
+    """Return the start of the period in microseconds since 1970, or an earlier time if the exact start is unknown.
+
+    `last` is a lower bound of the end of the log. Return None, so that nothing is omitted, if `since` is None, or if
+    `since` is a distance from the end of the log and `last` is None.
+    """
     if since is None or not since.is_before_end:
         return None if since is None else since.microseconds
     return None if last is None else last - since.microseconds
 
 
 def _resolve_until(found: Sequence[NamedTimes | None], until: TimeLimit | None) -> int | None:
-    """Return a time that is not earlier than `until`, or None if `until` is None or the end of the log is unknown."""
+    """Return the end of the period in microseconds since 1970, or a later time if the exact end is unknown.
+
+    `found` are the times in the names of the log's objects. Return None, so that nothing is omitted, if `until` is
+    None, or if `until` is a distance from the end of the log and a name contains no time.
+    """
     if until is None or not until.is_before_end:
         return None if until is None else until.microseconds
     if not found or any(times is None for times in found):  # the end of the log is unknown

@@ -1,4 +1,4 @@
-"""Reads the object counts in the options of the user: a file with metrics of kube-apiserver, and numbers."""
+"""Reads the numbers of objects in a cluster, from a file with metrics of kube-apiserver and from options."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 
 
 def read_object_counts(metrics: str | None, arguments: Sequence[str]) -> ObjectCounts | None:
-    """Return the object counts in the file `metrics`, and in `arguments`, the values of `--objects`.
+    """Return the numbers of objects in a cluster, from the file `metrics` and from the values of `--objects`.
 
-    `arguments` override the file. Return None if there are neither a file nor arguments. The file may be compressed.
-    Raises UserError for invalid arguments, and for a file that is unreadable or has no counts.
+    The values of `--objects` (`arguments`) override the file. Return None if there are neither a file nor values. The
+    file may be compressed. Raises UserError for invalid values, and for a file that is unreadable or has no numbers of
+    objects.
     """
     if metrics is None and not arguments:
         return None
@@ -45,7 +46,7 @@ def _read_metrics(path: str) -> ObjectCounts:
 def _decode(data: bytes | None) -> str:
     if data is None:
         raise UserError(
-            f"larger than {MAX_FILE_BYTES >> 20} MiB: keep only the lines with _objects and _size_estimate_bytes"
+            f"the file is larger than {MAX_FILE_BYTES >> 20} MiB: keep only the lines with _objects and _size_estimate_bytes"
         )
     try:
         return data.decode()

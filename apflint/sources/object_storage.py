@@ -74,7 +74,10 @@ def is_web_url(path: str) -> bool:
 
 
 def hide_secrets(url: str) -> str:
-    """Return a URL without user and parameters, which may be secret. URLs of object storage have neither."""
+    """Return a URL without its user, password and parameters, which may be secret.
+
+    URLs of object storage contain none of these parts.
+    """
     if not is_web_url(url):
         return url
     scheme, _, rest = re.split(r"[?#]", url, maxsplit=1)[0].partition("://")
@@ -83,7 +86,7 @@ def hide_secrets(url: str) -> str:
 
 
 def find_prefix(url: str) -> str:
-    """Return the common prefix of all objects that a URL names: the URL itself, or the part before a pattern."""
+    """Return the prefix that all objects of a URL have: the URL itself, or the part before its first wildcard."""
     match = None if is_web_url(url) else _PATTERN.search(url)
     return url[: match.start()] if match else url
 
@@ -104,7 +107,7 @@ def list_objects(url: str) -> list[StoredObject]:
         is_pattern = _PATTERN.search(path) is not None
         start = find_prefix(url).partition("://")[2] if is_pattern else f"{path.rstrip('/')}/"
         directory, _, prefix = start.rpartition("/")
-        # `find` instead of `glob`, because names of objects may contain any characters, and empty components as in
+        # `glob` of fsspec is not used, because names of objects may contain wildcards, and empty components as in
         # `a//b`.
         listed = files.find(directory, prefix=prefix, detail=True)
     except Exception as error:  # noqa: BLE001  # each library has its own exceptions
@@ -141,9 +144,9 @@ def _compile_pattern(pattern: str) -> re.Pattern[str]:
 
 
 def read_object(url: str, size: int) -> Iterator[bytes]:
-    """Yield the bytes of an object.
+    """Yield the bytes of an object. `size` is the size of the object in bytes when it was listed, or 0 if unknown.
 
-    Raises UserError if the object cannot be read. The message does not name the object.
+    Raises UserError if the object cannot be read. The message does not contain the name of the object.
     """
     try:
         if 0 < size <= _SMALL_BYTES:
@@ -162,10 +165,15 @@ def read_object(url: str, size: int) -> Iterator[bytes]:
 
 @lru_cache(maxsize=1)
 def _read_small(url: str, size: int) -> bytes:
-    """Return the content of an object. Cached, because engines read an object again after recognizing its format."""
+    """Return the content of a small object. The result is cached, because an object is often read twice.
+
+    The first read recognizes the format of the log, and the second one reads its requests.
+    """
     content: bytes = _open_storage(url).cat_file(_split(url)[1])
     if len(content) != size:
-        raise UserError(f"the object has {len(content):,} bytes, but {size:,} when it was listed")
+        raise UserError(
+            f"the object has {len(content):,} bytes now, but had {size:,} when it was listed, so it was replaced: try again"
+        )
     return content
 
 
@@ -211,10 +219,11 @@ def _choose_options(scheme: str) -> dict[str, Any]:
 
 
 def _describe(error: Exception, url: str) -> str:
-    """Return the reason of an error as one clause, without the secrets of the URL."""
+    """Return a clause that states the reason of an error. Secrets in the URL are removed."""
     service = _SERVICES[_scheme(url)]
     text = next(iter(str(error).replace(url, hide_secrets(url)).strip().splitlines()), "").rstrip(".")
-    # HTTPFileSystem raises FileNotFoundError for any failure. The cause of this exception is the real error.
+    # HTTPFileSystem raises FileNotFoundError for every failure. Its cause is the real error, so look for the status
+    # there, too.
     status = next((found for part in (error, error.__cause__) if (found := getattr(part, "status", None))), None)
     kind = type(error).__name__
     if status == 404 or (isinstance(error, FileNotFoundError) and status is None):

@@ -36,7 +36,7 @@ class ProgramOutput(NamedTuple):
 
     @property
     def message(self) -> str:
-        """Standard error of the program on one line, or the exit code if standard error is empty."""
+        """The standard error of the program on one line, or a text such as `exit code 1` if standard error is empty."""
         text = _LOG_HEADER.sub("", " ".join(self.stderr.split()))
         return text[:_MAX_MESSAGE_CHARACTERS] or f"exit code {self.status}"
 
@@ -52,14 +52,15 @@ def run_program(
 ) -> ProgramOutput:
     """Run a program in a directory, by default the current one, and return its output.
 
-    Raises UserError if the program is missing or cannot be started. Raises UserError if it runs longer than `seconds` or
-    prints more than `max_bytes` (`MAX_FILE_BYTES` by default). Then the program and all processes that it started are
-    killed.
+    Raises UserError if the program is missing or cannot be started. If the program runs longer than `seconds`, or
+    prints more than `max_bytes` (`MAX_FILE_BYTES` by default), the program and all processes that it started are
+    killed, and UserError is raised.
     """
     name = command[0]
     limit = MAX_FILE_BYTES if max_bytes is None else max_bytes
     try:
-        # Standard input is a file, because writes to a pipe would have to alternate with reads of the output.
+        # Standard input of the program is a file. With a pipe, writes and reads would have to alternate, because both
+        # pipes can be full.
         with tempfile.TemporaryFile() if stdin else open(os.devnull, "rb") as file:
             if stdin:
                 file.write(stdin)
@@ -109,7 +110,7 @@ def run_program(
 
 
 def kill_programs() -> None:
-    """Kill all programs that other threads run, so that these threads can end after Ctrl-C."""
+    """Kill all programs that `run_program` currently runs, in any thread, so that the threads can end after Ctrl-C."""
     for process in tuple(_running):
         _kill(process)
 
@@ -128,7 +129,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def _read_messages(stream: IO[bytes] | None, messages: list[bytes]) -> None:
-    """Read standard error until it ends. Append the first `_MAX_MESSAGE_BYTES` bytes to `messages`."""
+    """Read the standard error of a program to its end. Append its first `_MAX_MESSAGE_BYTES` bytes to `messages`."""
     assert stream is not None
     messages.append(stream.read(_MAX_MESSAGE_BYTES))
     while stream.read(_MAX_MESSAGE_BYTES):

@@ -1,8 +1,9 @@
-"""Queries Prometheus, Thanos and Mimir over their HTTP API (https://prometheus.io/docs/prometheus/latest/querying/api/).
+"""Queries Prometheus, Thanos and Mimir over their HTTP API.
 
-Queries use GET, because the proxies of Kubernetes and OpenShift require only the permission `get`. For POST, they
-require `create`. Redirects are not followed, because they lead to login pages, and because headers with credentials
-must not reach another host. The errors that this module raises do not contain credentials.
+The API is described at https://prometheus.io/docs/prometheus/latest/querying/api/. Queries are GET requests, because
+the proxies of Kubernetes and OpenShift allow them with the permission `get`. POST requests would need the permission
+`create`. Redirects are not followed, because they lead to login pages, and because headers with credentials must not
+reach another host. The messages of exceptions contain no credentials.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ class Connection(NamedTuple):
 
 
 class InstantSample(NamedTuple):
-    """A series of an answer, and its value at the time of the query."""
+    """A series of an answer, with its value at the time of the query."""
 
     labels: dict[str, str]
     value: str
@@ -92,9 +93,9 @@ class InstantSample(NamedTuple):
 
 
 class RangeSeries(NamedTuple):
-    """A series of an answer. `values` maps times in seconds since 1970 to the values of the series.
+    """A series of an answer, with its values at several times.
 
-    Values that are NaN or infinite are left out.
+    The keys of `values` are times in seconds since 1970. Values that are NaN or infinite are left out.
     """
 
     labels: dict[str, str]
@@ -185,9 +186,9 @@ def _read_token(path: str) -> str:
 
 
 def _check_certificates(authority: str | None, certificate: str | None, key: str | None) -> None:
-    """Raise UserError for files that the TLS library cannot load.
+    """Raise UserError if the TLS library cannot load one of the files.
 
-    A key with a passphrase is rejected, because the library would prompt for the passphrase.
+    A key with a passphrase is rejected, because the library would ask the user for the passphrase.
     """
     context = ssl.create_default_context()
     try:
@@ -225,9 +226,9 @@ class PrometheusClient:
         self.connection = connection
         self.queries = 0
         """Number of queries so far."""
-        self._warnings: dict[str, None] = {}  # the keys are an ordered set
+        self._warnings: dict[str, None] = {}  # an ordered set: only the keys are used
         self._session = requests.Session()
-        self._session.auth = self._authorize  # requests does not read ~/.netrc if `auth` is set
+        self._session.auth = self._authorize  # because `auth` is set, requests does not send passwords from ~/.netrc
         self._session.headers.update(dict(connection.headers))
         if not connection.is_verified:
             import urllib3
@@ -250,7 +251,7 @@ class PrometheusClient:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Warnings that answers contained, such as those of Thanos about stores that it could not read."""
+        """Warnings in the answers of the server, such as those of Thanos about stores that Thanos could not read."""
         found = list(self._warnings)
         more = [f"and {len(found) - _MAX_WARNINGS} more warnings"] if len(found) > _MAX_WARNINGS else []
         return (*found[:_MAX_WARNINGS], *more)
@@ -274,9 +275,9 @@ class PrometheusClient:
         return samples
 
     def query_samples(self, expression: str, time: float) -> list[RangeSeries]:
-        """Return the stored samples of each series of a range vector, such as `up[5m]`, with the times of their scrapes.
+        """Return the samples that Prometheus has stored for each series of a range vector, such as `up[5m]`.
 
-        `time` is the end of the range, in seconds since 1970.
+        The times of the samples are the times of the scrapes. `time` is the end of the range, in seconds since 1970.
         """
         return self._read_series("query", {"query": expression, "time": f"{time:.3f}"})
 
@@ -297,7 +298,10 @@ class PrometheusClient:
         return found
 
     def _get(self, name: str, kind: str, parameters: dict[str, str]) -> Iterator[tuple[dict[str, str], dict[str, Any]]]:
-        """Yield (labels, series) for each series of an answer."""
+        """Send a query, and yield (labels, series) for each series of the answer.
+
+        `name` is the endpoint of the API, and `kind` is the expected type of the result, such as `vector`.
+        """
         answer = self._read_answer(name, {**parameters, "timeout": f"{MAX_PROMETHEUS_SECONDS:d}s"})
         data = answer.get("data")
         if not isinstance(data, dict) or data.get("resultType") != kind or not isinstance(data.get("result"), list):
@@ -350,8 +354,8 @@ class PrometheusClient:
         if not isinstance(answer, dict) or answer.get("status") != "success":
             shown = "HTML" if "html" in kind or body.lstrip()[:1] == b"<" else "something else"
             raise UserError(
-                f"{self.connection.shown}: the answer is {shown} instead of JSON of Prometheus: name the address of its API."
-                " A login page means that credentials are missing"
+                f"{self.connection.shown}: the answer is {shown} instead of JSON of Prometheus: name the address of the API of"
+                " Prometheus. A login page means that credentials are missing"
             )
         warnings = answer.get("warnings")
         for text in warnings if isinstance(warnings, list) else ():
@@ -367,10 +371,10 @@ class PrometheusClient:
             )
 
     def _fetch(self, name: str, parameters: dict[str, str]) -> tuple[int, str, str, bytes]:
-        """Return a tuple: HTTP status, content type, target of a redirect, and body.
+        """Send a query, and return HTTP status, content type, target of a redirect, and body of the answer.
 
-        A thread reads the answer, so that the total time is limited. A timeout of the socket limits only the time between two
-        bytes.
+        A thread reads the answer, so that the total time can be limited. A timeout of the socket would limit only the
+        time between two bytes.
         """
         found: list[tuple[int, str, str, bytes] | Exception] = []
 
@@ -454,7 +458,7 @@ class PrometheusClient:
         return UserError(f"{self.connection.shown}: the answer is not in the format of Prometheus: it has {reason}")
 
     def _clean(self, value: object) -> str:
-        """Return text of the server on one line, without credentials."""
+        """Return a text that the server sent, on one line, shortened, and without credentials."""
         text = " ".join(str(value).split())
         for secret in self.connection.secrets:
             text = text.replace(secret, _REDACTED)
@@ -479,7 +483,7 @@ def _drop_query(location: str) -> str:
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an exception, and then the exceptions that it wraps, from the outermost to the innermost."""
+    """Yield an exception, and then its causes, contexts, reasons and exceptions in its arguments, recursively."""
     seen: list[BaseException] = []
     waiting = [error]
     while waiting:

@@ -1,7 +1,8 @@
-"""Reads the metrics of API servers from Prometheus, Thanos or Mimir: the worst interval of a period, and a baseline.
+"""Reads the metrics of API servers from Prometheus, Thanos or Mimir.
 
-The result has the same form as the metrics in files: for each server, snapshots at the start and the end of the interval
-and of the baseline.
+Metrics are read for the worst interval of a period, and for a baseline. The result has the same form as metrics that
+are read from files. Each server has a snapshot at the start and at the end of the interval, and at the start and at the
+end of the baseline.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ class Period(NamedTuple):
 
 
 class PrometheusRequest(NamedTuple):
-    """The API servers and times to read."""
+    """The API servers whose metrics are read, and the period and the baseline for which they are read."""
 
     period: Period
     """The period whose worst interval is diagnosed."""
@@ -88,13 +89,16 @@ class PrometheusRequest(NamedTuple):
 
     @property
     def selector(self) -> str:
-        """The matchers in PromQL. Without a matcher for `job`, a matcher for the usual jobs of kube-apiserver is added."""
+        """The matchers, joined as in a PromQL selector.
+
+        If there is no matcher for the label `job`, a matcher for the usual jobs of kube-apiserver is added.
+        """
         has_job = any(matcher.label == "job" for matcher in self.matchers)
         return ", ".join((*(() if has_job else (USUAL_SELECTOR,)), *map(str, self.matchers)))
 
 
 class ClusterReading(NamedTuple):
-    """The servers of a cluster whose metrics were read, and the times of these metrics. Contains no metrics."""
+    """Facts about the metrics that were read for a cluster: the servers and the times. Contains no metrics."""
 
     cluster: str
     """Value of the cluster label, or ""."""
@@ -112,7 +116,7 @@ class ClusterReading(NamedTuple):
 
 
 class PrometheusReading(NamedTuple):
-    """The servers that were read, and the sources of their metrics."""
+    """The servers whose metrics were read, with their metrics, and the facts about each cluster."""
 
     url: str
     """Address without credentials."""
@@ -130,7 +134,7 @@ class PrometheusReading(NamedTuple):
 def read_prometheus(client: PrometheusClient, request: PrometheusRequest) -> PrometheusReading:
     """Return the API servers of each cluster, with their metrics in the worst interval of the period.
 
-    Raises UserError if no API server is found.
+    Raises UserError if there is no API server, or no metrics.
     """
     reader = _PeriodReader(client, request)
     found = [reader.read_cluster(cluster) for cluster in sorted(reader.instances)]
@@ -154,7 +158,7 @@ class _Target(NamedTuple):
 
 
 class _PeriodReader:
-    """Reads the servers that a request selects. Caches the targets and snapshots of each moment."""
+    """Reads the servers that a request selects. Targets and snapshots of each moment are cached."""
 
     def __init__(self, client: PrometheusClient, request: PrometheusRequest) -> None:
         self._client, self._request = client, request
@@ -177,9 +181,10 @@ class _PeriodReader:
         self._loads = self._measure_loads(request.period)
 
     def read_cluster(self, cluster: str) -> tuple[ClusterReading, list[Server]]:
-        """Return the servers of a cluster in its worst interval.
+        """Return the servers of a cluster, with their metrics in one interval, and facts about the reading.
 
-        The chosen interval is the worst one for which the diagnosis finds a cause, or else the worst of all intervals.
+        The interval is the worst one for which the diagnosis finds a cause. If there is none, it is the worst interval
+        of all.
         """
         self._gaps = []
         keys = [(cluster, instance) for instance in self.instances[cluster]]
@@ -200,7 +205,7 @@ class _PeriodReader:
                 break
         if chosen is None:
             raise UserError(
-                f"{self._client.connection.shown}: no API server{_of(cluster)} has metrics in the period that the diagnosis reads"
+                f"{self._client.connection.shown}: Prometheus has no metrics of an API server{_of(cluster)} in the worst intervals of the period"
             )
         load, servers, gaps = chosen
         times = [self._scrapes[shot.sources[0].name] for pair in baselines.values() if pair for shot in pair]
@@ -216,7 +221,10 @@ class _PeriodReader:
         return reading, servers
 
     def _find_servers(self) -> float:
-        """Find the API servers in the period. Return the time in seconds between two scrapes (see `_find_scrape_seconds`)."""
+        """Find the API servers in the period, and store them in `instances` and `jobs`.
+
+        Return the time in seconds between two scrapes (see `_find_scrape_seconds`).
+        """
         period = self._request.period
         window = min(period.seconds, max(_PRESENCE_SECONDS, period.seconds / MAX_PROMETHEUS_POINTS))
         counted = [f"count_over_time({self._select(name)}[{_duration(window)}])" for name in _limit_names()]
@@ -234,10 +242,10 @@ class _PeriodReader:
         return self._find_scrape_seconds(moments)
 
     def _find_scrape_seconds(self, moments: Mapping[Key, Counter[float]]) -> float:
-        """Return the time in seconds between two scrapes, for the cluster with the rarest scrapes.
+        """Return the time in seconds between two scrapes of a server.
 
-        `moments` maps each server to a mapping from a moment to the number of scrapes of the server in a window before
-        this moment.
+        If the clusters have different times, return the longest one. `moments` maps each server to a mapping from a
+        moment to the number of scrapes of the server in a window before this moment.
         """
         found: dict[str, float] = {}
         for cluster, instances in self.instances.items():
@@ -276,7 +284,11 @@ class _PeriodReader:
                 )
 
     def _describe_jobs(self) -> str:
-        """Return a sentence about jobs with metrics of API Priority and Fairness that the selector does not match."""
+        """Return a sentence that explains why no API server was found.
+
+        The sentence names the jobs with metrics of API Priority and Fairness that the selector does not match, or
+        states that there are no such metrics.
+        """
         period = self._request.period
         selectors = [f'{name}{{{_LEVEL_LABEL}="{CATCH_ALL}"}}' for name in _limit_names()]
         counted = " or ".join(f"count_over_time({selector}[{_duration(period.seconds)}])" for selector in selectors)
@@ -299,9 +311,9 @@ class _PeriodReader:
         return f"{name}{{{', '.join(filter(None, (self._request.selector, matcher)))}}}"
 
     def _list_worst(self, cluster: str) -> Iterator[ClusterLoad]:
-        """Yield the load of a cluster at the ends of its worst intervals, the worst first.
+        """Yield the load of a cluster at the end of each of its worst intervals, the worst interval first.
 
-        If the step of a query is longer than an interval, the worst steps are queried again with a shorter step.
+        If the steps of a query are longer than an interval, the worst steps are queried again with shorter steps.
         """
         step = self._step(self._request.period)
         for load in rank_moments(self._loads.get(cluster, ()), max(step, self._seconds), MAX_PROMETHEUS_INTERVALS):
@@ -319,15 +331,15 @@ class _PeriodReader:
         return max(self.scrape_seconds, ceil(period.seconds / MAX_PROMETHEUS_POINTS))
 
     def _measure_loads(self, period: Period) -> dict[str, list[ClusterLoad]]:
-        """Return the load of each cluster at many moments of a period."""
+        """Return the load of each cluster at many moments of a period. The keys are names of clusters."""
         step = self._step(period)
         window = max(self._seconds, step)
         span, end = (_duration(seconds) for seconds in (window, max(_MIN_SCRAPES * self.scrape_seconds, step)))
         rejected = self._select(f"{PREFIX}rejected_requests_total", "")
         waiting, executing = (f"{PREFIX}current_{name}_requests" for name in ("inqueue", "executing"))
         limited = f'{_LEVEL_LABEL}!="exempt"'
-        # A plain selector would return the last value of a server for five minutes after the server has ended.
-        # `last_over_time` and `max_over_time` return only values in the window.
+        # These functions return only values in the window `span`. A selector without a function would still return the
+        # last value of a server five minutes after the server has ended.
         function = "last_over_time" if step <= self._seconds else "max_over_time"
         expressions = {
             "rejected": f"rate({rejected}[{span}])",
@@ -347,21 +359,21 @@ class _PeriodReader:
         return {cluster: list(moments.values()) for cluster, moments in loads.items()}
 
     def _read_baseline(self, key: Key) -> tuple[Snapshot, Snapshot] | None:
-        """Return two snapshots of a server: the first and the last in the baseline after its last restart.
+        """Return two snapshots of a server in the baseline: the first one after its last restart, and the last one.
 
-        Return None if the time between them is too short for rates.
+        Return None if the time between the snapshots is too short for rates.
         """
         starts = self._find_starts(key[0]).get(key, {})
         if not starts:
             self._gaps.append(
-                f"{name_instance(key)}: Prometheus has no metrics in the baseline, so there is no comparison."
+                f"{name_instance(key)}: Prometheus has no metrics in the baseline, so apflint does not compare the load with the baseline."
             )
             return None
         last = max(starts)
         times = [time for time, start in starts.items() if start == starts[last]]
         if len(set(starts.values())) > 1:
             self._gaps.append(
-                f"{name_instance(key)}: the server restarted in the baseline, so only the part after {show_time(min(times))} counts."
+                f"{name_instance(key)}: the server restarted in the baseline, so apflint uses only the part of the baseline after {show_time(min(times))}."
             )
         snapshots = [self._read_snapshot(key, time) for time in (min(times), last)]
         first, end = snapshots
@@ -371,7 +383,10 @@ class _PeriodReader:
         return first, end
 
     def _find_starts(self, cluster: str) -> dict[Key, dict[float, float]]:
-        """Return {server: {moment: start time}} for the moments of the baseline, as `_read_starts` does."""
+        """Return the start times of the servers of a cluster in the baseline, in the form that `_read_starts` returns.
+
+        The result is cached.
+        """
         if cluster not in self._starts:
             self._starts[cluster] = self._read_starts(
                 cluster, self._request.baseline, self._step(self._request.baseline)
@@ -379,10 +394,10 @@ class _PeriodReader:
         return self._starts[cluster]
 
     def _read_starts(self, cluster: str, period: Period, step: float) -> dict[Key, dict[float, float]]:
-        """Return {server: {moment: start time}} of the servers of a cluster, with times in seconds since 1970.
+        """Return {server: {moment: start time}} for the servers of a cluster and the moments of a period.
 
-        If Prometheus has no metric of start times, all start times are 0. Restarts are then detected only by counters
-        that decrease.
+        All times are in seconds since 1970. If Prometheus does not have the start times of servers, all start times are
+        0. Restarts are then detected only by counters that decrease.
         """
         matcher = f"{self._request.cluster_label}={quote(cluster)}"
         limits = " or ".join(self._select(name, f'{_LEVEL_LABEL}="{CATCH_ALL}", {matcher}') for name in _limit_names())
@@ -395,10 +410,10 @@ class _PeriodReader:
         return {key: moments for key, moments in found.items() if moments}
 
     def _read_server(self, key: Key, start: float, end: float) -> Iterator[Server]:
-        """Yield the server with its snapshots at `start` and `end`.
+        """Yield the server with its snapshots at `start` and `end`, or nothing if there is no snapshot at `end`.
 
-        If the server restarted between the two times, yield the server before and the server after the restart as two
-        servers, as apflint does for metrics in files.
+        If the server restarted between the two times, yield two servers, one before and one after the restart, as
+        apflint does for metrics in files.
         """
         last, first = self._read_snapshot(key, end), self._read_snapshot(key, start)
         if last is None:
@@ -411,7 +426,7 @@ class _PeriodReader:
             return
         age = last.metrics.age_seconds if last.metrics is not None else None
         if first is not None and _metrics(first).is_followed_by(_metrics(last)):
-            first = None  # both snapshots are the same scrape
+            first = None  # from the same process as `last`, but too close to it for rates
         if first is None and age is not None and age <= _RESTART_SECONDS:
             first = self._read_snapshot(key, end - age - _MIN_SCRAPES * self.scrape_seconds)
         if first is not None and not _metrics(first).is_followed_by(_metrics(last)):
@@ -420,7 +435,10 @@ class _PeriodReader:
         yield Server((earliest, last) if earliest is not None else (last,), *key)
 
     def _find_first_scrape(self, key: Key, last: Snapshot, period: Period) -> Snapshot | None:
-        """Return the first snapshot after the restart of a server, or None if it is too close to `last` for rates."""
+        """Return the first snapshot of a server after its restart in `period`.
+
+        Return None if there is too little time between this snapshot and `last` for rates.
+        """
         started = _metrics(last).started
         moments = self._read_starts(key[0], period, max(1.0, self.scrape_seconds / 2)).get(key, {})
         times = [time for time, start in moments.items() if start == started]
@@ -428,7 +446,10 @@ class _PeriodReader:
         return first if first is not None and _is_interval(first, last) else None
 
     def _read_snapshot(self, key: Key, moment: float) -> Snapshot | None:
-        """Return the metrics of a server at its last scrape before a moment, or None if the scrape is too old."""
+        """Return the metrics of a server at its last scrape before a moment.
+
+        Return None if the server was not scraped, or if the last scrape is too long before the moment.
+        """
         if (key, moment) not in self._snapshots:
             self._snapshots[key, moment] = self._query_snapshot(key, moment)
         return self._snapshots[key, moment]
@@ -455,7 +476,10 @@ class _PeriodReader:
         return Snapshot(metrics=part.content, sources=(part.source,))
 
     def _find_targets(self, moment: float) -> dict[Key, _Target]:
-        """Return the target of each server at a moment. If targets have the same address, return the one scraped last."""
+        """Return the scrape target of each server at a moment.
+
+        If several targets have the address of a server, return the target that was scraped last.
+        """
         if moment not in self._targets:
             found: dict[Key, _Target] = {}
             times = " or ".join(f"timestamp({self._select(name)})" for name in _limit_names())
@@ -471,17 +495,18 @@ class _PeriodReader:
 
 
 def _limit_names() -> Iterator[str]:
-    """Yield the names that releases have used for the metric of the nominal limit of a level.
+    """Yield the names of the metric for the nominal limit of a level. Releases have used different names.
 
-    Every server has the metric for the level `catch-all`, under one of these names.
+    Every server has this metric for the level `catch-all`, under one of the names.
     """
     return (metric.name for metric in metric_names.NOMINAL.metrics)
 
 
 def _grid(period: Period, first: float, step: float) -> tuple[float, float, float]:
-    """Return start, end and step in seconds of equidistant moments. The last moment is the end of the period.
+    """Return (start, end, step) of a range query, in seconds.
 
-    The first moment is at least `first` seconds after the start of the period.
+    The times of the query are `step` seconds apart. The last time is the end of the period, and the first time is at
+    least `first` seconds after the start of the period.
     """
     number = floor((period.seconds - first) / step + 1e-9)
     return period.end - max(0, number) * step, period.end, step
@@ -497,7 +522,10 @@ def _metrics(snapshot: Snapshot) -> Metrics:
 
 
 def _is_interval(first: Snapshot, last: Snapshot) -> bool:
-    """Return whether two snapshots come from the same process, with enough time between them for rates."""
+    """Return whether rates can be computed from two snapshots of a server.
+
+    The server must not have restarted between the snapshots, and there must be enough time between them.
+    """
     earlier, later = _metrics(first), _metrics(last)
     if not earlier.is_followed_by(later) or earlier.order == later.order:
         return False
@@ -506,7 +534,7 @@ def _is_interval(first: Snapshot, last: Snapshot) -> bool:
 
 
 def _describe_absent(servers: Sequence[Server]) -> Iterator[str]:
-    """Yield a sentence about metrics that no server has. Their values are assumed to be 0."""
+    """Yield a sentence about counters and gauges that no server has, so that apflint assumes the value 0."""
     snapshots = [shot for server in servers for shot in server.snapshots]
     names = [
         quantity.metrics[0].name
@@ -515,13 +543,13 @@ def _describe_absent(servers: Sequence[Server]) -> Iterator[str]:
     ]
     if names:
         yield (
-            f"Prometheus has no series of {join_words(names, 'and')} in this interval. apflint assumes 0, because a server"
-            " creates these series with the first event. A relabeling rule may also have dropped the series."
+            f"Prometheus has no series of {join_words(names, 'and')} in this interval. A server creates such a series at"
+            " the first event, so apflint assumes that there were no events. This is wrong if a relabeling rule drops the series."
         )
 
 
 def name_instance(key: Key) -> str:
-    """Return the name of a server in messages: `CLUSTER/INSTANCE`."""
+    """Return the name of a server in messages: `CLUSTER/INSTANCE`, or only `INSTANCE` if there is no cluster label."""
     return "/".join(filter(None, key)) or "server without an instance label"
 
 
@@ -536,7 +564,7 @@ def show_time(seconds: float) -> str:
 
 
 def describe_instances(reading: ClusterReading) -> str:
-    """Return a phrase that lists the servers of a cluster."""
+    """Return a phrase about the servers of a cluster: their number, their job and their names."""
     names = join_some(reading.instances, _MAX_NAMED)
     return (
         f"{count_noun(len(reading.instances), 'API server')}{_of(reading.cluster)} (job {quote(reading.job)}): {names}"

@@ -1,4 +1,4 @@
-"""Removes findings that other files of the project disprove, if a run (such as a hook) reads only some files."""
+"""Removes findings that other files of the project disprove, in a run that reads only some files (such as a hook)."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 def confirm_findings(
     report: Report, inputs: Inputs, check_again: Callable[[Iterable[tuple[str, str | bytes]]], Report]
 ) -> Report:
-    """Return the report without the findings that other files of the project disprove.
+    """Return the report without the findings that unread files of the project disprove.
 
-    For example, a file that the run does not read may define a missing priority level. A finding that depends on other
-    objects is kept only if `check_again` also reports the finding. `check_again` checks the same files, with the other
-    files of the git repository as context. The other files are read only if the report has findings that depend on
-    other objects.
+    For example, a file that the run does not read may define a missing priority level. If the report has findings that
+    depend on other objects, the other files of the git repository are read. `check_again` then checks the files of the
+    run again, with the other files as context. A finding that depends on other objects is kept only if the new report
+    contains it, too.
 
     Findings in manifests of a cluster in the settings are kept, because the run has read all files of this cluster.
 
@@ -41,7 +41,7 @@ def confirm_findings(
 
 
 def depends_on_others(finding: Finding) -> bool:
-    """Return whether objects in files that the run does not read may disprove a finding."""
+    """Return whether a finding depends on other objects, so that a file that the run does not read may disprove it."""
     from apflint.checks import CHECKS, DEPENDS_ON_OTHERS
 
     check = CHECKS[finding.rule]
@@ -49,12 +49,15 @@ def depends_on_others(finding: Finding) -> bool:
 
 
 def _key(finding: Finding) -> tuple[object, ...]:
-    """Return a key that identifies a finding in two runs. The key excludes the message, which may name other objects."""
+    """Return a key that is equal for the same finding in two runs.
+
+    The key does not contain the message, because the message may name different objects in the two runs.
+    """
     return finding.rule, finding.file, finding.object, finding.field, finding.span
 
 
 def _other_files(root: str, inputs: Inputs) -> list[tuple[str, str | bytes]] | None:
-    """Return the manifests of the project that were not checked, or None if the project has too many files."""
+    """Return the manifests of the project that the run has not read, or None if the project has too many files."""
     from apflint.sources.discovery import discover_files  # imported here, because most runs do not need it
     from apflint.sources.files import read_files
 

@@ -1,6 +1,6 @@
-"""Finds the addresses of all API servers of a cluster: the endpoints of the service `kubernetes`.
+"""Finds the addresses of all API servers of a cluster, in the endpoints of the service `kubernetes`.
 
-Each API server adds its own address to these endpoints.
+Each API server adds its address to the endpoints of this service.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ _MAX_PORT = 65_535
 def read_server_addresses(kubectl: KubectlOptions) -> tuple[str, ...]:
     """Return the addresses of the API servers with their ports, such as `10.0.0.1:6443`, in the order of the response.
 
-    Servers add their own address (`Reconcile` in pkg/controlplane/reconcilers). In a managed cluster, this address can
-    be that of a load balancer. Raises UserError if the user may read neither EndpointSlices nor Endpoints.
+    Each server adds its address to the endpoints (`Reconcile` in pkg/controlplane/reconcilers). In a managed cluster,
+    the endpoints may contain the address of a load balancer instead. Raises UserError if the user may read neither
+    EndpointSlices nor Endpoints.
     """
     try:
         slices = read_json(kubectl, _SLICES).get("items")
@@ -44,7 +45,7 @@ def read_server_addresses(kubectl: KubectlOptions) -> tuple[str, ...]:
 
 
 def _list(value: object) -> list[dict[str, Any]]:
-    """Return the objects in a JSON list. Other values are left out."""
+    """Return the JSON objects in a JSON list. Other items are omitted. If `value` is not a list, return []."""
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
@@ -62,7 +63,10 @@ def _list_subset(piece: dict[str, Any]) -> Iterator[str]:
 
 
 def _join(address: object, ports: object) -> Iterator[str]:
-    """Yield `ADDRESS:PORT` with the port that has the name `https`. Yield nothing if the address or the port is invalid."""
+    """Yield `ADDRESS:PORT` with the first port that is named `https` or has no name.
+
+    Yield nothing if the address or the port is invalid.
+    """
     port = next((entry.get("port") for entry in _list(ports) if entry.get("name") in ("https", None, "")), None)
     if not isinstance(address, str) or not isinstance(port, int) or not 0 < port <= _MAX_PORT:
         return

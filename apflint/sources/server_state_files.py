@@ -61,7 +61,7 @@ def decode(data: bytes) -> str:
 
 
 def _read_start(path: str) -> bytes:
-    """Return the decompressed start of a file, from which the kind of the file is recognized.
+    """Return the start of a file, decompressed, from which the kind of the file can be recognized.
 
     A compressed file that is incomplete is not an error here. Reading the complete file later reports the error.
     """
@@ -82,21 +82,23 @@ def _read(path: str) -> bytes:
     try:
         data = _read_at_most(path, MAX_METRICS_BYTES + 1)
     except (EOFError, zlib.error, gzip.BadGzipFile):
-        raise UserError(f"{path}: the compressed file is incomplete or damaged: save it again") from None
+        raise UserError(
+            f"{path}: the compressed file is incomplete or damaged: save the metrics or the dump again"
+        ) from None
     except (OSError, ValueError) as error:
         raise UserError(f"{path}: {describe_failure(path, error)}") from None
     except UserError as error:  # standard input is closed, or the file is a pipe or a device
         raise UserError(f"{'<stdin>' if path == '-' else path}: {error}") from None
     if len(data) > MAX_METRICS_BYTES:
         raise UserError(
-            f"{path}: more than {MAX_METRICS_BYTES >> 20} MiB. Keep only the lines that are needed: grep -E"
+            f"{path}: the file has more than {MAX_METRICS_BYTES >> 20} MiB. Keep only the lines that are needed: grep -E"
             " '^(apiserver_flowcontrol_|process_start_time_seconds|kubernetes_build_info)'"
         )
     return data
 
 
 def _read_at_most(path: str, limit: int) -> bytes:
-    """Return at most `limit` decompressed bytes of a file or of standard input."""
+    """Return the first `limit` decompressed bytes of a file or of standard input, or all bytes if there are fewer."""
     pieces: list[bytes] = []
     size = 0
     for piece in read_pieces(path):

@@ -40,7 +40,7 @@ _REVISION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/~^@-]{0,99}")
 
 
 class Words(NamedTuple):
-    """Parsed source arguments, grouped by kind. The arguments of a kind keep their order."""
+    """Parsed source arguments, grouped by kind. Arguments of the same kind are in the order of the command line."""
 
     paths: tuple[str, ...] = ()
     """Files, directories and `-`."""
@@ -62,12 +62,15 @@ class Words(NamedTuple):
 
     @property
     def has_manifests(self) -> bool:
-        """Return whether the arguments name manifests, not only a running cluster or built-in objects."""
+        """Return whether the arguments name manifests.
+
+        `live` and `defaults:X.Y` do not name manifests. All other arguments do.
+        """
         return bool(self.paths or self.revisions or self.built or self.clusters)
 
     @property
     def is_cluster(self) -> bool:
-        """Return whether an argument names a cluster that is not in the settings."""
+        """Return whether an argument names objects of a cluster that is not in the settings, such as `live`."""
         return bool(self.is_live or self.built or self.revisions or self.release)
 
     @property
@@ -79,7 +82,10 @@ class Words(NamedTuple):
 
 
 def parse_words(words: Iterable[str]) -> Words:
-    """Parse source arguments. Raises UserError for an empty name, an unknown release, and contradictory arguments."""
+    """Parse source arguments. Raises UserError for an empty name, an unknown release, and contradictory arguments.
+
+    For example, `live` and `defaults:1.36` are contradictory, because a running cluster has its own built-in objects.
+    """
     words = tuple(words)
     named = {prefix: _list_names(words, prefix) for prefix in PREFIXES}
     if LIVE in words and os.path.lexists(LIVE):
@@ -102,7 +108,10 @@ def parse_words(words: Iterable[str]) -> Words:
 
 
 def _list_names(words: Iterable[str], prefix: str) -> tuple[str, ...]:
-    """Return the names after a prefix, without duplicates. Raises UserError for an argument that is only the prefix."""
+    """Return the names in the arguments that have a prefix such as `git:`. The result contains no name twice.
+
+    Raises UserError for an argument that consists only of the prefix.
+    """
     names = tuple(dict.fromkeys(word.removeprefix(prefix) for word in words if word.startswith(prefix)))
     if "" in names:
         names_by_prefix = {GIT_PREFIX: "main", KUSTOMIZE_PREFIX: "overlays/prod", BUILT_IN_PREFIX: "1.36"}
@@ -120,18 +129,17 @@ def _reject_contradictions(words: Words) -> None:
     built = words.built[0]
     for others, reason in (
         ([CLUSTER_PREFIX + name for name in words.clusters], "each names a cluster"),
-        (words.revisions, f"{built.partition(':')[0]} builds the files of the work tree"),
+        (words.revisions, f"{built.partition(':')[0]} builds only files of the work tree"),
     ):
         if others:
             raise UserError(f"{others[0]} and {built} cannot be combined: {reason}")
 
 
 def suggest_word(path: str, clusters: Iterable[str] = ()) -> str:
-    """Return a hint for a path that does not exist but, with a prefix, is a valid source argument, or else "".
+    """Return a hint for a path that does not exist: the source argument that the user may have intended.
 
-    An example is ` For the git revision, write git:main.` for the path `main`.
-
-    `clusters` are the names of the clusters in the settings.
+    For the path `main`, the hint is ` For the git revision, write git:main.` if there is such a revision. Return "" if
+    there is no such source argument. `clusters` are the names of the clusters in the settings.
     """
     if (release := _RELEASE.fullmatch(path)) is not None:
         return f" For the built-in objects of a release, write {BUILT_IN_PREFIX}{release[1]}."

@@ -126,7 +126,9 @@ def test_output_names_levels_that_the_server_rejects(
     (tmp_path / "level.yaml").write_text(REJECTED_LEVEL.replace("NAME", name), encoding="utf-8")
     assert run(["alerts", "--isolated", "level.yaml"]) == 0
     out, err = capsys.readouterr()
-    (comment,) = (line for line in out.splitlines() if "rejected by the API server, and not used here" in line)
+    (comment,) = (
+        line for line in out.splitlines() if "rejected by the API server, and not part of the configuration" in line
+    )
     assert comment.startswith("# PriorityLevelConfiguration ")
     assert comment.isascii()
     assert comment.isprintable()

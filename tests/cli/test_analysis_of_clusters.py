@@ -258,7 +258,7 @@ def test_cluster_that_the_revision_does_not_have_yet(project: Path, capsys: pyte
     assert status == 1
     assert err.splitlines() == [
         'apflint: git:main: "main" has no file or directory "clusters/staging"',
-        "apflint: git:main: apflint.toml differs in the revision; using the current settings",
+        "apflint: git:main: apflint.toml differs in the revision; apflint uses the current settings",
     ]
     assert "slow (added)" in out
 
@@ -275,7 +275,7 @@ def test_other_settings_of_the_revision_are_noted(
     (project / "apflint.toml").write_text(f"# a comment\n{text}", encoding="utf-8", newline="\r\n")
     assert run_command(capsys, *command)[2] == ""
     (project / "apflint.toml").write_text(f'{text}\n[[cluster]]\nname = "c"\npaths = ["base"]\n', encoding="utf-8")
-    note = "apflint: git:main: apflint.toml differs in the revision; using the current settings\n"
+    note = "apflint: git:main: apflint.toml differs in the revision; apflint uses the current settings\n"
     assert run_command(capsys, *command)[2] == note
     assert run_command(capsys, "diff", "git:main:base", "base")[2] == ""
     monkeypatch.chdir(project / "clusters")

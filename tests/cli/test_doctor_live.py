@@ -159,7 +159,7 @@ def test_other_server_answers_the_second_time(tmp_path: Path, capsys: pytest.Cap
     )
     found, notes = diagnose(tmp_path, capsys, "--watch", "1s", replies=Moments(other))
     assert found["servers"][0]["sinceStart"] is True
-    assert "another API server has answered the second time" in notes
+    assert "the second answer came from another API server" in notes
 
 
 def test_metrics_of_which_the_order_is_unknown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -193,7 +193,7 @@ def test_login_is_not_sent_to_addresses_without_a_verified_certificate(
     assert [server["started"] for server in found["servers"]] == [1]
     assert found["unknown"][:2] == [
         "Asked 1 of 2 API servers.",
-        "kubectl does not verify certificates (insecure-skip-tls-verify), so API servers are not asked directly.",
+        "kubectl does not verify certificates (insecure-skip-tls-verify), so apflint sends requests only to the address in the kubeconfig, not to the address of each API server.",
     ]
 
 
@@ -247,7 +247,7 @@ def test_number_of_servers_is_bounded(
     assert not servers[1].asked
     assert found["unknown"][:2] == [
         "Asked 1 of 2 API servers.",
-        "apflint did not ask 1 further API server, because it asks at most 1.",
+        "apflint did not ask 1 further API server, because the maximum is 1.",
     ]
 
 

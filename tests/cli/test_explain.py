@@ -642,29 +642,33 @@ spec: {type: Limited, limited: {nominalConcurrencyShares: "50", limitResponse: {
         # The server cannot use this level, because handSize 9 is greater than queues 8.
         (
             {"apf": CLUSTER.replace("handSize: 2", "handSize: 9")},
-            ['PriorityLevelConfiguration "tenants" (apf.yaml:13): rejected by the API server, and not used here'],
+            [
+                'PriorityLevelConfiguration "tenants" (apf.yaml:13): rejected by the API server, and not part of the configuration'
+            ],
         ),
         (
             {"apf": CLUSTER.replace("handSize: 2", "handSize: 2, queueLengthLimit: 0")},
-            ['PriorityLevelConfiguration "tenants" (apf.yaml:13): rejected by the API server, but used here'],
+            [
+                'PriorityLevelConfiguration "tenants" (apf.yaml:13): rejected by the API server, but part of the configuration'
+            ],
         ),
         (
             {"apf": CLUSTER + TWO_MORE},
             [
-                'PriorityLevelConfiguration "renamed" (apf.yaml:48): rejected by the API server, but used here',
-                'PriorityLevelConfiguration "undecodable" (apf.yaml:53): rejected by the API server, and not used here',
+                'PriorityLevelConfiguration "renamed" (apf.yaml:48): rejected by the API server, but part of the configuration',
+                'PriorityLevelConfiguration "undecodable" (apf.yaml:53): rejected by the API server, and not part of the configuration',
             ],
         ),
         (
             {"apf": CLUSTER + TWO_MORE.replace("assured", "asured").replace('"50"', "-1")},
             [
-                'PriorityLevelConfiguration "renamed" (apf.yaml:48): rejected by the API server, but used here',
-                'PriorityLevelConfiguration "undecodable" (apf.yaml:53): rejected by the API server, and not used here',
+                'PriorityLevelConfiguration "renamed" (apf.yaml:48): rejected by the API server, but part of the configuration',
+                'PriorityLevelConfiguration "undecodable" (apf.yaml:53): rejected by the API server, and not part of the configuration',
             ],
         ),
         (
             {"apf": CLUSTER + "---\nkind: FlowSchema\nspec: " + "[" * 300 + "]" * 300},
-            ["a document (apf.yaml:46): too large for apflint, and not used here"],
+            ["a document (apf.yaml:46): too large for apflint, and not part of the configuration"],
         ),
         (
             {"apf": CLUSTER, "bpf": CLUSTER},

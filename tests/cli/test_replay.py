@@ -478,8 +478,11 @@ def test_interrupted_reading_gives_a_partial_result(
     [
         (["missing.log"], "missing.log: No such file or directory."),
         (["*.none"], "*.none: no file matches this pattern"),
-        (["."], ".: no file of an audit log, such as audit.log or audit.log.gz, in this directory"),
-        (["/dev/null"], "/dev/null: not a regular file. To read the output of a command, pipe it to `-`."),
+        (["."], ".: this directory has no file of an audit log, such as audit.log or audit.log.gz"),
+        (
+            ["/dev/null"],
+            "/dev/null: this is not a regular file. To read the output of a command, pipe the output to apflint, and name the file `-`.",
+        ),
         (["x", "--by", "users"], '--by: unknown dimension "users": use user, group'),
         (["x", "--where", "users=a"], '--where: unknown dimension "users": use user, group'),
         (["x", "--where", "alice"], '--where: "alice" is not a condition such as user=alice or verb!=watch'),

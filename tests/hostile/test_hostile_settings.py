@@ -191,7 +191,9 @@ def test_stream_is_rejected_as_context(arguments: list[str], name: str, tmp_path
     assert (run.status, run.out) == (2, "")
     assert run.err.startswith(f'apflint: apflint.toml: context: "{name}" is ')
     problem = (
-        " outside the project. Name it with --context.\n" if name == "link" else " regular files and directories.\n"
+        " outside the project. Name the path with the option --context instead.\n"
+        if name == "link"
+        else " regular files and directories.\n"
     )
     assert run.err.endswith(problem)
 

@@ -45,7 +45,7 @@ def test_a_file_of_100_megabytes_is_refused(name: str, head: str, filler: str, t
     run, findings = checked(tmp_path)
     assert findings == []
     assert f"{name}: The file has 10" in run.err
-    assert "MB, but apflint reads at most 32 MiB. Split it, or use --exclude." in run.err
+    assert "MB, but apflint reads at most 32 MiB. Split the file, or use --exclude." in run.err
     assert run.status == 2
 
 

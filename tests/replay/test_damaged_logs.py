@@ -174,7 +174,10 @@ def test_file_that_vanishes(
     [
         (lambda path: path.symlink_to(path), "Symbolic link that refers back to itself."),
         (lambda path: path.symlink_to("missing"), "Symbolic link to something that does not exist."),
-        (os.mkfifo, "not a regular file. To read the output of a command, pipe it to `-`."),
+        (
+            os.mkfifo,
+            "this is not a regular file. To read the output of a command, pipe the output to apflint, and name the file `-`.",
+        ),
     ],
     ids=["loop", "dangling link", "named pipe"],
 )

@@ -190,7 +190,7 @@ def render(value: object) -> str:
         (cluster(name=None), "cluster[0]: the key name is missing."),
         (
             cluster(paths=None),
-            "cluster[0]: the objects of the cluster are missing: add paths, kustomize or render.",
+            "cluster[0]: the cluster has no objects: add one of the keys paths, kustomize or render.",
         ),
         (cluster(kustomize='"a"'), "cluster[0]: paths and kustomize cannot be combined: use paths or kustomize."),
         (

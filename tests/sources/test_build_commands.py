@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 HELM = "resources: [../../base]\nhelmCharts: [{name: x}]\n"
-ALLOW = "to allow it, add --render, or set APFLINT_RENDER=1."
+ALLOW = "to start programs that only the settings name, add --render, or set APFLINT_RENDER=1."
 
 
 @pytest.fixture(name="story")
@@ -52,7 +52,7 @@ def test_other_kustomization_of_the_settings_is_built_on_demand_only(story: Path
         build_kustomization("overlays/prod", is_trusted=False)
     assert str(caught.value) == (
         'overlays/prod/kustomization.yaml: "helmCharts" starts helm. Building overlays/prod may use the network or start'
-        f" programs, and this directory is named in the settings, not on the command line: {ALLOW}"
+        f" programs, and the settings name this directory, not the command line: {ALLOW}"
     )
     (story / "overlays/prod/kustomization.yaml").write_text("a: [", encoding="utf-8")
     with pytest.raises(UserError, match=r"^overlays/prod/kustomization.yaml is not valid YAML\. Building"):
@@ -77,7 +77,7 @@ def test_command_runs_in_the_directory_of_the_settings(story: Path, monkeypatch:
     with pytest.raises(UserError) as caught:
         render_command("prod", ("cat", "a b", "$HOME"), may_render=False)
     assert str(caught.value) == (
-        f"cluster \"prod\": cat 'a b' '$HOME': this program is named in the settings, not on the command line: {ALLOW}"
+        f"cluster \"prod\": cat 'a b' '$HOME': apflint does not start this program, because the command line does not name it: {ALLOW}"
     )
 
 

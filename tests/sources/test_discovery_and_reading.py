@@ -187,7 +187,9 @@ def test_file_that_vanishes_or_turns_into_something_else(tree: Path) -> None:
     (tree / "b.yaml").mkdir()
     assert [read_file(file) for file in found] == [
         UnreadableInput("No such file or directory."),
-        UnreadableInput("This is a directory. To read the output of a command, pipe it to `-`."),
+        UnreadableInput(
+            "This is a directory. To read the output of a command, pipe the output to apflint, and name the file `-`."
+        ),
         APF,
     ]
 
@@ -248,7 +250,7 @@ def test_endless_standard_input_is_refused(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(Endless())))  # type: ignore[type-var]  # Endless has the needed methods
     answer = read_file(FoundFile("<stdin>", "-"))
     assert isinstance(answer, UnreadableInput)
-    assert answer.reason.startswith("More than 3 MiB in one stream")
+    assert answer.reason.startswith("The stream has more than 3 MiB")
 
 
 def test_large_file_is_refused_only_if_it_may_hold_apf(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -261,7 +263,7 @@ def test_large_file_is_refused_only_if_it_may_hold_apf(tree: Path, monkeypatch: 
         data[offset : offset + 11] = b"flowcontrol"
         put(tree, "large.yaml", data=bytes(data))
         assert reason("large.yaml") == (
-            "The file has 2 MB, but apflint reads at most 1 MiB. Split it, or use --exclude."
+            "The file has 2 MB, but apflint reads at most 1 MiB. Split the file, or use --exclude."
         )
     wide = ("x" * (2 * chunk) + "FlowSchema").encode("utf-16")
     put(tree, "wide.yaml", data=wide)

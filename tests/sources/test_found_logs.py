@@ -61,7 +61,7 @@ def test_unused_objects_beside_a_log_are_reported(
     monkeypatch.chdir(other)
     found, notes = answer(capsys, command, "../logs")
     assert "no objects in the current directory" in found["configuration"]
-    assert "../logs/objects.json: a manifest, which is not read as a log" in notes
+    assert "../logs/objects.json: this file is a manifest, so apflint does not read it as a log" in notes
     assert "add -f ../logs/objects.json" in notes
     found, notes = answer(capsys, command, "../logs", "-f", "../logs/objects.json")
     assert "(21 objects)" in found["configuration"]
