@@ -119,7 +119,7 @@ class _Validation:
                     by_source[problem.place.source].append(problem)
 
     def find_problems(self, cluster: Cluster, options: Options) -> Found:
-        """Return the problems of a cluster."""
+        """Return the problems that the rules of `options` find in a cluster."""
         members = self._parts(cluster.members)
         workspace = build_workspace(members, self._release, self._parts(cluster.context), self._manifests)
         return find_problems(

@@ -32,7 +32,7 @@ _MAX_NAME_LENGTH = 100
 
 
 class KustomizedDirectory(NamedTuple):
-    """Facts about the kustomization of a directory, from which clusters are recognized."""
+    """Facts about the kustomization of a directory. Clusters are recognized from these facts."""
 
     references: tuple[str, ...] = ()
     """Files and directories that the kustomization lists as resources, bases or components."""
@@ -42,7 +42,7 @@ class KustomizedDirectory(NamedTuple):
 
 
 class RepositoryLayout(NamedTuple):
-    """Facts about the files of a repository, from which clusters are recognized."""
+    """Facts about the files of a repository. Clusters are recognized from these facts."""
 
     objects: Mapping[str, Collection[ObjectKey]]
     """Maps each file that contains APF objects to the kind and name of the objects."""
@@ -72,7 +72,7 @@ class Suggestion(NamedTuple):
 class _ClusterDirectory(NamedTuple):
     """A directory that may be a cluster, with all files and kustomizations of the cluster.
 
-    The files and kustomizations are those in the directory, and those that its kustomizations reference.
+    These are the files and kustomizations in the directory, and those that kustomizations in the directory reference.
     """
 
     directory: str
@@ -255,7 +255,7 @@ def _cover(files: Collection[str], layout: RepositoryLayout, below: Collection[s
     """Return the fewest paths that contain all of `files`, and no other files with APF objects.
 
     Each path is one of the files, or a directory that contains some of them. If `below` is not None, only the
-    directories in `below` are used. The root is never used.
+    directories in `below` are used. The root of the repository is never one of the paths.
     """
     paths: set[str] = set()
     others = layout.objects.keys() - files

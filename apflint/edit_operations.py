@@ -73,7 +73,7 @@ class Edit(NamedTuple):
 
 
 class Fix(NamedTuple):
-    """A change that removes a finding."""
+    """A change of a manifest that removes the cause of a finding."""
 
     title: str
     """The change in the imperative: `rename "queue" to "queues"`."""

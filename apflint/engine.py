@@ -245,7 +245,7 @@ class _CheckRun:
         return place.path in mappings or (place.path[:-1] in mappings and not place.document.has(*place.path))
 
     def _is_about_unreachable(self, rule: str, problem: Problem) -> bool:
-        """Return whether a problem is about captured requests of a FlowSchema that captures none, as APF501 reports."""
+        """Return whether a problem is about requests that a FlowSchema captures, although it captures none (APF501)."""
         document = problem.place.document
         return (
             ABOUT_CAPTURED_REQUESTS in CHECKS[rule].tags
@@ -288,7 +288,7 @@ def _order(finding: Finding) -> tuple[str, Span, str, str]:
 
 
 def limit_findings(report: Report) -> Report:
-    """Return the report that `check` prints by default.
+    """Return a report with fewer findings, as `check` prints it by default.
 
     Findings that another finding already reports (`Finding.covered`) are omitted. Of the other findings with the same
     rule, file and severity, at most MAX_FINDINGS_PER_RULE remain.

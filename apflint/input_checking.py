@@ -138,7 +138,8 @@ class Checker:
         from apflint.diff.kubectl_apply import apply_manifests
         from apflint.engine import load_inputs
 
-        # Apply the files to the running cluster as `kubectl apply` does, which may keep fields that the files do not set.
+        # Apply the files to the running cluster as `kubectl apply` does. The result may keep fields that the files do not
+        # set.
         applied = apply_manifests(load_inputs(live.files), members, live.managers, live.kubernetes, live.served)
         return check_loaded(applied.manifests, [*applied.unchanged, *context], options)
 

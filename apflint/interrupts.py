@@ -42,7 +42,7 @@ def defer_interrupt() -> Iterator[None]:
 def call_on_interrupt(stop: Callable[[], object]) -> Iterator[None]:
     """Call `stop` in another thread if the user presses Ctrl-C inside the block.
 
-    Python runs the handler of a signal only after C code in the main thread has returned. `stop` makes the C code
+    Python runs the handler of a signal only after C code in the main thread has returned. `stop` must make the C code
     return.
     """
     if not _can_handle():

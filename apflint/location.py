@@ -31,7 +31,7 @@ class Span(NamedTuple):
 
 
 class TextRange(NamedTuple):
-    """`source.text[start:end]`, for text outside of the fields of an object. Offsets are in code points."""
+    """A range of text that is not part of an object: `source.text[start:end]`. Offsets are in code points."""
 
     source: Source
     start: int

@@ -150,7 +150,7 @@ class LimitedPriorityLevelConfiguration(NamedTuple):
 
 
 class ExemptPriorityLevelConfiguration(NamedTuple):
-    """`spec.exempt` of a priority level: its shares and lendable percentage."""
+    """`spec.exempt` of a priority level: the shares and the percentage of its seats that the level may lend."""
 
     shares: int
     lendable_percent: int

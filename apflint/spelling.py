@@ -90,7 +90,7 @@ def find_similar(word: str, known: Iterable[str], maximum: int = 1) -> tuple[str
 @lru_cache(maxsize=4096)
 def _find_similar(word: str, known: tuple[str, ...], maximum: int) -> tuple[str, ...]:
     spend_comparisons(word, known)
-    from difflib import get_close_matches  # the import takes 5 ms
+    from difflib import get_close_matches  # imported here, because the import takes 5 ms
 
     folded = {_fold(other): other for other in reversed(known) if len(other) <= _MAX_WORD_LENGTH}
     return tuple(folded[other] for other in get_close_matches(_fold(word), folded, maximum, _MIN_SIMILARITY))
@@ -137,7 +137,7 @@ def is_within_distance(word: str, other: str, maximum: int) -> bool:
 def did_you_mean(word: str, known: Iterable[str], maximum: int = 1) -> str | None:
     """Return `did you mean "x" or "y"?` with at most `maximum` known words, or None if no known word resembles `word`.
 
-    If `word` belongs to another tool, and a known word has the same meaning in apflint, only this known word is
+    If `word` is a word of another tool, and a known word has the same meaning in apflint, only this known word is
     suggested. For example, `lint` suggests `check`, although `limits` is more similar.
     """
     from apflint.terms_of_other_tools import translate  # imported here, because only unknown words need it

@@ -5,7 +5,7 @@ from __future__ import annotations
 SEATS_URL = "https://github.com/apflint/apflint/blob/main/docs/guides/server-seats.md"
 """Page of the documentation that shows how to find the number of seats, also on managed clusters."""
 FIND_SEATS = (
-    "Name the seats of an API server: with --metrics FILE, the saved metrics of the server, or with --server-concurrency N."
+    "State the number of seats of an API server, with --metrics FILE (saved metrics of the server) or --server-concurrency N."
     f" How to find N: {SEATS_URL}"
 )
 

@@ -61,7 +61,7 @@ class Workspace(NamedTuple):
     """Objects whose manifests the API server of a running cluster rejects. The workspace does not contain these manifests."""
 
     def without(self, documents: Collection[Document]) -> Workspace:
-        """Return a workspace without the manifests of the documents `documents`."""
+        """Return a workspace without the manifests of `documents`."""
         if not documents:
             return self
         kept = tuple(manifest for manifest in self.manifests if manifest.document not in documents)

@@ -52,7 +52,7 @@ class FieldManager(NamedTuple):
 
     @property
     def applies(self) -> bool:
-        """Whether the manager applies manifests."""
+        """Whether the manager applies manifests (client-side or server-side apply), instead of editing fields."""
         return self.operation == "Apply" or self.name == _CLIENT_SIDE_APPLY
 
     def owns(self, path: Path) -> bool:
@@ -165,7 +165,10 @@ def apply_manifests(
 
 
 def find_drift(applied: Workspace, managers: Managers) -> Drift:
-    """Return the drift of a cluster. `applied` contains the objects of the cluster after the manifests were applied."""
+    """Return the differences between a cluster and its manifests that remain after `kubectl apply` of the manifests.
+
+    `applied` contains the objects of the cluster after the manifests were applied.
+    """
     only_live: list[tuple[Kind, str]] = []
     owners: list[tuple[Kind, str, tuple[str, ...]]] = []
     for document in applied.documents():

@@ -79,7 +79,10 @@ class RequestChange(NamedTuple):
 
     @property
     def is_rare(self) -> bool:
-        """Return whether all examples are by `system:` users in additional groups (`--as-group`), which is unusual in clusters."""
+        """Return whether all example requests are unusual in clusters.
+
+        Requests of `system:` users with additional groups (`--as-group`) are unusual.
+        """
         return all(
             "--as-group" in (example.witness.words or ()) and example.witness.digest.user.name.startswith("system:")
             for example in self.examples
@@ -122,7 +125,7 @@ class ConfigurationDifference(NamedTuple):
         return bool(self.groups) or not self.complete or any(level.is_changed for level in self.levels)
 
     def changes_of_type(self, change_type: ChangeType) -> tuple[RequestChange, ...]:
-        """Return the changes of one type, of all groups."""
+        """Return the changes of the type `change_type` in all groups."""
         return tuple(change for group in self.groups if group.type == change_type for change in group.changes)
 
     def flow_schema_change(self, name: str) -> ObjectChange | None:
@@ -131,7 +134,10 @@ class ConfigurationDifference(NamedTuple):
 
 
 def compare_configurations(old: Side, new: Side, world: World = "authenticated") -> ConfigurationDifference:
-    """Find everything that changes from `old` to `new`. `world` selects the requests (see `apflint.proofs`)."""
+    """Find everything that changes from `old` to `new`.
+
+    `world` is the assumption about the groups of users (see `apflint.proofs`).
+    """
     before, after = Classifier(old.configuration), Classifier(new.configuration)
 
     def make_example(witness: Witness) -> ChangedRequest:

@@ -58,7 +58,7 @@ class ClusterSettings(NamedTuple):
 
     @property
     def is_rendered(self) -> bool:
-        """Return whether a program prints the objects of the cluster. If false, `paths` contains the objects."""
+        """Return whether a program prints the objects of the cluster. If false, the files in `paths` contain them."""
         return self.kustomize is not None or bool(self.render)
 
     def included_paths(self, exclude: Patterns) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Finds the settings file for a directory, and the root of its git repository."""
+"""Finds the settings file for a directory, and the root of the git repository that contains the directory."""
 
 from __future__ import annotations
 

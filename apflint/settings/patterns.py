@@ -19,7 +19,7 @@ _WILDCARD = re.compile(r"[*?]|\[.*", re.DOTALL)
 
 
 class Patterns(NamedTuple):
-    """Shell patterns, and the directory that their paths start from."""
+    """Shell patterns, and the directory to which the patterns are relative."""
 
     globs: tuple[str, ...] = ()
     directory: str | None = None

@@ -1,6 +1,6 @@
 """Parsers for the values in a settings file.
 
-The parsers limit sizes, because the file may come from an untrusted source.
+The parsers limit the number and the length of values, because the file may come from an untrusted source.
 """
 
 from __future__ import annotations

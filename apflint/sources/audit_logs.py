@@ -85,7 +85,7 @@ class AuditLogFile(NamedTuple):
 
     @property
     def is_remote(self) -> bool:
-        """Return whether the path is a URL of object storage, which Spark can read itself."""
+        """Return whether Spark can read the file itself, because the path is a URL of object storage."""
         return self.inode is None and is_url(self.path) and not is_web_url(self.path)
 
     @property

@@ -1,4 +1,7 @@
-"""Reads clusters of the settings whose tables have `kustomize` or `render`, and clusters in git revisions."""
+"""Reads the objects of clusters in the settings that a program builds, and of clusters in git revisions.
+
+The settings of a cluster that a program builds contain `kustomize` or `render`.
+"""
 
 from __future__ import annotations
 

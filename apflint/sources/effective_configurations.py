@@ -183,7 +183,7 @@ class _ConfigurationBuilder:
         return applied.loaded, workspace._replace(kept=applied.kept, rejected=rejected)
 
     def _list_names(self) -> list[str]:
-        """Return the source arguments of the configuration, as outputs show them."""
+        """Return the source arguments of the configuration in the form in which outputs show them."""
         words = self._configuration.words
         paths = ["<stdin>" if path == "-" else path for path in words.paths]
         names = [

@@ -32,7 +32,7 @@ _AUDIT_MARK = re.compile(rb"auditID|stageTimestamp|requestReceivedTimestamp|goog
 
 
 class EvidenceFiles(NamedTuple):
-    """Files of each kind of content. The files of a kind are in the order of the arguments."""
+    """Files, grouped by the kind of their content. Files of the same kind are in the order of the arguments."""
 
     parts: tuple[Part, ...] = ()
     """Metrics and dumps."""
@@ -110,9 +110,9 @@ def holds_objects(path: str) -> bool:
 
 
 def recognize(file: AuditLogFile) -> Kind:
-    """Return the kind of a file, or an empty string if the kind is unknown. Reads only the beginning of the file.
+    """Return the kind of a file, such as `audit log`, or an empty string if the kind is unknown.
 
-    Raises UserError if the file cannot be read.
+    Reads only the beginning of the file. Raises UserError if the file cannot be read.
     """
     sample = file if file.rest is None else file._replace(rest=iter(()))
     block = next(read_blocks(sample), Block(b""))

@@ -1,4 +1,4 @@
-"""Reads the files below paths. Skips Kustomize patches."""
+"""Reads files. Patches of kustomizations are skipped."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def read_files(found: Iterable[FoundFile]) -> SourceFiles:
     """Read files. Files that cannot be read are in `SourceFiles.errors`.
 
     A file that a kustomization lists as a patch is in `SourceFiles.skipped`. The file is also in `SourceFiles.files`,
-    but with the mark that it contains no APF objects (`InputFile.may_hold_apf`).
+    but `InputFile.may_hold_apf` is false, so that the file is not parsed.
     """
     files: list[InputFile] = []
     skipped: list[SkippedDocuments] = []
@@ -95,7 +95,7 @@ def describe_files_without_objects(names: Sequence[str]) -> tuple[str, ...]:
     If there are more files, the last note contains only the number of the remaining files.
     """
     shown = names if len(names) <= _MAX_NAMES else names[: _MAX_NAMES - 1]
-    notes = [f"{name}: no FlowSchema and no PriorityLevelConfiguration in this file" for name in shown]
+    notes = [f"{name}: this file contains no FlowSchema and no PriorityLevelConfiguration" for name in shown]
     if more := len(names) - len(shown):
-        notes.append(f"no FlowSchema and no PriorityLevelConfiguration in {more} more files")
+        notes.append(f"{more} more files contain no FlowSchema and no PriorityLevelConfiguration")
     return tuple(notes)

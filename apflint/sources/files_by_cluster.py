@@ -119,7 +119,7 @@ def read_clusters(request: InputRequest, read: SourceFiles) -> Inputs:
 
 
 def _add_streams(selected: list[_Found], files: Mapping[str, InputFile]) -> list[_Found]:
-    """Return the clusters that the user named, in which streams such as standard input are further manifests.
+    """Return the clusters that the user named, with streams such as standard input as additional manifests.
 
     Only streams in `files` are used. Raises UserError if there are streams, but the user named several clusters.
     """
@@ -165,10 +165,10 @@ def _to_configuration(found: _Found, files: Mapping[str, InputFile], settings: S
 
 
 def _find_problems(clusters: Iterable[_Found], files: Container[str], paths: Iterable[str]) -> Iterator[str]:
-    """Yield the problems of clusters that concern this run. A problem is a sentence.
+    """Yield a sentence about the problem of each cluster, if the cluster has a problem that matters for this run.
 
-    A problem concerns the run if the cluster contains one of `files`, or if a path of the cluster is below one of the
-    directories in `paths`. If `paths` is empty, the problems of all clusters concern the run.
+    A problem matters if the cluster contains one of `files`, or if a path of the cluster is below one of the
+    directories in `paths`. If `paths` is empty, all problems matter.
     """
     directories = [os.path.realpath(path) for path in paths if os.path.isdir(path)]
     for cluster in clusters:
@@ -181,7 +181,7 @@ def _find_problems(clusters: Iterable[_Found], files: Container[str], paths: Ite
 
 
 class _Finder:
-    """Finds the files in the paths of clusters. Searches each path once, because clusters share paths."""
+    """Finds the files in the paths of clusters. Searches each path only once, even if several clusters contain it."""
 
     def __init__(self, request: InputRequest) -> None:
         self._request = request

@@ -222,7 +222,10 @@ def _read(name: str, revision: str, paths: Sequence[str], exclude: Patterns, *, 
 
 
 def _normalize(name: str, prefix: str, path: str) -> str:
-    """Return a path relative to the root of the repository. `prefix` is the current directory relative to the root."""
+    """Convert a path relative to the current directory into a path relative to the root of the repository.
+
+    `prefix` is the current directory relative to the root. Raises UserError if the path is not in the repository.
+    """
     full_path = posixpath.normpath(prefix + path)
     if posixpath.isabs(path) or full_path.startswith(".."):
         raise UserError(
@@ -413,7 +416,7 @@ class _Git:
 
 
 class _LinkedTree:
-    """Finds the target files of symbolic links in a tree. Links that leave the tree are rejected."""
+    """Finds the target files of symbolic links in a tree. Links to targets outside of the tree are rejected."""
 
     def __init__(self, git: _Git, root: str) -> None:
         self.files: dict[str, _GitEntry] = {}

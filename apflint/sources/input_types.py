@@ -195,7 +195,7 @@ class InputConfiguration(NamedTuple):
 
     @property
     def kubernetes(self) -> Release:
-        """The release of the API servers."""
+        """The release of the running cluster. If there is none, the release in the settings."""
         return self.settings.kubernetes if self.live is None else self.live.kubernetes
 
     @property

@@ -101,7 +101,7 @@ def _read_paths(request: InputRequest, context: tuple[str, ...], track: Track) -
 
 
 def _read_manifests(request: InputRequest, track: Track) -> Inputs:
-    """Read the manifests to check or edit. The request must not read clusters of the settings."""
+    """Read the manifests to check or edit, for a request that does not read the clusters in the settings."""
     words = request.parsed
     found = discover_files(request.context, request.settings.exclude)
     context = read_files(track([file for file in found if not _is_baseline(request, file)]))
@@ -230,7 +230,8 @@ def _read_configuration(request: InputRequest, words: Words) -> tuple[InputConfi
 def _require_all(request: InputRequest, words: Words, errors: Iterable[ReadError]) -> Iterator[str]:
     """Raise UserError for the first error about a needed file or source. Yield a clause about each other error.
 
-    A file is not needed if the user did not name it, and it is a link without a target, or the user analyzes a log.
+    A file that the user named is always needed. Any other file is not needed if it is a link without a target, or if
+    the user analyzes a log.
     """
     is_default = not request.words and not words.clusters
     for message, file in errors:

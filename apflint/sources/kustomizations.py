@@ -57,7 +57,7 @@ class Kustomization(NamedTuple):
             yield from (entry for entry in listed if isinstance(entry, str)) if isinstance(listed, list) else ()
 
     def resolve(self, entry: str) -> str:
-        """Return the path that an entry of the kustomization means, relative to the current directory."""
+        """Return the path that an entry of the kustomization names, relative to the current directory."""
         return os.path.normpath(os.path.join(self.directory, entry))
 
     def affix(self, name: str) -> str:

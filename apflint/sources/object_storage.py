@@ -30,7 +30,7 @@ _FIRST_BYTES = 256 * 1024
 
 
 class _Service(NamedTuple):
-    """A kind of storage, and the class of fsspec or of another library that reads it."""
+    """A kind of storage, and the Python class that reads this kind of storage."""
 
     extra: str
     """The extra of apflint that installs the library."""

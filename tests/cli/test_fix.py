@@ -74,7 +74,7 @@ def test_file_is_fixed(directory: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert printed.err.splitlines() == [
         'a.yaml:8: fixed APF101: rename "matchingPrecedense" to "matchingPrecedence"',
         'a.yaml:9: fixed APF203: change "ByUsers" to "ByUser"',
-        "apflint: c.yaml: no FlowSchema and no PriorityLevelConfiguration in this file",
+        "apflint: c.yaml: this file contains no FlowSchema and no PriorityLevelConfiguration",
         "apflint: fixed 2 findings in 1 file",
     ]
     assert run(["fix", "a.yaml"]) == 0

@@ -346,7 +346,7 @@ def test_file_without_objects_beside_others_is_noted(
     code, out, err = call(["limits", "manifests", "pod.yaml"], capsys, monkeypatch)
     assert code == 0
     assert out.splitlines()[1] == f"Configuration: manifests and pod.yaml (2 objects) and {BUILT_IN}"
-    assert err == "apflint: pod.yaml: no FlowSchema and no PriorityLevelConfiguration in this file\n"
+    assert err == "apflint: pod.yaml: this file contains no FlowSchema and no PriorityLevelConfiguration\n"
 
 
 @pytest.mark.usefixtures("project")
