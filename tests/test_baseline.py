@@ -104,7 +104,8 @@ def test_command_line_writes_and_uses_a_baseline(
     check_all = ["check", "--baseline", "known.json"]
     assert run(check_all) == 2  # the baseline does not exist
     assert (
-        "known.json: no such baseline. To create it, run apflint with `--baseline known.json" in capsys.readouterr().err
+        "known.json: no such baseline. To create the baseline, run apflint with `--baseline known.json"
+        in capsys.readouterr().err
     )
     assert run(["check", "--write-baseline"]) == 2
     assert "--baseline FILE" in capsys.readouterr().err

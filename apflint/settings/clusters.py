@@ -115,7 +115,9 @@ def parse_clusters(value: object, place: str, directory: str) -> tuple[ClusterSe
     Raises UserError for invalid tables, for two clusters with the same name, and for too many clusters.
     """
     if not isinstance(value, list) or not all(isinstance(table, dict) for table in value):
-        raise UserError(f"{place}: expected tables: write [[cluster]] and its entries below, once for each cluster.")
+        raise UserError(
+            f"{place}: expected tables: write [[cluster]] once for each cluster, and below it the entries of this cluster."
+        )
     if len(value) > MAX_CLUSTERS:
         raise UserError(f"{place}: {len(value):,} clusters, but at most {MAX_CLUSTERS:,} are allowed.")
     clusters = tuple(_parse_cluster(table, f"{place}[{index}]", directory) for index, table in enumerate(value))

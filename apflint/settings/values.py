@@ -94,7 +94,9 @@ def parse_selectors(value: object, place: str, directory: str) -> tuple[RuleSele
 def _parse_table(value: object, place: str) -> dict[str, object]:
     """Return `value` if it is a TOML table. If not, raise UserError with `place` (the file and key) in the message."""
     if not isinstance(value, dict):
-        raise UserError(f"{place}: expected a table: write [{place.rpartition(' ')[2]}] and its entries below.")
+        raise UserError(
+            f"{place}: expected a table: write [{place.rpartition(' ')[2]}] and below it the entries of the table."
+        )
     return value
 
 

@@ -366,7 +366,7 @@ def _import_zstandard() -> Any:
         import zstandard
     except ImportError:
         raise UserError(
-            "to read .zst files, install apflint[replay], or decompress them: zstd -dc FILE | apflint replay -"
+            "to read .zst files, install apflint[replay], or decompress the files: zstd -dc FILE | apflint replay -"
         ) from None
     return zstandard
 

@@ -28,7 +28,7 @@ def read_baseline(path: str) -> Counter[BaselineEntry]:
         return baseline.parse_baseline(_read(path), path)
     except FileNotFoundError:
         raise UserError(
-            f"{path}: no such baseline. To create it, run apflint with `--baseline {path} --write-baseline`."
+            f"{path}: no such baseline. To create the baseline, run apflint with `--baseline {path} --write-baseline`."
         ) from None
 
 

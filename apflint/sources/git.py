@@ -161,8 +161,8 @@ def write_revision(name: str, directory: str) -> str:
     ]
     if len(entries) > MAX_REVISION_FILES or sum(entry.size for entry in entries) > MAX_FILE_BYTES:
         raise UserError(
-            f"{name}: the revision has {len(entries):,} files and {sum(entry.size for entry in entries) / 1e6:,.0f} MB, and"
-            f" apflint renders clusters of at most {MAX_REVISION_FILES:,} files and {MAX_FILE_BYTES / 1e6:.0f} MB"
+            f"{name}: the revision has {len(entries):,} files and {sum(entry.size for entry in entries) / 1e6:,.0f} MB, but"
+            f" apflint renders only clusters in revisions of at most {MAX_REVISION_FILES:,} files and {MAX_FILE_BYTES / 1e6:.0f} MB"
         )
     os.mkdir(os.path.join(directory, ".git"))  # makes `directory` the root of a project (`find_git_root`)
     for entry, data in git.read_entries(entries):
@@ -411,7 +411,7 @@ class _Git:
 
     def _incomplete(self) -> UserError:
         return UserError(
-            f"{self._name}: this partial clone lacks files of the revision, and apflint fetches nothing. Use a full clone."
+            f"{self._name}: this partial clone lacks files of the revision, and apflint does not fetch them. Use a full clone."
         )
 
 

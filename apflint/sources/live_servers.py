@@ -172,7 +172,7 @@ def find_routes(kubectl: KubectlOptions) -> ServerRoutes:
             try:
                 probe.result()
             except UserError as error:
-                problems.append(f"The API server at {address} was not asked: {error}")
+                problems.append(f"apflint does not read the API server at {address}: {error}")
             else:
                 direct.append(kubectl._replace(address=address))
     if (more := len(addresses) - MAX_LIVE_SERVERS) > 0:

@@ -273,7 +273,7 @@ class _PeriodReader:
         if count > MAX_PROMETHEUS_SERVERS:
             raise UserError(
                 f"{shown}: {count} API servers match {{{self._request.selector}}}, more than the maximum of"
-                f" {MAX_PROMETHEUS_SERVERS}: select fewer with --selector, such as one cluster"
+                f" {MAX_PROMETHEUS_SERVERS}: select fewer API servers with --selector, such as those of one cluster"
             )
         for cluster, names in sorted(jobs.items()):
             if len(names) > 1:

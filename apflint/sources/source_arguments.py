@@ -89,7 +89,9 @@ def parse_words(words: Iterable[str]) -> Words:
     words = tuple(words)
     named = {prefix: _list_names(words, prefix) for prefix in PREFIXES}
     if LIVE in words and os.path.lexists(LIVE):
-        raise UserError(f"{LIVE} is the running cluster, and also a path here. For the path, write ./{LIVE}")
+        raise UserError(
+            f"{LIVE} names the running cluster, but a path has the same name. To read the path, write ./{LIVE}"
+        )
     releases = {parse_release(name) for name in named[BUILT_IN_PREFIX]}
     if len(releases) > 1:
         raise UserError(

@@ -151,7 +151,7 @@ def test_server_that_does_not_answer_is_named(
         found, notes = diagnose(kubeconfig, capsys)
     assert [server["started"] for server in found["servers"]] == [1, 2]
     assert found["unknown"][0] == "Asked 2 of 3 API servers."
-    assert found["unknown"][1].startswith(f"The API server at 127.0.0.1:{closed} was not asked: ")
+    assert found["unknown"][1].startswith(f"apflint does not read the API server at 127.0.0.1:{closed}: ")
     assert "refused" in found["unknown"][1]
     assert not notes
 

@@ -319,7 +319,7 @@ def test_path_of_the_name_live_is_an_error(
     shutil.copytree(project / "manifests", project / "live")
     code, out, err = call(COMMANDS[command](("live",)), capsys, monkeypatch)
     assert (code, out) == (2, "")
-    assert "live is the running cluster, and also a path here. For the path, write ./live" in err
+    assert "live names the running cluster, but a path has the same name. To read the path, write ./live" in err
     code, out, err = call(COMMANDS[command](("./live",)), capsys, monkeypatch)
     assert code == 0, err
     assert f"./live (2 objects) and {BUILT_IN}" in out

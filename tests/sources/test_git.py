@@ -319,7 +319,9 @@ def test_partial_clone_fetches_nothing(repository: Path, tmp_path: Path, monkeyp
     git(tmp_path / "partial", "config", "remote.origin.uploadpack", f"touch {ran}; git-upload-pack")
     git(tmp_path / "partial", "config", "protocol.file.allow", "always")
     monkeypatch.chdir(tmp_path / "partial")
-    with pytest.raises(UserError, match="this partial clone lacks files of the revision, and apflint fetches nothing"):
+    with pytest.raises(
+        UserError, match="this partial clone lacks files of the revision, and apflint does not fetch them"
+    ):
         read_revision("git:main", (), Patterns())
     assert not ran.exists()
     git(tmp_path / "partial", "cat-file", "-p", "main:a.yaml")

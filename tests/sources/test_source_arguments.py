@@ -136,7 +136,10 @@ def test_running_cluster_that_is_also_a_path_is_an_error(kind: str, directory: P
         path.symlink_to("missing")
     with pytest.raises(UserError) as caught:
         parse_words(["a.yaml", "live"])
-    assert str(caught.value) == "live is the running cluster, and also a path here. For the path, write ./live"
+    assert (
+        str(caught.value)
+        == "live names the running cluster, but a path has the same name. To read the path, write ./live"
+    )
     assert parse_words(["./live"]) == Words(paths=("./live",))
 
 
