@@ -367,7 +367,7 @@ def _from_overload(cause: OverloadCause, log: ClientLog | None) -> ClientCause:
 def _from_log(cause: LogCause, log: ClientLog, assumed_seats: int | None) -> ClientCause:
     """Convert the cause of an incident in a log to a `ClientCause`, with all levels whose requests it may delay."""
     others = log.overloaded if cause.cause in _WIDE_CAUSES else ()
-    is_measured = cause.cause in _OUTSIDE  # found without the number of seats, so certain if this number is unknown
+    is_measured = cause.cause in _OUTSIDE  # an unknown number of seats does not make these causes uncertain
     unsure = None if log.has_list_seats or is_measured else _UNKNOWN_LISTS
     if assumed_seats is not None and not is_measured:
         proven = "" if log.proven_seats is None else f", and the log proves {log.proven_seats}"

@@ -285,7 +285,7 @@ def _find_imbalance(view: _View) -> LogCause | None:
 
 
 def find_captured(view: _View) -> dict[str, list[int]]:
-    """Return {FlowSchema that is not protected: indices in `log.tuples` of its requests of system components}.
+    """Return {unprotected FlowSchema: indices in `log.tuples` of the requests of system components that it captures}.
 
     A request belongs to a system component if a protected FlowSchema would capture it in a cluster with only built-in
     objects.
