@@ -78,7 +78,7 @@ def _check(server: ServerLoad, level: LevelLoad) -> Overload | None:
 
 
 def _count_waiting(level: LevelLoad) -> int:
-    """Return the number of waiting requests according to the metrics or, without metrics, to the dump."""
+    """Return the number of waiting requests in the metrics or, if there are no metrics, in the dump."""
     if level.state.waiting is not None:
         return level.state.waiting
     return sum(len(flow.waiting) for flow in level.flows)
