@@ -45,7 +45,7 @@ class Certainty(NamedTuple):
 
 
 class Question(NamedTuple):
-    """The question about a client, and properties of its answer that determine which evidence the answer needs."""
+    """A question about a client, and the properties of its diagnosis that determine which evidence is missing."""
 
     client: ConcernedClient
     is_example: bool
@@ -111,7 +111,7 @@ def _list_gaps(evidence: ClientEvidence, question: Question) -> Iterator[Gap]:
 
 
 def _compare_objects(evidence: ClientEvidence, question: Question) -> Iterator[Gap]:
-    """Yield a gap if the level of the requests is computed from a configuration that is not the one of the servers."""
+    """Yield a gap if the level of the requests is computed from a configuration that the servers do not have."""
     if not question.level or not evidence.servers:
         return
     if evidence.level(question.level) is None and evidence.has_metrics:

@@ -147,7 +147,7 @@ class ClientDiagnosis(NamedTuple):
     service_seconds: float | None
     """Mean execution time of the requests of this level at the server, or None if unknown."""
     start: RecentStart | None
-    """A warning that a server has just started, or None if none has, or if the start is the cause."""
+    """A warning that a server has just started. None if no server has just started, or if the start is the cause."""
     actions: tuple[Action, ...]
     certainty: Certainty
     similar: tuple[str, ...]
@@ -250,7 +250,7 @@ def diagnose_client(client: ConcernedClient, evidence: ClientEvidence, words: Co
 
 
 def _describe_start(evidence: ClientEvidence) -> RecentStart | None:
-    """Return a warning about the server that started last, if it has just started."""
+    """Return a warning about the server that started last, or None if this server has not just started."""
     known = [server for server in evidence.servers if server.age is not None]
     youngest = min(known, key=lambda server: server.age or 0, default=None)
     if youngest is None:
@@ -367,7 +367,7 @@ def _from_overload(cause: OverloadCause, log: ClientLog | None) -> ClientCause:
 def _from_log(cause: LogCause, log: ClientLog, assumed_seats: int | None) -> ClientCause:
     """Convert the cause of an incident in a log to a `ClientCause`, with all levels whose requests it may delay."""
     others = log.overloaded if cause.cause in _WIDE_CAUSES else ()
-    is_measured = cause.cause in _OUTSIDE  # found without the number of seats, so certain if this number is unknown
+    is_measured = cause.cause in _OUTSIDE  # an unknown number of seats does not make these causes uncertain
     unsure = None if log.has_list_seats or is_measured else _UNKNOWN_LISTS
     if assumed_seats is not None and not is_measured:
         proven = "" if log.proven_seats is None else f", and the log proves {log.proven_seats}"
@@ -479,9 +479,9 @@ def _list_actions(
 
 
 def _add_queues(actions: tuple[Action, ...], cause: ClientCause, evidence: ClientEvidence) -> tuple[Action, ...]:
-    """Return the actions, and the action to add queues if an overloaded level of the user rejects requests at once.
+    """Return the actions, with the action to add queues if the overloaded level has no queues and can be changed.
 
-    `doctor` has this action if metrics show the reason of the rejections. Logs do not show it, but the configuration does.
+    `doctor` has this action if metrics show why requests are rejected. Logs do not, but the configuration does.
     """
     if QUEUE_INSTEAD in actions or cause.name not in CONFIGURATION_CAUSES or not cause.levels:
         return actions
@@ -492,7 +492,7 @@ def _add_queues(actions: tuple[Action, ...], cause: ClientCause, evidence: Clien
 
 
 def _name_shares(action: Action, cause: ClientCause, evidence: ClientEvidence) -> Action:
-    """Add the number of shares to an action that gives a level more shares, if the configuration and the seats are known."""
+    """Return the action, with the number of shares if it gives a level more shares and this number can be computed."""
     seats, known = action.nominal_seats, evidence.known
     if seats is None or known is None or evidence.assumed_seats is not None or not cause.levels:
         return action

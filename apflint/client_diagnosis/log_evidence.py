@@ -63,7 +63,7 @@ class _SightingTally:
 def read_log_evidence(replay: Replay, client: ConcernedClient, *, are_seats_assumed: bool = False) -> ClientLog:
     """Return the evidence in a log about a client.
 
-    If the seats of API servers are assumed (`are_seats_assumed`), the result contains the seats that the log proves.
+    If `are_seats_assumed` is true, the result also contains the minimum number of seats that the log proves.
     """
     tuples = replay.log.tuples
     own = {

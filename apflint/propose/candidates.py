@@ -303,7 +303,7 @@ def _subject_of(user: str) -> Subject:
 def list_fields(candidate: Candidate) -> tuple[tuple[str, Change], ...]:
     """Return (field, change) for each value of a candidate that may be unnecessary.
 
-    `change` replaces the change with this value in a smaller candidate: it omits the value, or contains half of it.
+    `change` is a copy of the original change that omits the value, or contains half of it.
     """
     found: list[tuple[str, Change]] = []
     for change in candidate.changes:

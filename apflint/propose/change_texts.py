@@ -227,7 +227,7 @@ def _passes(suite: dict[str, Any], test: dict[str, Any], after: Effective) -> bo
 def _list_examples(
     candidate: Candidate, after: Effective, cause: LogCause, tuples: Sequence[AttributeTuple]
 ) -> Iterator[dict[str, Any]]:
-    """Yield test cases about changed FlowSchemas and levels: a logged request of each user, with its expected level."""
+    """Yield test cases about changed FlowSchemas and levels: a request of each user and its expected placement."""
     from apflint.replay.classification import TupleClassifier
 
     classifier = TupleClassifier(after)
@@ -256,7 +256,7 @@ def _list_examples(
 def _find_targets(candidate: Candidate, cause: LogCause) -> set[str]:
     """Return the FlowSchemas and levels whose requests become examples.
 
-    Empty if the candidate changes a precedence: then the requests that move are the examples.
+    Empty if the candidate changes a precedence: then the lease requests that move are the examples.
     """
     if candidate.schema:
         return set()

@@ -40,7 +40,7 @@ _SOURCE = "<proposal>"
 
 
 class NewLevel(NamedTuple):
-    """A new priority level. If the release has no borrowing, its manifest omits both percentages."""
+    """A new priority level. In releases without borrowing, its manifest omits lendablePercent and borrowingLimitPercent."""
 
     name: str
     shares: int

@@ -168,7 +168,7 @@ class _Search:
     def propose(self) -> IsolationProposal | NoProposal:
         """Return the changes, or the reason why there are none.
 
-        `movable` must not be empty: otherwise, call `explain_immovable`.
+        If `movable` is empty, callers must call `explain_immovable` instead.
         """
         own = self._find_own_level()
         others = tuple(captor for captor in self.movable if captor.level != own)
@@ -263,7 +263,7 @@ class _Search:
         return None
 
     def _find_precedence(self, earliest: int) -> tuple[int | None, int]:
-        """Return a free precedence before the FlowSchema at the position `earliest`.
+        """Return a free precedence before the FlowSchema at the position `earliest`, or None if no precedence is free.
 
         The second value is the position of the first FlowSchema after the free precedence. If no precedence directly
         before the FlowSchema is free, the returned precedence is also before other FlowSchemas. The new FlowSchema then
@@ -338,7 +338,7 @@ def find_captors(configuration: Configuration, subjects: Sequence[Subject]) -> I
 
 
 def _reduce(configuration: Configuration, user: UserInfo) -> Configuration:
-    """Return the configuration with only the rules that match a user. Their subjects are replaced by all users."""
+    """Return the configuration with only the rules that match a user. The subjects of these rules become all users."""
     reduced = []
     for schema in configuration.order:
         rules = tuple(

@@ -141,7 +141,7 @@ def find_log_cause(replay: Replay, usage: Usage) -> LogCause | None:
 
 
 def _add_client_fix(view: _View, cause: LogCause) -> LogCause:
-    """Add to a cause that only the client that is the cause is harmed, and what its owner must change, if this is so."""
+    """Return the cause with a fix of its client, if hardly any requests of other clients are rejected or wait."""
     if len(cause.users) != 1 or not (cause.is_configuration or cause.is_contained):
         return cause
     (user,) = cause.users
@@ -151,7 +151,7 @@ def _add_client_fix(view: _View, cause: LogCause) -> LogCause:
     harmed = sum(kind.harmed for kind in own)
     others = [kind for kind in affected if kind.user != user]
     other_harmed, other_requests = sum(kind.harmed for kind in others), sum(kind.requests for kind in others)
-    # A level with few requests must not disappear behind one with many requests.
+    # Check each level: in a sum, a level with many requests would hide the harm at a level with few requests.
     is_everywhere = all(
         is_hardly_harmed(
             sum(kind.harmed for kind in others if kind.level == level),
@@ -285,7 +285,7 @@ def _find_imbalance(view: _View) -> LogCause | None:
 
 
 def find_captured(view: _View) -> dict[str, list[int]]:
-    """Return {FlowSchema that is not protected: indices in `log.tuples` of its requests of system components}.
+    """Return {unprotected FlowSchema: indices in `log.tuples` of the requests of system components that it captures}.
 
     A request belongs to a system component if a protected FlowSchema would capture it in a cluster with only built-in
     objects.

@@ -281,7 +281,7 @@ class _Proposer:
         return survey, usage, find_log_cause(replay, usage)
 
     def _choose_incident(self, found: tuple[Incident, ...]) -> tuple[Incident, ...]:
-        """Return all incidents: first those in the period that the user chose, then the others, both in their order.
+        """Return all incidents: those in the period that the user chose, then the others, both in the order of `found`.
 
         Return () if no incident is in this period.
         """

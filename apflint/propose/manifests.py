@@ -206,7 +206,7 @@ def _passes(text: str, after: Effective) -> bool:
 
 
 def _write_examples(proposal: IsolationProposal, reaches: dict[str, object]) -> Iterator[dict[str, Any]]:
-    """Yield an expectation for an example request of each FlowSchema that loses requests."""
+    """Yield a test case with an example request for each FlowSchema that loses requests."""
     for captor in proposal.captors:
         words, point = captor.witness.words or (), captor.witness.point
         own = [group for group in point.groups if f"--as-group={group}" in words or group in words]

@@ -216,7 +216,7 @@ def _describe_impatient(clients: tuple[Client, ...]) -> Iterator[str]:
     if names:
         yield (
             f"The requests that timed out are probably those of {join_some(names, 3)}: in the dump, these users' requests"
-            " have waited clearly less long than other requests, so these users seem to set a shorter timeout."
+            " have waited for a clearly shorter time than others, so these users seem to set a shorter timeout."
         )
 
 

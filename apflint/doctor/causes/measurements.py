@@ -471,7 +471,7 @@ def _read_webhooks(reader: _Reader) -> tuple[Webhook, ...]:
 
 
 def _single_operations(reader: _Reader, metrics: Metrics | None, earlier: Metrics | None) -> Sum:
-    """Return the number and total duration of the operations of etcd on single objects after `earlier`.
+    """Return the number and total duration of the operations of etcd on single objects since `earlier`.
 
     Lists are left out, because the duration of a list depends on the number of objects.
     """

@@ -78,7 +78,7 @@ def _check(server: ServerLoad, level: LevelLoad) -> Overload | None:
 
 
 def _count_waiting(level: LevelLoad) -> int:
-    """Return the number of waiting requests according to the metrics or, without metrics, to the dump."""
+    """Return the number of waiting requests in the metrics or, if there are no metrics, in the dump."""
     if level.state.waiting is not None:
         return level.state.waiting
     return sum(len(flow.waiting) for flow in level.flows)
@@ -132,7 +132,7 @@ def _is_lasting(server: ServerLoad, level: LevelLoad, delay: float | None) -> bo
     """Return whether requests will still wait after the next adjustment of the limits."""
     current, average = level.state.current, level.state.demand_average
     if current is None or average is None:
-        return True  # limits are not adjusted (before 1.26), or there are no metrics to show the demand
+        return True  # before 1.26, limits are never adjusted; since 1.26, the demand is unknown without metrics
     if average > current:
         return True
     if (

@@ -35,7 +35,7 @@ class RecentStart(NamedTuple):
     clause: str
     """When the server started, such as `the server started 24 s ago`."""
     consequence: str
-    """What this means for the figures, as a clause."""
+    """A clause about the effect of the start on the load."""
 
     def __str__(self) -> str:
         """Return the warning as a clause."""
@@ -108,7 +108,7 @@ def find_restart(
 
 
 def describe_start(server: ServerLoad, name: str = "the server") -> RecentStart | None:
-    """Return a warning about a server that has just started, or None if it has not, or if its age is unknown."""
+    """Return a warning about a server that has just started, or None if the server is older or its age is unknown."""
     if server.age is None or server.age > RESTART_SECONDS:
         return None
     return RecentStart(
