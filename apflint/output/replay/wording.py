@@ -291,8 +291,8 @@ def describe_limits_of_log(report: ReplayReport) -> Iterator[str]:
     yield f"SEAT-SECONDS, PEAK: {_describe_seats(report)} A wait that the log does not show counts as execution time."
     if report.watches:
         yield (
-            f"Seats exclude {count_noun(report.watches, 'watch', 'watches')}: watches hold seats until they are initialized, which"
-            " the log does not show."
+            f"Seats exclude {count_noun(report.watches, 'watch', 'watches')}: the log does not show when a watch is initialized"
+            " and releases its seats."
         )
     yield from _describe_origin_of_limits(report)
     overloaded = [
@@ -302,9 +302,9 @@ def describe_limits_of_log(report: ReplayReport) -> Iterator[str]:
     ]
     if overloaded:
         yield (
-            f"PEAK above ATTAINABLE: {join_some(overloaded, _MAX_NAMED_LEVELS)}. On a server, only a"
-            " single request with more seats can exceed ATTAINABLE. Otherwise, either the log does not show all waits,"
-            " which then count as seats in use, or the servers have more than"
+            f"PEAK above ATTAINABLE: {join_some(overloaded, _MAX_NAMED_LEVELS)}. Only a single request"
+            " with more seats can exceed ATTAINABLE. Otherwise, the log does not show some waits, which count as use, or the"
+            " servers have more than"
             f" {format_count(report.limits.server_concurrency)} seats (--server-concurrency) or had another configuration."
         )
     if len(report.servers) > 1:
