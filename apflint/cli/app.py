@@ -102,7 +102,7 @@ def _load_command(name: str) -> Command:
 
 
 def _annotate_for_typer(function: Any) -> Callable[..., int | None]:
-    """Return a function with the parameters of a command, and with annotations that typer understands."""
+    """Return a function that typer can inspect and call: it runs `function` with the same parameters."""
 
     def run(**values: object) -> int | None:
         return call(function, values)
@@ -144,7 +144,7 @@ def _report_bad_parameter(parse: Callable[[str], object]) -> Callable[[str], obj
 
 
 class _StrictCommand(TyperCommand):
-    """A command that rejects empty values and repeated options. Both are usually mistakes in scripts."""
+    """A command that rejects empty values, and repetitions of options that accept one value."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments. Raises UsageError or UserError for values and options that are probably mistakes."""

@@ -1,4 +1,4 @@
-"""Understands how people name a client on the command line of `apflint why`."""
+"""Finds the user that a word on the command line of `apflint why` names, such as `alice` or `NAMESPACE/NAME`."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def find_user(word: str, logs: Sequence[str]) -> str:
 
 
 def write_listing(dimension: str, value: str, logs: Sequence[str]) -> str:
-    """Return the command that lists the users with a group or a user agent in audit logs."""
+    """Return an `apflint replay` command that lists the users in `logs` with the group or user agent `value`."""
     return shlex.join(
         ("apflint", "replay", *(logs or ["audit.log"]), "--where", f"{dimension}={value}", "--by", "user")
     )

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 _MAX_CLUSTERS = 5
 _EXAMPLE = ("list", "pods")
-"""Example request of a client, in case the evidence does not show the client's requests."""
+"""Example request, used if the user names no request and the evidence shows no request of the client."""
 
 
 class SplitWords(NamedTuple):
@@ -96,7 +96,7 @@ class ClientQuestion(NamedTuple):
         ).to_request()
 
     def write(self, words: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the words of the command line that name the client and the request."""
+        """Return quoted command-line arguments for the client, the request in `words`, and the namespace."""
         scope = ["-A"] if self.all_namespaces else []
         scope += ["-n", self.namespace] if self.namespace is not None else []
         groups = (word for group in self.groups for word in ("--as-group", group))
@@ -166,7 +166,7 @@ def answer_question(
 
 
 def _list_damaged(evidence: ClientEvidence) -> Iterator[str]:
-    """Yield each place at which a log is damaged. The log was not read after this place."""
+    """Yield `FILE:LINE: REASON` for each damaged log. The log was read only up to this line."""
     if evidence.log is not None:
         yield from evidence.log.damaged
     if evidence.server_log is not None:
@@ -221,7 +221,7 @@ def _observe(
 
 
 def _complete(selected: InputRequest, files: EvidenceFiles, states: Sequence[ServerState]) -> InputRequest:
-    """Return the input request with the manifests in `files`, and with the release and the seats of the servers."""
+    """Return `selected` with the manifests in `files` as sources, and with the release and the seats of the servers."""
     used = (*files.server_files, *(file.path for file in (*files.audit_logs, *files.server_logs)))
     totals = {state.total for state in states}
     release = next((state.release for state in states if state.release is not None), None)

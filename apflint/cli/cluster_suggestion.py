@@ -42,7 +42,7 @@ def print_suggestion(settings: Settings, output_format: str) -> None:
     suggestion = _relate(suggest_clusters(layout), root, os.path.dirname(os.path.abspath(file)))
     if len(suggestion.clusters) > MAX_CLUSTERS:
         raise UserError(
-            f"{len(suggestion.clusters):,} directories look like clusters, but settings define at most {MAX_CLUSTERS:,}."
+            f"{len(suggestion.clusters):,} directories look like clusters, but settings can define at most {MAX_CLUSTERS:,}."
         )
     new = _remove_known(suggestion.clusters, settings.cluster, os.path.dirname(os.path.abspath(file)))
     new = [cluster for cluster in new if _can_be_written(cluster)]
@@ -53,7 +53,7 @@ def print_suggestion(settings: Settings, output_format: str) -> None:
         header = "tool.apflint.cluster" if os.path.basename(file) == "pyproject.toml" else "cluster"
         sys.stdout.write(
             sanitize_json(_render(new, suggestion.shared, header))
-        )  # \uXXXX escapes are also valid in TOML
+        )  # CI commands are escaped as \uXXXX, which is also valid in TOML
     if settings.cluster:
         names = join_some([quote(cluster.name) for cluster in settings.cluster], _MAX_NAMES)
         print_note(f"{sanitize(file)} already defines {pluralize(len(settings.cluster), 'cluster')}: {names}")

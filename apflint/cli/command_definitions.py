@@ -103,8 +103,8 @@ class Parameter(NamedTuple):
 def list_parameters(function: Callable[..., object]) -> Iterator[Parameter]:
     """Yield the parameters of a command. For a parameter whose type is an option group, yield the fields of the group.
 
-    An option group is a class whose fields are annotated like parameters. `typing.get_type_hints` would take four times as
-    long.
+    An option group is a class whose fields are annotated like parameters. `typing.get_type_hints` is not used,
+    because it would take four times as long.
     """
     names = function.__code__.co_varnames[: function.__code__.co_argcount]
     defaults = dict(zip(reversed(names), reversed(function.__defaults__ or ()), strict=False))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def has_own_objects(word: str) -> bool:
-    """Return whether a source argument is `live` or `defaults:X.Y`, whose objects are not in manifests."""
+    """Return whether a source argument is `live` or `defaults:X.Y`, which name objects outside of manifests."""
     return word == LIVE or word.startswith(BUILT_IN_PREFIX)
 
 
@@ -57,13 +57,13 @@ def read_side(word: str, request: InputRequest, cluster: str | None = None) -> E
     if request.recorded is not None and not has_own_objects(word):
         words = (LIVE, *words)
     selection = request._replace(words=words, defaults=request.defaults or word.startswith(BUILT_IN_PREFIX))
-    configuration = read(selection, notes_unserved=False)  # the report has the notes of both sides
+    configuration = read(selection, notes_unserved=False)  # `diff` reports unserved versions of both sides
     shown = "<stdin>" if word == "-" else word
     name = f"{shown} (cluster {selected})" if selected is not None else shown
     return configuration._replace(name=" + ".join((name, *request.words)))
 
 
 def read_other_side(word: str, request: InputRequest) -> EffectiveConfiguration:
-    """Read the configuration that --compare names. If `word` is the project, use the cluster that `request` selects."""
+    """Read the configuration `word` of --compare. If `word` is the project, use the cluster that `request` selects."""
     clusters = parse_words(request.words).clusters
     return read_side(word, request._replace(words=()), next(iter(clusters), None))

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from apflint.sources.prometheus_server import PrometheusReading
 
 _FORMATS_WITH_TABLES = ("text", "json", "markdown", "html")
-"""Formats that show the state of the server, too. In other formats, missing metrics are printed as notes."""
+"""Formats that show findings and the state of the server. For other formats, missing metrics are printed as notes."""
 
 
 class DoctorQuestion(NamedTuple):
@@ -53,7 +53,7 @@ class DoctorQuestion(NamedTuple):
 
 
 class Observed(NamedTuple):
-    """The data that was read from API servers or from Prometheus."""
+    """The API servers whose metrics or dumps were read, and notes about servers that were not read."""
 
     servers: tuple[Server, ...]
     objects: Effective | None = None
@@ -111,15 +111,15 @@ def _diagnose(question: DoctorQuestion, observed: Observed) -> _Diagnosis:
 
 
 def _list_notes(found: _Diagnosis, question: DoctorQuestion, observed: Observed) -> list[str]:
-    """Return the notes for standard error. The notes contain the facts that the output format cannot show."""
+    """Return the notes for standard error, such as missing metrics if the output format cannot show them."""
     notes = list(observed.notes)
     if found.assumed_release is not None:
         notes.append(
             f"manifests are read as Kubernetes {found.assumed_release} reads them, the newest known release:"
-            " choose another one with --kubernetes"
+            " choose another release with --kubernetes"
         )
     if not DIAGNOSES.keys() & question.settings.to_options().rules:
-        notes.append("the selected rules are not about a running server, unlike APF801 to APF821")
+        notes.append("the selected rules are not about a running server: select rules from APF801 to APF821")
     if question.output_format not in _FORMATS_WITH_TABLES:
         notes += [*observed.coverage, *(gap for state in found.states for gap in describe_gaps(state))]
         notes += describe_periods(found.reading) if found.reading is not None else []
@@ -129,7 +129,8 @@ def _list_notes(found: _Diagnosis, question: DoctorQuestion, observed: Observed)
 def _find_status(found: _Diagnosis, question: DoctorQuestion) -> int:
     fail_on = question.settings.fail_on
     status = exit_code_of(found.report, Output(question.output_format, fail_on, exit_zero=question.exit_zero))
-    # Causes about storage, lists and differences between servers have no finding. So their warnings also determine the status.
+    # There are no findings for causes about storage, lists and differences between servers. So warnings
+    # among the causes also determine the exit status.
     if found.conclusion.warnings and fail_on in ("warning", "info") and not question.exit_zero:
         status = ExitCode.FINDINGS
     return status

@@ -102,7 +102,7 @@ def _report_os_error(error: OSError) -> ExitCode:
     if error.errno in _OUTPUT_ERRORS:
         _discard_output()
         return print_error(f"cannot write to standard output: {reason}")
-    # If ENOENT has no file name, the error comes from os.getcwd.
+    # An ENOENT error without a file name comes from os.getcwd.
     if error.errno == errno.ENOENT:
         return print_error("the current directory no longer exists")
     return print_error(reason)

@@ -154,7 +154,7 @@ def answer_requests(
 def ask_for_request(
     ask: Ask, draft: Draft, vocabulary: PromptSuggestions, show: Callable[[str], object] = str
 ) -> Draft:
-    """Ask for the values of a request. Values of `draft` are defaults if they fit the previous answers.
+    """Ask for the values of a request. The values of `draft` are the defaults, unless a previous answer excludes them.
 
     If a value is invalid, pass the error message to `show` and repeat the prompt.
     """
@@ -234,7 +234,7 @@ def _may_be_namespaced(target: str) -> bool:
 
 
 def collect_vocabulary(configuration: Configuration) -> PromptSuggestions:
-    """Collect the values to suggest: names in the FlowSchemas of a configuration, and names in every cluster."""
+    """Return the values to suggest: names in the FlowSchemas of a configuration, and names that every cluster has."""
     users, groups, namespaces = {*_COMMON_USERS}, {*_COMMON_GROUPS}, {*_COMMON_NAMESPACES}
     targets = {*_COMMON_PATHS, *(resource.qualified_name for resource in RESOURCES)}
     targets |= {f"{resource.qualified_name}/{name}" for resource in RESOURCES for name in resource.subresources}

@@ -146,7 +146,7 @@ def propose_change(
 
 
 def _read_first(replays: Iterator[Replay]) -> Replay:
-    """Read the whole log, and return its requests: the first and only replay in `replays`.
+    """Read the whole log, and return the only item of `replays`: the classified requests of the log.
 
     Raises KeyboardInterrupt if the user interrupts reading, because a proposal from a part of the log could be about
     another incident.
@@ -186,7 +186,7 @@ def _read_counts(metrics: Sequence[str], objects: Sequence[str]) -> ObjectCounts
 
 
 def _read_states(metrics: Sequence[str]) -> tuple[ServerState, ...]:
-    """Return the states of the servers in metrics and dumps. Raises UserError for files that are neither."""
+    """Return the states of the servers. Raises UserError for a file that contains neither metrics nor a debug dump."""
     return tuple(compute_state(server, None) for server in group_servers(read_parts(metrics)))
 
 
@@ -217,7 +217,7 @@ def _print(
         blocks = report_log_answer(answer, files, configuration.description)
         text = render_report(TITLE, blocks, output_format, how)
     if answer.is_interrupted:
-        print_note("interrupted: the answer has what was found until then")
+        print_note("interrupted: the answer contains only what was found before the interruption")
         return show(Answer(text, status=ExitCode.INTERRUPTED))
     if not answer.is_usable:
         return show(Answer(text, status=ExitCode.ERROR))

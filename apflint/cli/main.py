@@ -43,7 +43,7 @@ def run(arguments: list[str]) -> int:
 def _hide_interrupts(unraisable: sys.UnraisableHookArgs) -> None:
     """Print an exception that Python cannot raise (see `sys.unraisablehook`).
 
-    Omit a Ctrl-C in a callback or a destructor.
+    A KeyboardInterrupt in a callback or a destructor is not printed.
     """
     if not issubclass(unraisable.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(unraisable)
@@ -78,7 +78,7 @@ class _LossyFile(io.FileIO):
 
 
 def _reopen_closed_streams() -> None:
-    """Open the null device in place of each closed standard stream (`>&-`), so that no other file gets its descriptor.
+    """Open the null device for each closed standard stream (`>&-`), so that no other file gets descriptor 0, 1 or 2.
 
     The null device is opened for writing as standard input, and for reading as standard output, so that any use of these streams
     fails.

@@ -65,7 +65,7 @@ def use_seats_of_metrics(request: InputRequest, paths: Iterable[str]) -> InputRe
     """Return the input request with the server concurrency limit that metrics in files show, if they show one.
 
     If the user set --server-concurrency, the input request does not change. Files that are not metrics of API Priority and
-    Fairness, such as those that contain only numbers of objects, do not matter here. Standard input is not read.
+    Fairness, such as files with only numbers of objects, are ignored. Standard input is not read.
     """
     if request.server_concurrency is not None:
         return request

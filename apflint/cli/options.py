@@ -75,7 +75,7 @@ def parse_integer(text: str | int) -> int:
 def parse_memory(text: str) -> str:
     """Return a size that DuckDB accepts as a limit, such as `256MB`, `1.5GiB` or `80%`. Raises UserError for another form.
 
-    The other engines need no limit, but an invalid value is an error for every engine.
+    Only DuckDB uses the limit, but an invalid size is an error for every engine.
     """
     size = text.strip()
     if not re.fullmatch(r"(?=.*[1-9])\d{0,12}(\.\d{1,9})?(?<=\d) ?([kmgt]i?b?|%)", size, re.ASCII | re.IGNORECASE):

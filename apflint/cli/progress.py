@@ -39,7 +39,7 @@ class Progress:
 
     @label.setter
     def label(self, label: str) -> None:
-        """Begin another activity, whose extent is unknown."""
+        """Begin another activity, for which no percentage is shown."""
         self._label, self._total = label, 0.0
 
     def advance(self, label: str, done: float, total: float, *, is_limit: bool = False) -> None:
@@ -54,7 +54,10 @@ class Progress:
         self._label, self._done, self._total, self._is_limit = label, done, total, is_limit
 
     def count_bytes(self, total: int) -> Callable[[int], None]:
-        """Return a function to call with the number of bytes read since the previous call. `total` is 0 if unknown."""
+        """Return a function that shows how much was read. It takes the number of bytes read since its previous call.
+
+        `total` is the number of bytes to read, or 0 if it is unknown.
+        """
         done = 0
 
         def show(size: int) -> None:

@@ -113,7 +113,8 @@ class ProposalPlace(NamedTuple):
     def list_tested(self, name: str, *, edits_objects: bool) -> tuple[str, ...]:
         """Return the arguments of `list_manifests` for the policy test.
 
-        If `edits_objects` is true, the new file contains changed copies of existing objects. The result then omits the file.
+        If `edits_objects` is true, the new file contains changed copies of objects in the manifests. The result then
+        omits the new file.
         """
         words = self.list_manifests(name)
         file = _relate(self.name_manifests(name), self.directory or ".")
@@ -146,7 +147,7 @@ class ProposalPlace(NamedTuple):
 
 
 def _relate(word: str, start: str) -> str:
-    """Return the source argument `word` with a path relative to the directory `start`. Arguments without a path stay."""
+    """Return the source argument `word`, with its path (if any) relative to the directory `start`."""
     prefix = KUSTOMIZE_PREFIX if word.startswith(KUSTOMIZE_PREFIX) else ""
     if not prefix and word.startswith(PREFIXES):
         return word

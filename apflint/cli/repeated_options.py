@@ -1,4 +1,4 @@
-"""The options of a suggested command that give it the configuration of the current command."""
+"""Returns options for commands that a report suggests, so that they read the configuration of the current command."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def repeat_settings(request: InputRequest) -> tuple[str, ...]:
-    """Return the options for the settings file, the programs that may run, and kubectl."""
+    """Return the options of the current command for the settings file, for --render, and for kubectl."""
     return tuple(_list_settings(request))
 
 
@@ -37,8 +37,8 @@ def _list_settings(request: InputRequest) -> Iterator[str]:
 def name_sources(request: InputRequest, configuration: EffectiveConfiguration) -> tuple[str, ...]:
     """Return the source arguments of a configuration.
 
-    Without source arguments, apflint has read the only cluster of the settings, or the current directory. The result omits a
-    current directory without objects, because no command accepts it with -f.
+    Without source arguments, the source is the only cluster of the settings, or the current directory.
+    If the current directory has no objects, the result is empty, because no command accepts such a directory with -f.
     """
     if request.words:
         return request.words
@@ -57,5 +57,5 @@ def repeat_configuration(request: InputRequest, sources: Iterable[str]) -> tuple
 
 
 def repeat_seats(request: InputRequest) -> tuple[str, ...]:
-    """Return the option for the seats of an API server, or no words if neither the user nor metrics have named them."""
+    """Return --server-concurrency and its value, or () if neither the user nor metrics state the seats."""
     return () if request.server_concurrency is None else ("--server-concurrency", str(request.server_concurrency))

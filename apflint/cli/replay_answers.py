@@ -67,7 +67,7 @@ class _Logs(NamedTuple):
     omitted: tuple[OmittedObjects, ...]
     """Objects in object storage that are not read because of their names."""
     ignored: frozenset[str]
-    """Real paths of the files, which are no manifests."""
+    """Real paths of the log files, which must not be read as manifests."""
 
 
 def answer_question(question: ReplayQuestion, sources: SourceOptions, *, exit_zero: bool) -> ExitCode:
@@ -129,7 +129,7 @@ def _is_log_of_server(files: list[AuditLogFile], unsupported: Mapping[str, objec
     if used := next((option for option, value in unsupported.items() if value), None):
         raise UserError(
             f"{files[0].name}: this is kube-apiserver's own log, which does not name users. {used} needs an audit log;"
-            " without it, replay shows what the server logged"
+            " without this option, replay shows what the server logged"
         )
     return True
 
@@ -161,11 +161,11 @@ def _print_comparison(
     *,
     exit_zero: bool,
 ) -> ExitCode:
-    """Print what another configuration would have changed. Return the exit code."""
+    """Print how requests differ under the configurations of `request` and `compared`. Return the exit code."""
     if LIVE in request.words:
         request = read_live(request)  # read once, so that both sides have the same objects
     configuration = read(request)
-    # The objects of a cluster do not show its seats: assume those of `configuration`.
+    # The objects of a running cluster do not show the seats of its servers: assume the seats of `configuration`.
     if compared == LIVE and request.recorded is None:
         seats = configuration.effective.limits.server_concurrency
         request = read_live(request.assume(server_concurrency=seats))
@@ -192,7 +192,7 @@ def _print_periods(
     wanted: ReplayOptions,
     form: ReportForm,
 ) -> ExitCode:
-    """Print what is different from the baseline. Return the exit code."""
+    """Print how the requests of the period differ from those of the baseline. Return the exit code."""
     files, earlier_files = logs.files, logs.earlier_files
     with _show_reading([*files, *earlier_files]) as (_, show):
         found = compare_periods(files, baseline, earlier_files, versions.first.effective, wanted, form.top or 3, show)
@@ -212,7 +212,7 @@ def _print_periods(
 
 
 def _name(report: ReplayReport, versions: ConfigurationHistory, form: ReportForm) -> ReplayReport:
-    """Return a report that names its configuration and its time zone."""
+    """Return the report with the time zone, and with descriptions of the configurations that were in force."""
     return report._replace(
         configuration=versions.first.description,
         later_configurations=versions.later_descriptions,
@@ -222,7 +222,7 @@ def _name(report: ReplayReport, versions: ConfigurationHistory, form: ReportForm
 
 
 def _read_other_side(name: str, request: InputRequest) -> EffectiveConfiguration:
-    """Read the configuration to compare with. For `defaults:X.Y`, return the same configuration in the release X.Y."""
+    """Read the configuration to compare with. `defaults:X.Y` stands for the manifests of `request` in this release."""
     if not name.startswith(BUILT_IN_PREFIX):
         return read_other_side(name, request)
     if request.recorded is not None:
@@ -237,7 +237,7 @@ def _read_other_side(name: str, request: InputRequest) -> EffectiveConfiguration
 
 @contextmanager
 def _show_reading(files: list[AuditLogFile]) -> Iterator[tuple[Progress, Callable[[int], None]]]:
-    """Show a progress bar. Yield the bar, and a function to call with the number of bytes read since the previous call."""
+    """Show the progress of reading. Yield (progress, function that takes the bytes read since the previous call)."""
     gc.disable()  # garbage collection would find nothing, because rows have no reference cycles
     try:
         with show_progress("Reading") as progress:
@@ -249,7 +249,7 @@ def _show_reading(files: list[AuditLogFile]) -> Iterator[tuple[Progress, Callabl
 def _read_report(
     files: list[AuditLogFile], versions: ConfigurationHistory, wanted: ReplayOptions, question: ReplayQuestion
 ) -> tuple[ReplayReport | None, Coverage]:
-    """Read and classify the requests. Return the report, or print each request and return None as the report.
+    """Read and classify the requests. Return (report, coverage). With --each, print the requests instead of a report.
 
     Also write the files of --write-load and --write-parquet.
     """

@@ -201,11 +201,11 @@ class ReplayQuestion(NamedTuple):
 
     @property
     def period(self) -> ReadPeriod:
-        """The period of the log to read: the whole log if --baseline is set, because a baseline may be any part."""
+        """The period of the log to read. With --baseline, the whole log: the baseline may be any part of the log."""
         return WHOLE_LOG if self.baseline is not None else ReadPeriod(self.chosen.since, self.chosen.until)
 
     def check_sources(self, timed: TimedSources) -> None:
-        """Raise UserError if later configurations (`-f TIME=SOURCE`) do not apply, or if two inputs are standard input."""
+        """Raise UserError if `-f TIME=SOURCE` cannot be combined with an option, or if two inputs are standard input."""
         compared = self.seats.compared
         options.reject_combinations(
             {"-f TIME=SOURCE": timed.later}, {"--compare": compared, "--write-load": self.report.write_load}
@@ -223,7 +223,7 @@ class ReplayQuestion(NamedTuple):
             raise UserError(f"standard input cannot be both {shared[0]} and {shared[1]}")
 
     def find_replay_options(self) -> ReplayOptions:
-        """Return what to compute from the log. Raises UserError for invalid values, and for unreadable metrics."""
+        """Return the settings of the replay. Raises UserError for invalid values, and for unreadable metrics."""
         counts = read_object_counts(self.seats.metrics, self.seats.objects or ())
         if self.engine.spark_remote and self.engine.engine != "spark":
             raise UserError("--spark-remote needs --engine spark")
@@ -243,7 +243,7 @@ class ReplayQuestion(NamedTuple):
         )
 
     def list_unsupported(self, timed: TimedSources) -> Mapping[str, object]:
-        """Return the options that need the user names of an audit log, with their values."""
+        """Return the options that apply only to audit logs (which contain user names), each with its value."""
         return {
             **{name: value for name, value in _list_set(self).items() if name != "--top" and "markdown" not in name},
             "--where": self.chosen.conditions,
@@ -262,7 +262,7 @@ def parse_question(
     report: ReportOptions,
     color: str,
 ) -> ReplayQuestion:
-    """Return the question that the options ask. Raises UserError for invalid values, and options that exclude each other."""
+    """Return the parsed options. Raises UserError for invalid values, and for options that exclude each other."""
     zone = report.parse_zone()
     question = ReplayQuestion(
         logs, log, seats, engine, report, color, zone, log.parse_filter(zone), log.parse_baseline(zone)
@@ -275,7 +275,7 @@ def parse_question(
 
 
 def _list_set(question: ReplayQuestion) -> dict[str, object]:
-    """Return the options that cannot be combined with some other options, and their values.
+    """Return the values of options that cannot be combined with certain other options. The keys are the option names.
 
     A value that is not set is None, false or empty.
     """

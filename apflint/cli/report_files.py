@@ -103,8 +103,8 @@ def write_report_files(report: Report, report_files: Sequence[ReportFile], style
 def append_job_summary(report: Report) -> tuple[str, ...]:
     """Append the report in Markdown to GitHub's job summary, if there is one. Return messages about failures.
 
-    An empty line separates the report from earlier output in the summary. If the report would make the summary too large, nothing
-    is appended, because GitHub does not show a summary that is too large.
+    An empty line separates the report from earlier output in the summary. If the summary would exceed GitHub's size
+    limit, nothing is appended, because GitHub does not show larger summaries.
     """
     path = os.environ.get(JOB_SUMMARY_VARIABLE)
     if not path:

@@ -41,7 +41,10 @@ class Output(NamedTuple):
 
 
 def answer_with_report(report: Report, inputs: Inputs, output: Output, errors: tuple[str, ...] = ()) -> Answer:
-    """Write the report files, and return the answer for a report. `errors` are messages about other files."""
+    """Write the report files, and return the answer for a report.
+
+    `errors` are messages about fixed files that could not be written.
+    """
     how = style(output.color, quiet=True, verbose=output.verbose, statistics=output.statistics)
     if output.report_files or output.format == "github":
         from apflint.cli.report_files import append_job_summary, write_report_files

@@ -67,7 +67,7 @@ class SimulatedSide(Protocol):
         """Simulate the load. Raises UserError if the load has no requests, or too many."""
 
     def find_rate(self, name: str) -> float:
-        """Return the average number of requests per second that a client sends if its factor is 1."""
+        """Return the average number of requests per second that a client sends without scaling."""
 
 
 class Simulated(NamedTuple):
@@ -115,7 +115,7 @@ class WrittenSide:
         self.names: Collection[str] = {client.name for client in load.clients}
 
     def check(self, scaling: Scaling) -> tuple[Load, Routes]:
-        """Return the scaled load, and the routes of its requests.
+        """Return the scaled load, and the FlowSchemas, levels and seats of its requests (`Routes`).
 
         Raises InvalidLoadError if the load cannot be simulated.
         """
@@ -154,7 +154,7 @@ class WrittenLoad:
 
     @contextmanager
     def open_side(self, known: Effective, progress: Progress) -> Iterator[WrittenSide]:
-        """Yield the load under a configuration."""
+        """Yield the load with the configuration `known`, ready for repeated simulation."""
         yield WrittenSide(self._load, known, self._seed, progress, self._assumptions)
 
     def simulate(
@@ -165,7 +165,7 @@ class WrittenLoad:
         progress: Progress,
         check: CheckNames,
     ) -> Simulated:
-        """Simulate the load under each configuration in `sides`. Raises UserError if this is impossible for one configuration."""
+        """Simulate the load under each configuration in `sides`. Raises UserError if one simulation is impossible."""
         check({client.name for client in self._load.clients})
         found = [WrittenSide(self._load, known, self._seed, progress, self._assumptions) for known in sides]
         for side in found:
@@ -225,7 +225,7 @@ class LogInput:
 
     @contextmanager
     def _open(self, sides: Sequence[Effective], progress: Progress) -> Iterator[Iterator[Replay]]:
-        """Read the log once. Yield an iterator with one item for each configuration: the classified requests."""
+        """Read the log once. Yield an iterator over the classified requests: one item for each configuration."""
         from apflint.replay.running import ReplayOptions, replay_sides
         from apflint.sources.audit_logs import find_total_size
 
@@ -242,7 +242,7 @@ class LogInput:
                 progress.label = "Comparing requests"
                 yield replay
 
-        # Group requests by namespace, too, because with ByNamespace, a namespace determines a flow.
+        # Group requests by namespace, too: with the distinguisherMethod ByNamespace, the namespace determines the flow.
         wanted = ReplayOptions(by=("namespace",), counts=self._counts, calls=True, whole_log=True)
         show = progress.count_bytes(find_total_size(self.logs.files))
         with closing(replay_sides(self.logs.files, sides, wanted, show)) as replays:
@@ -250,7 +250,7 @@ class LogInput:
 
     @contextmanager
     def open_side(self, known: Effective, progress: Progress) -> Iterator[LoggedSide]:
-        """Read the log, and yield its requests under a configuration."""
+        """Read the log, and yield its requests as classified by the configuration `known`."""
         with self._open([known], progress) as replays:
             yield LoggedSide(next(replays), self._warmup, self._seed, progress)
 
@@ -279,7 +279,7 @@ class LogInput:
                 print_note(f"interrupted before there was a result ({progress.label[:1].lower()}{progress.label[1:]})")
                 raise
         if found.is_interrupted and not any(result.is_partial for result in results):
-            print_note("interrupted: fewer assumptions about the log were tried")
+            print_note("interrupted before all assumptions about the log were tried")
             return Simulated(results, found, is_interrupted=True)
         return Simulated(results, found, found.is_interrupted)
 
@@ -300,7 +300,7 @@ def _report_problems(coverage: Coverage) -> None:
 
 
 def read_load(path: str | None, given: LoadOptions) -> tuple[SimulatedLoad | None, ParsedLoad | None]:
-    """Return (load that the argument `path` or the options specify, parsed load file).
+    """Return (load to simulate, parsed load file). `path` or the options in `given` select the load.
 
     The load is None if the file has mistakes. The parsed file is None if the load is not from a file. Raises UserError if the
     options are invalid, or if the load cannot be read.

@@ -33,7 +33,7 @@ def style(color: str, stream: TextIO | None = None, **flags: bool) -> Style:
 def is_ci_log() -> bool:
     """Return whether standard output goes to the log of a CI system. Such logs interpret some lines as commands.
 
-    Output that is redirected to a regular file does not go to the log.
+    If standard output is redirected to a regular file, the result is false.
     """
     if all(os.environ.get(name, "").lower() in ("", "0", "false") for name in _CI_VARIABLES):
         return False

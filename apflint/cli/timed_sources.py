@@ -58,7 +58,7 @@ class ConfigurationHistory(NamedTuple):
 
     @property
     def later_descriptions(self) -> tuple[tuple[int, str], ...]:
-        """Return (time, description) of each later configuration. The configuration is in force from this time on."""
+        """Return (start, description) of each later configuration. `start` is in microseconds since 1970."""
         return tuple((time, found.description) for time, found in self.later)
 
     def describe_at(self, time: int) -> str:
@@ -130,7 +130,7 @@ def _choose_commits(name: str, start: int) -> list[tuple[int, str]]:
             f"--history: {name} has {position} commits since the start of the log, and apflint reads at most {_MAX_COMMITS}."
             " Name the last commit in the period of the log"
         )
-    # Clocks differ, so a commit may have an earlier time than its parent. Then use the latest time of its ancestors.
+    # Clocks differ, so a commit may have an earlier time than an ancestor. Such a commit gets the time of the ancestor.
     chosen, last = [(commits[position].time, commits[position].name)], start
     for commit in reversed(commits[:position]):
         last = max(last, commit.time)

@@ -84,7 +84,7 @@ def _format_wait(figures: LevelFigures) -> str:
 
 
 def _pair_levels(run: LoggedRun) -> Iterator[tuple[LevelResult, LevelResult]]:
-    """Yield two results for each level: with the assumption about retries that the run uses, and with the opposite one."""
+    """Yield two results for each level: under the assumption about retries of `run`, and under the opposite one."""
     if run.other is not None:
         yield from zip(run.result.levels, run.other.levels, strict=True)
 

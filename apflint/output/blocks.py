@@ -30,7 +30,7 @@ class Text(NamedTuple):
     plain: str
     tone: Tone = ""
     url: str = ""
-    """Address of a page, or `#` and the ID of an element. Markdown and HTML contain it only if `link` regards it as safe."""
+    """URL of a page, or `#` and the ID of an element. Markdown and HTML contain a link only if `link` is not empty."""
 
     @property
     def link(self) -> str:
@@ -90,7 +90,7 @@ class Facts(NamedTuple):
     """Noun phrase for the omitted facts, printed after the last fact. Empty if no facts are omitted."""
 
     def join_lines(self) -> list[tuple[Inline, list[Inline]]]:
-        """Return (label, lines of its description) for each label that is not empty."""
+        """Return (label, lines of its description) pairs. A fact without a label is a line of the fact before it."""
         facts: list[tuple[Inline, list[Inline]]] = []
         for label, line in self.pairs:
             if label or not facts:
@@ -160,7 +160,7 @@ class Figure(NamedTuple):
 
     chart: Chart
     legend: Sequence[tuple[str, str]] = ()
-    """(name of a color in `page.css`, meaning of this color)"""
+    """(name of a color in `page.css`, meaning of this color) for each color of the drawing."""
 
 
 class Details(NamedTuple):

@@ -42,7 +42,7 @@ _OTHER_CAUSES = {
     "etcd-slow": "etcd is slow",
     "imbalance": "the API server has no free seats",
     "inversion": "a webhook calls the API server back, and waits for its own requests",
-    "leader-election-starved": "the level has too few seats for all who renew leases",
+    "leader-election-starved": "the level has too few seats for all clients that renew leases",
     "restart": "the API server has just started",
     "slow-service": "the requests themselves are slow",
     "slow-webhook": "an admission webhook is slow",
@@ -54,7 +54,7 @@ _OWN_CAUSES = {
     "exempt-abuse": "its exempt requests take the seats of other levels",
     "flood-contained": "it sends more requests than its level executes, and harms nobody else",
     "flood-one-flow": "it sends more requests than the level can execute",
-    "leases-captured": "its requests keep the level busy to which a FlowSchema sends leases, too",
+    "leases-captured": "its requests keep the level busy that also executes requests for leases",
     "list-heavy": "its wide requests take most seats of the level",
     "noisy-but-fair": "it waits for its own requests, and harms nobody else",
     "single-flow": "its requests fill the one flow that all clients of the FlowSchema share",
@@ -95,7 +95,7 @@ def count_rows(blocks: Sequence[Block]) -> int:
 
 
 def _flatten(facts: Sequence[_Fact]) -> list[Block]:
-    """Return the blocks of facts. Adjacent lists of facts are joined."""
+    """Return the blocks of all parts of the report. Adjacent `Facts` blocks become one block."""
     blocks: list[Block] = []
     for block in (block for fact in facts for block in fact.blocks):
         last = blocks[-1] if blocks else None
@@ -113,13 +113,13 @@ def _list_facts(diagnosis: ClientDiagnosis, configuration: str | None) -> Iterat
         yield _Fact(0, [report_configuration(configuration)])
     certainty = diagnosis.certainty
     is_assumption = diagnosis.cause is not None and diagnosis.cause.source == "log" and not certainty.is_certain
-    if is_assumption:  # if missing evidence could reverse the conclusion, print this first
+    if is_assumption:  # name the missing evidence before the conclusion, which it could reverse
         yield from _list_certainty(diagnosis)
     yield _Fact(0, _label("Client", " ".join(_describe_client(diagnosis))))
     if level := " ".join(_describe_level(diagnosis)):
         yield _Fact(2, _label("Level", level))
     if (release := diagnosis.evidence.assumed_release) is not None:
-        text = f"{release} is assumed, the newest known: --kubernetes X.Y for another."
+        text = f"{release}, the newest known release, is assumed (see --kubernetes)."
         yield _Fact(_LEAST, _label("Release", text))
     yield from _list_cause(diagnosis)
     if diagnosis.start is not None:
@@ -218,7 +218,7 @@ def _describe_role(diagnosis: ClientDiagnosis) -> str:
 
 
 def _exclude_clients(diagnosis: ClientDiagnosis) -> str:
-    """Return a sentence about clients, for a cause that is not a client. Metrics alone do not name clients."""
+    """Return a sentence for a cause that is not a client: no client is the cause, or the clients are unknown."""
     evidence = diagnosis.evidence
     is_known = evidence.has_dump or evidence.log is not None
     return "No client is the cause." if is_known else "No dump and no log shows its clients."
@@ -235,7 +235,7 @@ def _describe_bystander(diagnosis: ClientDiagnosis, user: str) -> str:
         return f"{describe_unclassified(unclassified)}."
     level = "its level" if placement is None else f'"{placement.level}"'
     if diagnosis.verdict == "past":
-        return f"Healthy now: {level} neither delays nor rejects {user}. It may have in the past."
+        return f"Healthy now: {level} neither delays nor rejects {user}. Earlier requests may have waited or been rejected."
     if diagnosis.harmed:
         return f"{level} is not overloaded, although requests of {user} wait or are rejected at times."
     if _is_elsewhere(diagnosis):
@@ -257,7 +257,7 @@ def _describe_harm(diagnosis: ClientDiagnosis, user: str) -> str:
 
 
 def _is_elsewhere(diagnosis: ClientDiagnosis) -> bool:
-    """Return whether, as far as known, the cause affects only other levels."""
+    """Return whether there is a harmful cause, but, as far as known, not at the level of the client."""
     cause = diagnosis.cause
     return cause is not None and diagnosis.role in ("bystander", "unknown") and not cause.is_harmless
 
@@ -276,7 +276,7 @@ def _describe_client(diagnosis: ClientDiagnosis) -> Iterator[str]:
         if others:
             yield f"Other requests: {join_some(tuple(dict.fromkeys(others)), _MAX_LEVELS)}."
     if diagnosis.similar:
-        yield f"The evidence has no such client. It has {join_some(diagnosis.similar, _MAX_LEVELS)}."
+        yield f"The evidence does not contain this client. Similar names: {join_some(diagnosis.similar, _MAX_LEVELS)}."
 
 
 def _is_example(diagnosis: ClientDiagnosis, placement: Placement) -> bool:
@@ -327,7 +327,7 @@ def _describe_level(diagnosis: ClientDiagnosis) -> Iterator[str]:
     elif diagnosis.flow_schemas:
         yield f"FlowSchemas: {join_some(diagnosis.flow_schemas, _MAX_SHARES)}."
     if diagnosis.role == "bystander" and diagnosis.service_seconds is not None:
-        yield f"Its requests run {format_duration(diagnosis.service_seconds * 1e6)} on average."
+        yield f"The requests of the client run for {format_duration(diagnosis.service_seconds * 1e6)} on average."
     yield from _describe_server_log(diagnosis)
 
 

@@ -49,10 +49,10 @@ def name_sides(old: EffectiveConfiguration, new: EffectiveConfiguration) -> Side
 
 
 def describe_unserved(*sides: EffectiveConfiguration) -> Iterator[str]:
-    """Yield a sentence, without the final period, for each API version in the manifests that their release does not serve.
+    """Yield a sentence, without the final period, for each API version in manifests that the release does not serve.
 
-    `sides` are one configuration, or two that are compared. If two have the same release, and no release serves the versions of
-    both, yield one text about that.
+    `sides` are one configuration, or two that are compared. If both have the same release, and no release serves the
+    API versions of both, yield a single sentence that says so.
     """
     found: dict[str, dict[str, None]] = {}
     unserved: dict[tuple[str, str], dict[str, None]] = {}

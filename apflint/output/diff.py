@@ -263,7 +263,7 @@ def _summarize(difference: ConfigurationDifference) -> list[str]:
 
 
 def _describe_borrowing(difference: ConfigurationDifference) -> Iterator[str]:
-    """Yield what it means for seats that only one of the releases has borrowing, with the most affected levels as examples."""
+    """If only one of the releases has borrowing, yield sentences about the effect on seats, with examples of levels."""
     releases = [side.limits.release for side in (difference.old, difference.new)]
     if releases[0].has_borrowing == releases[1].has_borrowing:
         return
@@ -447,8 +447,8 @@ def _describe_upgrade(difference: ConfigurationDifference, sides: Sides) -> list
         # Before kubernetes/kubernetes pull request 98028, servers do not update existing objects.
         sentences.append(f"A {new.name} server creates missing objects and leaves existing ones as they are.")
     elif difference.objects:
-        # Source: NewFlowSchemaRemover and the suggested strategy in pkg/registry/flowcontrol/ensurer. A recording of
-        # kube-apiserver 1.36.2 confirms it.
+        # The server checks this annotation, as recorded on a kube-apiserver 1.36.2. Source: NewFlowSchemaRemover and
+        # the suggested strategy in pkg/registry/flowcontrol/ensurer.
         kinds = {change.change for change in difference.objects}
         verbs = {"removed": "deletes removed objects", "changed": "updates changed objects"}
         if actions := [action for kind, action in verbs.items() if kind in kinds]:

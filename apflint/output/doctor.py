@@ -251,7 +251,7 @@ def _request_cells(level: LevelState, state: ServerState) -> tuple[str | Text, .
     by_reason = Counter[str]()
     for rejection in level.rejections:
         by_reason[rejection.reason] += rejection.requests
-    # A dump of levels shows only the total number of rejections. Then the numbers by reason are unknown.
+    # If only a dump of levels was read, the total number of rejections is known, but not the numbers by reason.
     is_known = sum(by_reason.values()) == level.rejected
     return (
         _name(level),

@@ -56,7 +56,9 @@ def report_comparison(states: Sequence[ServerState], conclusion: Conclusion) -> 
             Column("Execution"),
         )
         name = name_instance((state.server.cluster, state.server.instance))
-        notes = (f"{name}, baseline -> interval. REQUESTS: dispatched and rejected. WAIT and EXECUTION: means.",)
+        notes = (
+            f"{name}: baseline -> diagnosed interval. REQUESTS: dispatched and rejected. WAIT, EXECUTION: averages.",
+        )
         if rows:
             yield Table(columns, rows, "Compared with the baseline", notes)
 

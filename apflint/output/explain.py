@@ -162,7 +162,7 @@ def matched_by_json(part: MatchedBy | None) -> dict[str, object] | None:
 
 
 def flow_json(flow: RequestFlow) -> dict[str, object]:
-    """Return the flow. `hash` and `hand` are None if the level has fewer than 2 queues."""
+    """Return the flow as JSON. `hash` and `hand` are None if the level has fewer than 2 queues."""
     return {
         "distinguisherMethod": flow.method,
         "distinguisher": flow.distinguisher,
@@ -430,7 +430,7 @@ def _report_tried(explanation: Explanation, style: Style) -> Iterator[Block]:
 
 
 def _describe_result(verdict: Verdict | SkippedFlowSchema, style: Style) -> str:
-    """Describe a verdict for a table. A terminal does not show the subjects of built-in objects."""
+    """Describe a verdict for a table. On a terminal, the subjects of built-in FlowSchemas are omitted."""
     if isinstance(verdict, SkippedFlowSchema):
         return f"skipped: {describe_skipped(verdict)}"
     if verdict.matching_part is not None:

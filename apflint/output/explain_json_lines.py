@@ -196,7 +196,7 @@ class LineExplainer:
         return f'{{{self._head}, "error": {encode_basestring_ascii(str(error))}, "inputLine": {number}}}\n'
 
     def _encode(self, request: Request) -> str:
-        """Return the explanation of a request as a line of JSON. The JSON of `REPEATED_FIELDS` is cached."""
+        """Return the explanation of a request as a line of JSON. Fields that many explanations share are cached."""
         explanation = self._explainer.explain(request, reasons=self._reasons)
         values = request_json(request.info).values()
         info = _REQUEST % tuple(

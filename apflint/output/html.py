@@ -155,7 +155,7 @@ def _cell(cell: Cell) -> str:
 
 
 def _format(text: Inline) -> str:
-    """Format text, with the tones and links of its parts. An arrow becomes a character, and a command line becomes code."""
+    """Return text as HTML with colors and links. ` -> ` becomes an arrow character, and a command line becomes code."""
     if isinstance(text, str):
         return _COMMAND.sub(r"<code>\1</code>", _escape(text.replace(" -> ", " \u2192 ")))
     if not isinstance(text, Text):

@@ -42,7 +42,7 @@ class Gallery(NamedTuple):
     histories: Sequence[LevelHistory]
 
     def draw(self) -> str:
-        """Draw all pictures."""
+        """Return the SVG images of all levels, one after the other."""
         return "".join(history.draw() for history in self.histories)
 
 
@@ -65,7 +65,7 @@ class LevelMoment(NamedTuple):
         return max((self.used or 0) + (self.waiting or 0), self.limit or 0, self.nominal or 0)
 
     def describe(self) -> str:
-        """Return the numbers in words."""
+        """Return the numbers as text, such as `now: 5 of 10 seats in use, 3 waiting`."""
         limit = "" if self.limit is None else f" of {self.limit:,g}"
         parts = [] if self.used is None else [f"{self.used:,g}{limit} seats in use"]
         parts += [] if self.waiting is None else [f"{self.waiting:,} waiting"]
@@ -79,7 +79,7 @@ class LevelHistory(NamedTuple):
     moments: Sequence[LevelMoment]
 
     def draw(self) -> str:
-        """Draw a row for each moment, or a line if there are many."""
+        """Return an SVG image: a row for each moment, or lines over time if there are more than MAX_ROWS moments."""
         parts = [draw_text(0, 12, self.name, "title")]
         highest = max(1.0, *(moment.highest for moment in self.moments))
         body, height = (

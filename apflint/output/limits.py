@@ -92,7 +92,7 @@ def _tabulate_queues(limits: Limits) -> Table:
     notes = (
         "PER LIST and PER CHANGE: the maximum seats of one list, and of one create, update, patch or delete.",
         "QUEUED: QUEUES x LENGTH LIMIT. A full queue accepts more requests only while a seat is free.",
-        "QUEUED PER FLOW: HAND SIZE x LENGTH LIMIT, the same for the queues of one flow.",
+        "QUEUED PER FLOW: HAND SIZE x LENGTH LIMIT, for the queues of one flow.",
     )
     rows = [_row(level, *_QUEUES.values()) for level in limits.levels]
     return Table((_LEVEL, *map(Column, _QUEUES)), rows, notes=notes)

@@ -142,11 +142,13 @@ def _describe_cause(answer: LogAnswer) -> list[str]:
 
 
 def _describe_other(incident: Incident, cause: LogCause | None) -> str:
-    """Return a sentence about an incident without a proposal."""
+    """Return a sentence about an incident for which the report has no proposal."""
     found = "no priority level is overloaded" if cause is None else f"{cause.cause}: {cause.message}"
     helps = cause is not None and cause.is_configuration and not cause.is_contained
     advice = (
-        f"; for a proposal: --since {_iso(incident.start)} --until {_iso(incident.end)}" if helps else "; no proposal"
+        f"; to get a proposal, add --since {_iso(incident.start)} --until {_iso(incident.end)}"
+        if helps
+        else "; no proposal"
     )
     return f"{_describe_incident(incident)}: {found}{advice}"
 

@@ -79,7 +79,7 @@ def _render_all(blocks: Iterable[Block]) -> Iterator[str]:
 
 
 def _format_summary(title: Inline) -> str:
-    """Format the title of details. Markdown reads it as HTML, in which backticks have no meaning."""
+    """Format the title of a `Details` block for `<summary>`. A name becomes `<code>`, because HTML has no backticks."""
     if isinstance(title, Text) and title.tone == "name":
         return f"<code>{escape_xml(sanitize_line(title.plain))}</code>"
     return _format(title) if isinstance(title, str | Text) else "".join(map(_format_summary, title))
@@ -141,7 +141,7 @@ def _emphasize(sentence: Inline, tone: str) -> str:
 
 
 def _format(text: Inline) -> str:
-    """Format text, with the tones and links of its parts. An arrow becomes a character."""
+    """Return text as Markdown with emphasis and links. ` -> ` becomes an arrow character."""
     if isinstance(text, str):
         return format_prose(text.replace(" -> ", " → ")) if text else ""
     if not isinstance(text, Text):

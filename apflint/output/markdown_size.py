@@ -20,7 +20,7 @@ _ROWS = (100, 50, 20, 10, 5)
 
 
 def render_comment(blocks: Iterable[Block]) -> str:
-    """Render blocks as Markdown of at most `MAX_COMMENT_BYTES`. If something is omitted, the last paragraph says what."""
+    """Render blocks as Markdown of at most `MAX_COMMENT_BYTES`. The last paragraph names omitted rows and blocks."""
     listed = list(_materialize(blocks))
     text = markdown.render(listed)
     if _measure(text) <= MAX_COMMENT_BYTES:
@@ -83,8 +83,8 @@ def _describe_cut(blocks: Sequence[Block], rows: int, dropped: int) -> str:
     if dropped:
         parts.append(f"the last {dropped} parts of the report" if dropped > 1 else "the last part of the report")
     return (
-        f"Left out, because a comment on GitHub has at most {MAX_COMMENT_BYTES:,} characters: {' and '.join(parts)}. For all of"
-        " it, use `--format html` or `--format json`."
+        f"Left out, because a comment on GitHub has at most {MAX_COMMENT_BYTES:,} characters: {' and '.join(parts)}. For"
+        " the complete report, use `--format html` or `--format json`."
     )
 
 

@@ -51,7 +51,7 @@ def describe_verdict(verdict: Verdict, *, has_subjects: bool = True) -> str:
 
 
 def describe_match(schema: FlowSchema, part: MatchedBy) -> str:
-    """Describe the subject and the entry that match, such as `group "dev", all verbs and resources`."""
+    """Describe the subject, verbs and resources that match, such as `group "dev", all verbs and resources`."""
     rule = schema.spec.rules[part.rule]
     who = describe_subject(rule.subjects[part.subject])
     if part.resource_rule is not None:
@@ -135,7 +135,7 @@ def describe_imagined(imagined: Iterable[tuple[str, str]]) -> Iterator[str]:
             yield f'The priority level "{name}" is missing; the server uses a built-in substitute.'
         else:
             place = "before all others" if name == EXEMPT else "after all others"
-            yield f'The FlowSchema "{name}" is missing, or its priority level is; the server uses a built-in substitute, {place}.'
+            yield f'The FlowSchema "{name}" or its priority level is missing; the server uses a built-in substitute, {place}.'
 
 
 def describe_subject(subject: Subject) -> str:

@@ -65,7 +65,7 @@ def observe(explanation: Explanation, state: ServerState) -> Observation:
     queues: tuple[QueueRow, ...] | None = None
     hand = (
         explanation.flow.hand if explanation.flow.hand is not None else (0,)
-    )  # if flows have no hands, the level has one queue
+    )  # flows have no hands if the level has only one queue, which is queue 0
     if last.queues is not None and not has_other_queues and expected:
         by_number = {queue.number: queue for queue in last.queues if queue.level == explanation.level.name}
         queues = tuple(by_number[number] for number in hand if number in by_number)
@@ -144,7 +144,7 @@ def _describe(observation: Observation) -> str:
     sentences = []
     if observation.other_nominal is not None and not level.is_exempt:
         nominal = pluralize(observation.other_nominal, "seat")
-        sentences.append(f"Nominal {nominal} on the server: its objects differ from this configuration.")
+        sentences.append(f"Nominal {nominal} on the server: the objects of the server differ from this configuration.")
     if level.seats_in_use is not None:
         total = "" if level.current is None or level.is_exempt else f" of {level.current}"
         sentences.append(f"{level.seats_in_use}{total} seats in use, {_describe_waiting(level)}.")

@@ -55,7 +55,7 @@ def _describe_wait(level: LevelLimits, release: Release, wait_seconds: float) ->
     elif level.hand_size == 1:
         queue = "in its one queue"
     else:
-        # Source: shuffleShardLocked in queueset.go.
+        # How a server chooses the queue: shuffleShardLocked in queueset.go.
         least = "the least estimated work" if release.estimates_seats else "the fewest requests"
         queue = f"in the one of its {level.hand_size} queues with {least}"
     limit = f" up to {wait_seconds:g} seconds (a quarter of its timeout, at most 1 minute)"

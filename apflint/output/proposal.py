@@ -84,7 +84,7 @@ def _list_facts(found: ProvenProposal) -> Iterator[tuple[str, Inline]]:
         if isolation.staying:
             names = dict.fromkeys(captor.flow_schema.name for captor in isolation.staying)
             earlier = join_words(map(quote, names), "and")
-            yield "Stays", f"what FlowSchemas before it capture: {earlier}, and those for other clients"
+            yield "Stays", f"requests that earlier FlowSchemas capture: {earlier}, and those for other clients"
     yield "Costs", _describe_losses(found)
     yield "Check", _describe_findings(found)
 

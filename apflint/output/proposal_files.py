@@ -49,7 +49,10 @@ def report_files(files: ProposalFiles, manifests: str, policy_test: str) -> Iter
 
 
 def list_checks(files: ProposalFiles, manifests: str, policy_test: str) -> list[str]:
-    """Return the command lines that verify the manifests before they are applied. The texts are those of `report_files`."""
+    """Return the command lines that verify the manifests before they are applied.
+
+    `manifests` and `policy_test` are the texts of the files, or empty if the proposal does not have the file.
+    """
     if not manifests:
         return []
     return [
@@ -70,7 +73,10 @@ def report_steps(steps: Mapping[str, Sequence[str]]) -> Iterator[Block]:
 
 
 def files_json(files: ProposalFiles, manifests: str, policy_test: str) -> dict[str, object]:
-    """Return the object `files` of the JSON output. The texts are those of `report_files`."""
+    """Return the object `files` of the JSON output.
+
+    `manifests` and `policy_test` are the texts of the files, or empty if the proposal does not have the file.
+    """
     return {
         "manifests": {"name": files.manifests, "text": manifests} if manifests else None,
         "policyTest": {"name": files.policy_test, "text": policy_test} if policy_test else None,

@@ -1,4 +1,4 @@
-"""The report of `apflint simulate --search`: the largest rate that works, and what fails above it."""
+"""The report of `simulate --search`: the largest rate of a client at which no client is rejected or waits too long."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class RateReport(NamedTuple):
 
 
 def report_rate(report: RateReport, load: str) -> Iterator[Block]:
-    """Yield the largest rate that works, and a table of all simulations of the search."""
+    """Yield the largest rate at which no client is rejected or waits too long, and a table of all simulations."""
     yield Only(HTML, [Heading(RATE_TITLE, 1)])
     if report.assumptions:
         yield Prose(report.assumptions, "warning")
@@ -64,12 +64,12 @@ def _answer(report: RateReport) -> Iterator[str]:
         yield f"{_describe(report.search.trials[0])}."
         return
     if not best.factor:
-        yield f"No rate of {client} that was tried works, down to {_format_rate(report, report.search.trials[1])}."
+        yield f"All tried rates of {client} are too large, down to {_format_rate(report, report.search.trials[1])}."
     else:
         option = f"--scale {client}={_format_factor(report, best)}"
         yield f"{client} can send {_format_rate(report, best)} ({option}): no client is {limit}."
     if above is None:
-        yield "The search ends there: no larger rate was tried."
+        yield "No larger rate was tried: the search ends at this rate."
     else:
         yield f"At {_format_rate(report, above)}: {_describe(above)}."
 

@@ -39,7 +39,7 @@ _FIXES = {
 
 
 def rule_json(rule: Rule) -> dict[str, object]:
-    """Return the front matter and the URL of a rule."""
+    """Return the JSON object of a rule: the fields in the front matter of the rule's page, and its URL."""
     fields = ("id", "name", "severity", "stage", "since", "summary", "fix", "references", "url")
     return {field: getattr(rule, field) for field in fields}
 

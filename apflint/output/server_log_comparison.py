@@ -109,7 +109,11 @@ def _describe_comparison(request: LoggedRequest, comparison: LoggedComparison) -
     if not comparison.possible:
         return "API Priority and Fairness does not classify requests of this kind."
     names = join_some([quote(name) for name in comparison.possible], _MAX_NAMED)
-    agrees = "" if request.flow_schema is None else "This configuration agrees, as far as it can be decided. "
+    agrees = (
+        ""
+        if request.flow_schema is None
+        else "This configuration agrees with the log, as far as it can be decided without the user. "
+    )
     if comparison.flow_schema is not None:
         return f"{agrees}The request gets the FlowSchema {names}, whoever sends it."
     return f"{agrees}The FlowSchema depends on the user: {names}. If you know the user, use --path with --as."

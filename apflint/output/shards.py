@@ -127,9 +127,9 @@ def _probability(value: float | None) -> str:
 
 
 def recommendation_json(probability: float, elephants: int, max_queues: int = MAX_QUEUES) -> dict[str, object]:
-    """Return the rows whose probability is at most `probability`, the row with the fewest queues first.
+    """Return the rows whose probability is at most `probability` as JSON, the row with the fewest queues first.
 
-    If there is no such row, `best` is the row with the lowest probability, else None.
+    If there is no such row, `best` is the row with the lowest probability. Otherwise, `best` is None.
     """
     rows = recommend_pairs(probability, elephants, max_queues)
     return {

@@ -162,7 +162,7 @@ def _round(value: float) -> float:
 def list_notes(result: SimulationResult) -> Iterator[str]:
     """Yield sentences about requests that the simulation omits, and about its assumptions.
 
-    Sentences of `list_assumptions` are omitted.
+    The sentences that `list_assumptions` yields are not included.
     """
     yield from result.notes
     if not result.load.warmup and _has_early_rejections(result):
@@ -403,7 +403,10 @@ def _list_flows(level: LevelResult) -> Iterator[tuple[str, str]]:
 
 
 def comparison_json(comparison: SimulationComparison, failures: Sequence[tuple[str, str]] = ()) -> dict[str, object]:
-    """Return the object that `simulate --compare --format json` prints. `failures` are the expectations that the new configuration does not meet, each with a reason."""
+    """Return the object that `simulate --compare --format json` prints.
+
+    `failures` has (condition, sentence about it) for each condition of `--fail-if` that is true.
+    """
     return {
         "schema": SCHEMA,
         "configuration": f"{comparison.old.configuration} -> {comparison.new.configuration}",
@@ -434,7 +437,7 @@ def _figures_json(figures: Figures | None) -> dict[str, object] | None:
 
 
 def describe_likeness(comparison: SimulationComparison) -> str:
-    """Return a sentence for a comparison in which all clients and levels have equal figures in the table."""
+    """Return a sentence for a comparison without differences in the figures of clients and levels in the table."""
     if comparison.is_equal:
         return "Both configurations serve this load alike."
     return (

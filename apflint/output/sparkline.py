@@ -1,4 +1,4 @@
-"""Sparklines: numbers over time as a line of bars."""
+"""Draws sparklines: one line of bars for numbers over time."""
 
 from __future__ import annotations
 

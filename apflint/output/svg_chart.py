@@ -42,7 +42,7 @@ class Chart(Protocol):
     """A chart that can be drawn."""
 
     def draw(self) -> str:
-        """Draw the chart as an SVG element."""
+        """Return the chart as an SVG element."""
 
 
 class Line(NamedTuple):
@@ -66,7 +66,7 @@ class SeatsOverTime(NamedTuple):
     """Labels of the time axis, at equal distances from its start to its end."""
 
     def draw(self) -> str:
-        """Draw the chart. If several constant limits are equal, they are drawn as one line."""
+        """Return the chart as an SVG element. If several constant limits are equal, they are drawn as one line."""
         highest = self._find_highest()
         base = _TOP + _PLOT_HEIGHT
         parts = [*_draw_scale(highest), f'<path class="area use" d="{_area(self.seats, highest)}"/>']
@@ -127,7 +127,7 @@ class HeatMap(NamedTuple):
     times: Sequence[str]
 
     def draw(self) -> str:
-        """Draw the chart. Neighboring cells with equal values become one rectangle."""
+        """Return the heat map as an SVG element. Neighboring cells with equal values become one rectangle."""
         cell = max(_MIN_CELL, min(_MAX_CELL, _HEAT_HEIGHT // len(self.rows)))
         most = max(value[0] for row in self.rows for value in row if value is not None)
         parts: list[str] = []
@@ -175,7 +175,7 @@ class Bars(NamedTuple):
     bars: Sequence[Bar]
 
     def draw(self) -> str:
-        """Draw a row for each bar."""
+        """Return an SVG element with a row for each bar."""
         values = [value for bar in self.bars for value in (bar.used, bar.wanted, bar.limit, bar.nominal) if value]
         scale = _BAR_WIDTH / max(values, default=1)
         rows = [_draw_bar(bar, row * _ROW_HEIGHT, scale) for row, bar in enumerate(self.bars)]
@@ -205,7 +205,7 @@ class Queues(NamedTuple):
     queues: Sequence[tuple[int, int, int]]
 
     def draw(self) -> str:
-        """Draw a column for each queue."""
+        """Return an SVG element with a column for each queue."""
         unit = _QUEUE_HEIGHT / max(waiting + executing for _, waiting, executing in self.queues)
         step = min(_MAX_QUEUE_WIDTH, _QUEUES_WIDTH / len(self.queues))
         width = step * 0.85
@@ -241,7 +241,7 @@ def list_ticks(top: float) -> range:
 def draw_svg(
     label: str, height: float, parts: Iterable[str], *, width: int = WIDTH, kind: str = "chart", description: str = ""
 ) -> str:
-    """Return a drawing. `label` is its name for screen readers."""
+    """Return an `<svg>` element that contains `parts`. Screen readers read `label` as its name."""
     text = f"<desc>{escape_xml(sanitize(description))}</desc>\n" if description else ""
     name = escape_xml(sanitize(label))
     body = "".join(f"{part}\n" for part in parts)
@@ -256,7 +256,7 @@ def _title(text: str) -> str:
 
 
 def draw_rect(kind: str, x: float, y: float, width: float, height: float, opacity: float = 1, title: str = "") -> str:
-    """Return a rectangle, which shows its title under the mouse pointer."""
+    """Return an SVG rectangle. The title is shown while the mouse pointer is over the rectangle."""
     shade = f' opacity="{opacity:.2g}"' if opacity < 1 else ""
     size = f'x="{round(x, 1):g}" y="{round(y, 1):g}" width="{round(width, 1):g}" height="{round(height, 1):g}"'
     return (
@@ -284,7 +284,7 @@ def _draw_times(times: Sequence[str], height: float) -> Iterator[str]:
 
 
 def _steps(values: Sequence[float], highest: float) -> str:
-    """Return an SVG path with a step at each change of the value. Each value fills one interval."""
+    """Return the data of an SVG path: a line with a step at each change of the value. Each value fills one interval."""
     step = _PLOT_WIDTH / len(values)
     path = [f"M{LEFT} {_y(values[0], highest):g}"]
     path += (
@@ -296,7 +296,7 @@ def _steps(values: Sequence[float], highest: float) -> str:
 
 
 def _area(values: Sequence[float], highest: float) -> str:
-    """Return an SVG path around the area below the line that `_steps` draws."""
+    """Return the data of an SVG path around the area below the line of `_steps`."""
     base, steps = _TOP + _PLOT_HEIGHT, _steps(values, highest).removeprefix(f"M{LEFT} ")
     return f"M{LEFT} {base}V{steps}V{base}Z"
 

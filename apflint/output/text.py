@@ -103,12 +103,15 @@ def _wrap(
 
 
 def _find_tone(part: Inline) -> Tone:
-    """Return the tone of a part of a text. Names have the tone of the text around them."""
+    """Return the emphasis of a part of a text. A name is not emphasized, so the result for a name is empty."""
     return part.tone if isinstance(part, Text) and part.tone != "name" else ""
 
 
 def _paint_lines(lines: Iterable[str], plain: str, spans: Iterable[tuple[str, Tone]], style: Style) -> Iterator[str]:
-    """Yield the lines of the string `plain`, with the tones of its spans. `wrap` has dropped the spaces between the lines."""
+    """Yield `lines` in the colors of `spans`, which are the parts of `plain`.
+
+    `lines` are the lines into which `wrap` breaks `plain`, without the spaces between the lines.
+    """
     ends = list(accumulate((len(span) for span, _ in spans), initial=0))
     tones = [tone for _, tone in spans]
     start = 0
@@ -131,7 +134,7 @@ def _sentence(sentence: Inline, prose: Prose, style: Style) -> list[str]:
 
 
 def _hang(head: str, text: Inline, style: Style, indent: int, *, cells: int, starts_line: bool = True) -> list[str]:
-    """Return the lines of a text, as `hang` does. The text keeps its tones. `cells` is the width of `head`."""
+    """Return the colored lines of a text with a hanging indent (see `hang`). `cells` is the width of `head`."""
     first, *rest = _wrap(text, style, "", cells, indent, starts_line=starts_line)
     return [f"{head}{first}".rstrip(" "), *(f"{' ' * indent}{line}" for line in rest)]
 

@@ -120,7 +120,10 @@ def _break_title(column: _Column) -> _Column:
 
 
 def _narrow(columns: list[_Column], width: int, floors: Mapping[_Layout, int]) -> _Fitted | None:
-    """Return the columns with widths that fit, or None. The widest columns are narrowed first, down to their floors."""
+    """Return the columns with widths that fit into `width`, or None. The widest columns are narrowed first.
+
+    `floors` maps the layout of a column to the minimum width of the column.
+    """
     natural = [column.width for column in columns]
     least = [
         min(size, max(floors.get(column.layout, size), *map(count_cells, column.title), 0))
@@ -161,7 +164,10 @@ def _draw_row(row: Sequence[Text], fitted: _Fitted, style: Style) -> Iterator[st
 
 
 def _draw_line(cells: Sequence[Text], fitted: _Fitted, style: Style) -> str:
-    """Return a line without trailing spaces. If a word in the last column is too long, it starts further left, in empty space."""
+    """Return a line without trailing spaces.
+
+    A cell that is wider than its column starts further left if there is empty space before it.
+    """
     line, used, start = "", 0, 0
     for cell, column, width in zip(cells, *fitted, strict=True):
         text = cell.plain.rstrip(" ")

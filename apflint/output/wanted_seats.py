@@ -76,7 +76,7 @@ def report_wanted_seats(found: WantedSeats, configuration: str) -> Iterator[Bloc
 
 
 def tabulate_seats(changes: Sequence[LevelChange], notes: Sequence[str] = ()) -> Table:
-    """Return the table of the levels whose seats change, with their figures before and after."""
+    """Return a table with the shares and seats of each changed level before and after the change."""
     rows: list[tuple[Cell, ...]] = []
     for change in changes:
         if change.is_changed:

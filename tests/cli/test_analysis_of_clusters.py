@@ -188,7 +188,7 @@ def test_notes_about_shared_files_are_printed_once(project: Path, capsys: pytest
         (("limits", "--cluster", "prod", "--isolated"), 'unknown cluster "prod": there is no settings file'),
         (("graph", "--cluster", "prod", "cluster:staging"), "cluster:staging and cluster:prod are 2 clusters: name one"),
         (("graph", "--cluster", "prod", "git:main:base"), "a cluster has its own paths, so name only the revision: git:main"),
-        (("diff", "--cluster", "prod", "base", "clusters"), "--cluster requires . or git:REVISION as OLD or NEW"),
+        (("diff", "--cluster", "prod", "base", "clusters"), '--cluster requires that OLD or NEW is "." or git:REVISION'),
     ],
 )  # fmt: skip
 def test_each_mistake_is_a_sentence(

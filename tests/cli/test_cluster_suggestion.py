@@ -209,7 +209,9 @@ def test_too_many_clusters(work: Path, monkeypatch: pytest.MonkeyPatch, capsys: 
     write(work, CLUSTERS)
     monkeypatch.setattr("apflint.cli.cluster_suggestion.MAX_CLUSTERS", 1)
     assert run(["config", "--suggest-clusters"]) == 2
-    assert capsys.readouterr().err == ("apflint: 2 directories look like clusters, but settings define at most 1.\n")
+    assert capsys.readouterr().err == (
+        "apflint: 2 directories look like clusters, but settings can define at most 1.\n"
+    )
 
 
 @pytest.mark.parametrize(

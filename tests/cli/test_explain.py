@@ -340,7 +340,7 @@ def test_server_imagines_missing_mandatory_objects() -> None:
     text = render(parse_words(("get", "/healthz"), user="alice"), explainer(".", defaults=False))
     assert text.startswith('FlowSchema "catch-all" -> priority level "catch-all"')
     assert (
-        'The FlowSchema "exempt" is missing, or its priority level is; the server uses a built-in substitute, before all others.'
+        'The FlowSchema "exempt" or its priority level is missing; the server uses a built-in substitute, before all others.'
         in text
     )
     assert 'skipped: the priority level "nowhere" does not exist (line 29)' in text

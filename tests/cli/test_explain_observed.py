@@ -102,7 +102,9 @@ def test_other_nominal_limit(capsys: pytest.CaptureFixture[str]) -> None:
     assert answer["limits"]["serverConcurrency"] == 30
     assert answer["limits"]["nominal"] == answer["observed"][0]["nominal"]
     assert run(["explain", *words, "-f", "defaults:1.36"]) == 0
-    assert "on the server: its objects differ from this configuration" in " ".join(capsys.readouterr().out.split())
+    assert "on the server: the objects of the server differ from this configuration" in " ".join(
+        capsys.readouterr().out.split()
+    )
 
 
 def test_other_number_of_queues(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -210,4 +212,4 @@ def test_several_clusters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsy
     settings = "".join(f'[[cluster]]\nname = "{name}"\npaths = ["{name}"]\n' for name in "ab")
     (tmp_path / "apflint.toml").write_text(settings, "utf-8")
     assert run(["explain", *ALICE, "--metrics", "m"]) == 2
-    assert "select the one of the server with --cluster NAME" in capsys.readouterr().err
+    assert "select the cluster of this server with --cluster NAME" in capsys.readouterr().err

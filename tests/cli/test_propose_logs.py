@@ -238,7 +238,7 @@ def test_interrupt_keeps_what_was_found(
     finally:
         signal.signal(signal.SIGINT, before)
     printed = capsys.readouterr()
-    assert printed.err == "apflint: interrupted: the answer has what was found until then\n"
+    assert printed.err == "apflint: interrupted: the answer contains only what was found before the interruption\n"
     answer = json.loads(printed.out)
     assert "interrupted" in answer["reason"]
     assert ("a change that meets the goals" in answer["reason"]) == step.startswith("Simulating")

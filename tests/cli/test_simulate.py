@@ -686,7 +686,7 @@ def test_interrupt_of_a_simulation_gives_the_result_until_then(capsys: pytest.Ca
         with interrupt_at(slot):
             assert run(command) == 130
         printed = capsys.readouterr()
-        assert printed.err == "apflint: interrupted: the result is that of a part of the log\n"
+        assert printed.err == "apflint: interrupted: the result covers only a part of the log\n"
         part = json.loads(printed.out)
         assert part["notes"][0].startswith("Interrupted: only a part of the log was simulated")
         assert part["duration"] == pytest.approx(whole["duration"] * slot / 120, rel=1e-3)
@@ -715,7 +715,7 @@ def test_interrupt_of_a_further_assumption_keeps_the_first_one(capsys: pytest.Ca
     with interrupt_at(120 + 30):
         assert run(command) == 130
     printed = capsys.readouterr()
-    assert printed.err == "apflint: interrupted: fewer assumptions about the log were tried\n"
+    assert printed.err == "apflint: interrupted before all assumptions about the log were tried\n"
     assert not json.loads(printed.out)["notes"][0].startswith("Interrupted")
 
 

@@ -447,12 +447,12 @@ def test_dangling_and_imagined_objects_are_described() -> None:
     assert reasons["probes"].startswith('the priority level "exempt" has type "Limited"')
     assert reasons["probes"].endswith("so it counts as absent")
     assert list(describe_imagined(config.imagined)) == [
-        'The FlowSchema "exempt" is missing, or its priority level is; the server uses a built-in substitute, before all others.',
+        'The FlowSchema "exempt" or its priority level is missing; the server uses a built-in substitute, before all others.',
         'The priority level "exempt" is missing; the server uses a built-in substitute.',
     ]
     assert list(describe_imagined(build_configuration(Objects(), BUILT_IN, defaults=False).imagined)) == [
-        'The FlowSchema "catch-all" is missing, or its priority level is; the server uses a built-in substitute, after all others.',
-        'The FlowSchema "exempt" is missing, or its priority level is; the server uses a built-in substitute, before all others.',
+        'The FlowSchema "catch-all" or its priority level is missing; the server uses a built-in substitute, after all others.',
+        'The FlowSchema "exempt" or its priority level is missing; the server uses a built-in substitute, before all others.',
         'The priority level "catch-all" is missing; the server uses a built-in substitute.',
         'The priority level "exempt" is missing; the server uses a built-in substitute.',
     ]

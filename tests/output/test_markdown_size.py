@@ -37,7 +37,7 @@ def test_long_tables_are_cut_first() -> None:
     assert "last" in text
     assert text.endswith(
         "Left out, because a comment on GitHub has at most 65,536 characters: rows after the first 100 of the tables Users. For"
-        " all of it, use `--format html` or `--format json`.\n"
+        " the complete report, use `--format html` or `--format json`.\n"
     )
 
 

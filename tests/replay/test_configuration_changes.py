@@ -88,7 +88,7 @@ def test_report_names_all_configurations(capsys: pytest.CaptureFixture[str]) -> 
     assert (
         f"\nNOMINAL, ATTAINABLE: limits of the configuration from 2026-11-22 06:52:00 CET on, {END} (36 objects) and built-in"
         " objects of 1.36. A PEAK before this time belongs to limits of an earlier configuration.\n"
-        "Not in this configuration, so with the limits of the last one that has it: batch.\n"
+        "Removed levels, with their last limits in an earlier configuration: batch.\n"
     ) in printed
     report = replay_json(capsys, *arguments[1:], "--timezone", "Europe/Berlin")
     (later,) = report["laterConfigurations"]

@@ -227,7 +227,10 @@ def _check(inputs: Inputs, get_options: Callable[[], Options]) -> tuple[Report, 
 
 
 def _write_baseline(request: InputRequest, chosen: Options) -> int:
-    """Write all findings to the baseline file. If an input is unreadable, write nothing, because its entries would be lost."""
+    """Write all findings to the baseline file.
+
+    If an input is unreadable, write nothing, because the new baseline would lack the known findings of this input.
+    """
     from apflint.sources.baseline_file import read_previous_baseline, write_baseline
 
     path = request.baseline

@@ -119,7 +119,10 @@ def diff(
         may_render=options.may_render(render),
     )
     if cluster is not None and not any(map(is_project, names)):
-        raise UserError(f"--cluster requires . or git:REVISION as OLD or NEW. To name one side, use cluster:{cluster}")
+        raise UserError(
+            '--cluster requires that OLD or NEW is "." or git:REVISION.'
+            f" To compare with this cluster, use cluster:{cluster}"
+        )
     if LIVE in names:
         selected = read_live(selected)
     old_side, new_side = _read_sides(names, selected, cluster)
@@ -142,7 +145,7 @@ def diff(
 def _read_sides(
     names: tuple[str, str], request: InputRequest, cluster: str | None
 ) -> tuple[EffectiveConfiguration, EffectiveConfiguration]:
-    """Read OLD and NEW. A running cluster gets the server concurrency limit of the other side."""
+    """Return (OLD, NEW). If one side is the running cluster, assume that it has the seats of the other side."""
     old, new = names
     if old == LIVE:
         after = read_side(new, request, cluster)

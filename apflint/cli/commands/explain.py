@@ -194,7 +194,9 @@ def explain(
     observed_files = options.chain_paths(metrics, dump)
     if request is not None and not selected.words and len(selected.cluster_names) > 1:
         if observed_files:
-            raise UserError("the settings define several clusters: select the one of the server with --cluster NAME")
+            raise UserError(
+                "the settings define several clusters: select the cluster of this server with --cluster NAME"
+            )
         return _explain_in_clusters(request, selected, style(color), is_json=is_json)
     observed = read_observed_servers(observed_files, selected.kubectl) if request is not None else None
     configuration = read(use_seats_of_server(selected, observed))
@@ -231,7 +233,7 @@ def explain(
 def _print_answer(
     explanation: Explanation, description: str, observed: ObservedServers | None, how: Style, *, is_json: bool
 ) -> int:
-    """Print the answer for one request, with the state of the request's level in files or on the running server."""
+    """Print the answer for one request, and the state of its priority level if `observed` is not None."""
     observations, now = (None, "") if observed is None else observed.describe(explanation)
     if is_json:
         more = {} if observations is None else {"observed": observations}
@@ -271,7 +273,7 @@ def _parse_request(arguments: RequestArguments) -> Request:
 
 
 def _note_path(request: Request, words: tuple[str, ...]) -> Request:
-    """Add a note if the object name in the request is also the path of a directory or manifest.
+    """Return the request, with a note if its object name is also the path of a directory or manifest.
 
     In `explain get pods manifests`, the user may want the manifests in that directory. Raises UserError if the verb
     does not take an object name, as in `explain list pods manifests`.
@@ -310,7 +312,7 @@ def _print_names(
 def _with_first_line(
     line: str, answers: Iterator[tuple[str, list[RejectedLine]]]
 ) -> Iterator[tuple[str, list[RejectedLine]]]:
-    """Yield the answers, with `line` before the text of the first answer."""
+    """Yield `answers`. The text of the first answer begins with `line`."""
     for text, errors in answers:
         yield (line + text if text else text), errors
         line = "" if text else line
@@ -338,7 +340,7 @@ def _explain_logged_json(explainer: Explainer, description: str) -> ExplainLogge
 
 
 def _explain_events(explainer: Explainer, path: str, how: Style) -> Iterator[tuple[str, list[RejectedLine]]]:
-    """Yield the explanations of a log (see `LogExplainer.explain`). At the end, print how many lines are not about requests."""
+    """Yield what `LogExplainer.explain` yields for a log. At the end, print how many lines are not about requests."""
     from apflint.output.explain_log import LogExplainer
 
     log = LogExplainer(explainer, how)

@@ -181,7 +181,7 @@ def _fix_files(inputs: Inputs, chosen: Options, color: str, *, diff: bool, unsaf
 
 
 def _checker(inputs: Inputs, chosen: Options, check_files: Check) -> Check:
-    """Return a function that checks files in memory, and returns a report without the findings in the baseline."""
+    """Return a function that checks the contents of files, and returns the findings that are not in the baseline."""
     skipped, is_partial = inputs.skipped, inputs.request.is_partial
 
     def check(contents: Mapping[str, bytes]) -> Report:
@@ -236,10 +236,14 @@ def _render_summary(outcome: _Outcome, *, diff: bool, unsafe: bool, findings_sho
 
 
 def _summarize_fixed(outcome: _Outcome, *, diff: bool) -> str:
-    """Return `fixed 3 findings in 1 file, and 1 that they had hidden`. The first number is that of `check` before fixing."""
+    """Return a sentence such as `fixed 3 findings in 1 file, and 1 that they had hidden`.
+
+    The first number counts findings that `check` shows before fixing. The second number counts findings that `check`
+    shows only after others are fixed.
+    """
     exposed = sum(identity(finding) in outcome.exposed for finding in outcome.fixed)
     known = len(outcome.fixed) - exposed
-    # A covered finding is another place of a finding that `check` shows once.
+    # `check` shows a finding with several places only once. Its other places are covered findings: do not count them.
     shown = known - sum(finding.covered for finding in outcome.fixed) or known
     files = pluralize(len({finding.file for finding in outcome.fixed}), "file")
     summary = f"{'would fix' if diff else 'fixed'} {pluralize(shown, 'finding')} in {files}"

@@ -44,13 +44,13 @@ if TYPE_CHECKING:
 
 
 class _Cluster(NamedTuple):
-    """A cluster of the settings."""
+    """A cluster that the settings define."""
 
     release: Release
     is_stated: bool
-    """Whether the settings state the release. If not, it is the newest one."""
+    """Whether the settings state the release. If not, the newest release is assumed."""
     paths: list[str]
-    """The real paths of its files and directories."""
+    """The real paths of the cluster's files and directories."""
 
 
 @command(
@@ -155,7 +155,7 @@ def migrate(
 
 
 def _summarize(moved: Mapping[str, int], *, diff: bool) -> Iterator[str]:
-    """Yield a sentence for each target, with the number of migrated objects."""
+    """Yield a sentence for each target API version. `moved` maps API versions to numbers of migrated objects."""
     for target, count in moved.items():
         if count:
             yield f"{pluralize(count, 'object')} {'would be moved' if diff else 'moved'} to {target}"
@@ -177,7 +177,7 @@ def _list_clusters(settings: Settings) -> list[_Cluster]:
 
 
 def _list_releases(file: InputFile, clusters: Iterable[_Cluster]) -> list[Release]:
-    """Return the releases of the clusters that contain a file, the oldest first."""
+    """Return the releases of the clusters to which a file belongs, the oldest first."""
     real = os.path.realpath(file.path)
     releases = {cluster.release.minor: cluster.release for cluster in clusters if is_below(real, cluster.paths)}
     return [releases[minor] for minor in sorted(releases)]

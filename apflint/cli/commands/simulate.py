@@ -164,7 +164,7 @@ def simulate(
     failures = tuple(list_failures(conditions, done.results[-1]))
     text = _render(done, failures, output_format, how)
     if done.is_partial:
-        print_note("interrupted: the result is that of a part of the log")
+        print_note("interrupted: the result covers only a part of the log")
         return show(Answer(text, status=ExitCode.INTERRUPTED))
     if done.is_interrupted:
         return show(Answer(text, status=ExitCode.INTERRUPTED))
@@ -265,7 +265,7 @@ def _show_simulating() -> Iterator[Progress]:
 
 
 def _render(done: Simulated, failures: Sequence[tuple[str, str]], output_format: str, how: Style) -> str:
-    """Return the only result, or the differences of two results, in the output format."""
+    """Render the result of one simulation, or the differences between the results of two."""
     results, log = done.results, done.log
     result, found = results[-1], compare_results(*results) if len(results) > 1 else None
     if output_format == "json":
@@ -290,8 +290,11 @@ def _print_mistakes(parsed: ParsedLoad, error: InvalidLoadError | None, color: s
 
 
 def _read_other(name: str, request: InputRequest, known: Effective) -> EffectiveConfiguration:
-    """Read the configuration of --compare. Raises UserError for an old release, and for objects that a server rejects."""
-    # The objects of a cluster do not show its seats: assume those of `known`.
+    """Read the configuration `name` of --compare.
+
+    Raises UserError if the release is too old for a simulation, or if the API server rejects an object.
+    """
+    # The objects of a running cluster do not show the seats of its servers: assume the seats of `known`.
     if name == LIVE and request.recorded is None:
         request = read_live(request.assume(server_concurrency=known.limits.server_concurrency))
     other = read_other_side(name, request)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class EditLocator:
-    """Finds the edits of findings. The limits of the locator apply to all findings of a report together."""
+    """Finds the edits of findings. To save time, the work for all findings of a report together is limited."""
 
     def __init__(self, report: Report) -> None:
         self._sources = report.sources
@@ -23,7 +23,7 @@ class EditLocator:
     def locate(self, finding: Finding) -> list[tuple[Span, str]] | None:
         """Return (span to replace in the file of the finding, new text) for each edit of the fix.
 
-        Return None if the file cannot be edited, or if the limits for the report are exceeded.
+        Return None if the file cannot be edited, or if the findings of the report have reached the limit of work.
         """
         source = finding.document.source if finding.document else self._sources.get(finding.file)
         if source is None:
@@ -45,7 +45,7 @@ class EditLocator:
 
 
 def _count_neighbors(finding: Finding) -> int:
-    """Return how many siblings the entries edited by a fix have. Removing an entry takes time for each sibling."""
+    """Return the number of entries in the mappings and lists that a fix edits. An edit takes time for each entry."""
     if finding.document is None or finding.fix is None:
         return 0
     owners = (finding.document.at(*operation.path[:-1]) for operation in finding.fix.operations)

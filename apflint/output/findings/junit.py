@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for every style
     """Render JUnit XML. Files without APF objects are omitted, unless they have findings.
 
-    Errors and warnings are failed test cases. Findings of severity `info` are passed test cases with an output.
+    Errors and warnings become failed test cases. Findings of severity `info` become passed test cases with an output.
     """
     suites: dict[str, list[JUnitCase]] = {name: [] for name, source in report.sources.items() if source.text}
     for finding in report.findings:

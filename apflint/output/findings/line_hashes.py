@@ -27,7 +27,7 @@ _SPACES = str.maketrans("", "", " \t")
 def hash_lines(text: str, lines: Collection[int]) -> dict[int, str]:
     """Return the hash of each line whose number (from 1) is in `lines`. Numbers after the last line are omitted.
 
-    To count the lines with the same hash, the function compares their 100 units. So only the hashes of `lines` are computed.
+    Lines whose 100 units are equal count as lines with the same hash. So only the hashes of `lines` are computed.
     """
     units = _to_code_units(re.sub("\r\n?", "\n", text).translate(_SPACES)) + "\uffff"
     starts = [0, *(match.end() for match in re.finditer("\n", units))]

@@ -74,7 +74,7 @@ def describe_unreported(finding: Finding) -> str | None:
 def describe_in_one_line(finding: Finding) -> str:
     """Return the message and the help, for formats with a single string for each finding.
 
-    If the help has several lines, such as lines to copy, the lines after the colon are omitted.
+    If a line of the help ends in a colon, the lines after this line (such as YAML to copy) are omitted.
     """
     help_ = (finding.help or "").partition(":\n")[0]
     text = f"{finding.message} (help: {help_})" if help_ else finding.message

@@ -34,7 +34,7 @@ MAX_RESULTS = 25_000
 """Maximum number of results in a run. GitHub rejects larger runs ("SARIF results exceed one or more limits")."""
 
 LEVELS = {"error": "error", "warning": "warning", "info": "note", "off": "note"}
-# `precision` in SARIF: how certain a finding is a problem. Errors follow from the behavior of the server or from a proof.
+# `precision` in SARIF states how certainly a finding is a problem. Errors follow from the server's behavior or a proof.
 # Whether a warning is a problem depends on objects that apflint does not know. Findings of severity info are advice.
 _PRECISIONS = {"error": "very-high", "warning": "high", "info": "medium", "off": "medium"}
 _PROBLEMS = {"error": "error", "warning": "warning", "info": "recommendation", "off": "recommendation"}
@@ -62,7 +62,7 @@ def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for
         "results": [_result(finding, rules.index(finding.rule), hashes, locator) for finding in findings],
     }
     if left := len(report.findings) - len(findings):
-        text = f"{left:,} more findings are not in this log: code scanning accepts {MAX_RESULTS:,}. The most severe are here."
+        text = f"{left:,} more findings are not in this log, because code scanning accepts at most {MAX_RESULTS:,}."
         notification = {"level": "warning", "message": {"text": text}}
         run["invocations"] = [{"executionSuccessful": True, "toolExecutionNotifications": [notification]}]
     return to_json({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, 1)
@@ -183,7 +183,7 @@ def _quote(path: str) -> str:
 
 
 def _hash_lines(report: Report) -> dict[tuple[str, int], str]:
-    """Return the fingerprint of each line that has a finding."""
+    """Return a mapping from (file, line number) to the fingerprint of the line, for each line that has a finding."""
     lines: dict[str, set[int]] = {}
     for finding in report.findings:
         lines.setdefault(finding.file, set()).add(finding.span.line)

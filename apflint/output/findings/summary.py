@@ -65,7 +65,7 @@ def _count_by_severity(counts: Counter[Severity], style: Style) -> str:
 def render_summary(report: Report, style: Style, *, fixes: str = "apflint fix") -> str:
     """Render the number of findings, and the reasons why files and documents were skipped.
 
-    If a finding has a fix, also render the command `fixes`.
+    `fixes` is a command that applies fixes. The summary names this command if a finding has a fix.
     """
     lines = [*_outcome(report, style)]
     if fixes and (hint := _fixable(report, fixes)):

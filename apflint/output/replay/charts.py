@@ -53,8 +53,8 @@ def draw_sides(levels: Sequence[str], sides: Sequence[tuple[str, ReplayReport]])
     if not levels:
         return
     yield Heading("Seats in use over time")
-    # The reports can have different intervals: those of different periods, and if only one of two releases classifies
-    # watches, the first or last classified request differs.
+    # The intervals of the reports can differ: the reports may have different periods, or only one of their releases may
+    # classify watches, so that the first or last classified request differs.
     notes = {describe_charts(report, report.intervals): side for side, report in sides if report.intervals is not None}
     yield Prose([f"{side}: {note}" if len(notes) > 1 else note for note, side in notes.items()], "dim")
     for name in levels:

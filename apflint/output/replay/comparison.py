@@ -187,7 +187,7 @@ def _tabulate_levels(comparison: ReplayComparison) -> Table:
 
 
 def _level_cells(report: ReplayReport, name: str) -> tuple[str, ...]:
-    """Return the cells of a priority level under one configuration. `-` stands for a level that it does not have."""
+    """Return the cells of a priority level in a report. If the configuration lacks the level, all cells are `-`."""
     level, limits = _find(report, name), report.limits.level(name)
     if limits is None:
         return ("-",) * 5

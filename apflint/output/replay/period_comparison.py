@@ -68,12 +68,12 @@ _MAX_NAME_CELLS = 100
 """Maximum width of a name in sentences, and in tables if there is no terminal, in cells."""
 
 _RATES_NOTE = (
-    "Before the arrow: the baseline. REQUESTS/S: requests for each second, X: as a multiple of the baseline. SEATS: seat-seconds"
-    " for each second, which is the mean number of seats in use."
+    "Numbers before an arrow are those of the baseline. REQUESTS/S: requests per second. X: this rate divided by the"
+    " rate in the baseline. SEATS: seat-seconds per second, which is the average number of seats in use."
 )
 _DIFFERENCE_NOTE = (
-    "DIFFERENCE: share in all differences, by which rows are sorted. It grows with the requests, the seats and the logarithm of X"
-    " (G-test). A server that becomes slower makes no difference."
+    "DIFFERENCE: the share of the row in all differences. Rows are sorted by this share, which grows with the requests, the"
+    " seats and the logarithm of X (G-test). A slower server alone does not change this share."
 )
 _PATTERN_NOTE = "* in a name: a generated part, such as the name of a node or a pod."
 
@@ -87,7 +87,7 @@ class _Rates(NamedTuple):
 
 
 class _PeriodWriter:
-    """Writes sentences and tables about a comparison."""
+    """Writes sentences and tables about the differences between a period and its baseline."""
 
     def __init__(self, comparison: PeriodComparison, top: int, style: Style) -> None:
         self._comparison = comparison
@@ -108,8 +108,8 @@ class _PeriodWriter:
         ranked = [(found.share, self._describe_client(found)) for found in clients]
         slowdown = differences.slowdown
         if slowdown is not None and slowdown.factor >= SLOW_FACTOR:
-            # The share of a client covers requests and seat-seconds. A slowdown has a share in seat-seconds only, so it
-            # counts half.
+            # The share of a client is in requests and in seat-seconds. The share of a slowdown is in seat-seconds
+            # only, so half of the share counts.
             ranked.append((slowdown.share / 2, self._describe_slowdown(slowdown)))
         ranked.sort(key=lambda item: -item[0])
         sentences = [sentence for _, sentence in ranked]
@@ -168,8 +168,8 @@ class _PeriodWriter:
             f"Requests that also occur in the baseline take {_format_factor(slowdown.factor)} as long:"
             f" {format_duration(slowdown.before)} -> {format_duration(slowdown.now)} on average, those of"
             f" {slowdown.slower} of {count_noun(slowdown.compared, 'client')} at least {SLOW_FACTOR:.0f} times as long. More requests of a"
-            " client can cause this, or slow storage, a slow webhook, or waits that the log does not show: apflint doctor tells"
-            " them apart."
+            " client can cause this, or slow storage, a slow webhook, or waits that the log does not show: apflint doctor shows"
+            " which of these is the cause."
         )
 
     def _describe_changes(self) -> Iterator[str]:

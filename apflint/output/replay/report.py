@@ -74,9 +74,10 @@ _MAX_ROWS = 24
 
 
 def report_replay(report: ReplayReport, style: Style) -> Iterator[Block]:
-    """Yield the report. In text, lists of users and FlowSchemas fit into the width of the terminal."""
+    """Yield the report. In text, lists of users and FlowSchemas are cut to the width of the terminal."""
     sentences = list(describe_coverage(report))
-    # If reading was interrupted, print this first, because the complete log may lead to another verdict.
+    # If reading was interrupted, the report begins with a sentence about the interruption, because the complete log may
+    # lead to another verdict.
     partial = int(report.coverage.interrupted)
     yield Only(DOCUMENTS, [Heading(TITLE, 1)])
     yield Prose(list(describe_contradictions(report)), "error")
@@ -196,7 +197,7 @@ def _tabulate_seats_in(style: Style, report: ReplayReport) -> Table:
 def _divide(lists: dict[Column, list[list[tuple[str, str]]]], width: int | None, alone: int) -> dict[Column, int]:
     """Return the width of each list in cells. If a list needs less than half of the width, the other list gets the rest.
 
-    If `width` is insufficient for both, the second list has the width `alone`, in a second table.
+    If `width` is insufficient for both, the second list goes to a second table, and has the width `alone`.
     """
     if width is None:
         return dict.fromkeys(lists, _PIPE_LIST_CELLS)
@@ -289,7 +290,7 @@ def _draw(report: ReplayReport, intervals: Intervals) -> Iterator[Block]:
 
 
 def _describe_folded(level: LevelTraffic) -> str:
-    """Return a phrase about a level without rejections. A click on the phrase opens the plot of the level."""
+    """Return a remark for the title of a folded plot, such as `(no rejections, peak 5 of 10 seats)`."""
     peak = find_peak(level)
     limit = "" if level.limits.is_exempt else f" of {format_attainable(level)}"
     seats = "no request executed" if peak is None else f"peak {format_count(peak)}{limit} seats"

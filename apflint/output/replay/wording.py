@@ -47,12 +47,12 @@ class LevelSummary(NamedTuple):
     waits: str
     """A clause with the number of logged waits and their users, or an empty string."""
     others: str
-    """A clause about the other users if they are hardly harmed, and one user is, or an empty string."""
+    """A clause about all other users if only one user is harmed, or an empty string."""
     seats: str
     """A clause with the users with the most seat-seconds, or an empty string."""
 
     def __str__(self) -> str:
-        """Return the parts in one line."""
+        """Return all clauses that are not empty, separated by periods."""
         return ". ".join(filter(None, (self.rejections, self.waits, self.others, self.seats)))
 
 
@@ -113,13 +113,13 @@ def _summarize_level(level: LevelTraffic) -> LevelSummary:
 
 
 def _list_users(users: Sequence[tuple[str, str]], others: int) -> str:
-    """Return users with their figures, and the figure of all other users."""
+    """Return users with their figures, followed by `others`, the sum of all other users, unless it is 0."""
     names = [f"{name or '-'} {figure}" for name, figure in users]
     return ", ".join((*names, f"others {format_count(others)}") if others else names)
 
 
 def _compare_users(level: LevelTraffic) -> str:
-    """If only one user of a level is harmed, return a clause that says so about the other users, or else ""."""
+    """Return a clause about the small harm to other users if one user has most of the harm, or else ""."""
     first = next(iter(level.harmed_users), None)
     others = level.user_count - 1
     if first is None or not others or not is_mainly_harmed(first.harmed, level.harmed - first.harmed):
@@ -226,7 +226,7 @@ def describe_coverage(
 
 
 def describe_verification(found: Verification, *, has_counts: bool) -> Iterator[str]:
-    """Yield sentences about the agreement with the logs of the servers."""
+    """Yield sentences about requests for which this replay and the servers' own logs agree or differ."""
     if not found.compared:
         yield f"Verified: none of {count_noun(found.logged, 'request')} in the logs of the servers is in the audit log."
         return
@@ -291,8 +291,8 @@ def describe_limits_of_log(report: ReplayReport) -> Iterator[str]:
     yield f"SEAT-SECONDS, PEAK: {_describe_seats(report)} A wait that the log does not show counts as execution time."
     if report.watches:
         yield (
-            f"Without {count_noun(report.watches, 'watch', 'watches')}: watches hold seats until they are initialized, which"
-            " the log does not show."
+            f"Seats exclude {count_noun(report.watches, 'watch', 'watches')}: the log does not show when a watch is initialized"
+            " and releases its seats."
         )
     yield from _describe_origin_of_limits(report)
     overloaded = [
@@ -302,9 +302,10 @@ def describe_limits_of_log(report: ReplayReport) -> Iterator[str]:
     ]
     if overloaded:
         yield (
-            f"PEAK above ATTAINABLE: {join_some(overloaded, _MAX_NAMED_LEVELS)}. A server never has so many seats in use, except for"
-            " one request that needs more. So waits that the log does not show count as use, or the servers have more than"
-            f" {format_count(report.limits.server_concurrency)} seats (--server-concurrency), or had another configuration."
+            f"PEAK above ATTAINABLE: {join_some(overloaded, _MAX_NAMED_LEVELS)}. Only a single request"
+            " with more seats can exceed ATTAINABLE. Otherwise, the log does not show some waits, which count as use, or the"
+            " servers have more than"
+            f" {format_count(report.limits.server_concurrency)} seats (--server-concurrency) or had another configuration."
         )
     if len(report.servers) > 1:
         yield "PEAK: the highest peak of one API server. Each API server has its own seats."
@@ -317,7 +318,7 @@ def describe_limits_of_log(report: ReplayReport) -> Iterator[str]:
 
 
 def _describe_origin_of_limits(report: ReplayReport) -> Iterator[str]:
-    """Yield sentences that say from which of several configurations the limits in the tables are."""
+    """If the log has several configurations, yield sentences that name the one whose limits the tables show."""
     if not report.later_configurations:
         return
     time, name = report.later_configurations[-1]
@@ -327,7 +328,7 @@ def _describe_origin_of_limits(report: ReplayReport) -> Iterator[str]:
     )
     known = {limits.name for limits in report.limits.levels}
     if gone := [level.name for level in report.levels if level.name not in known]:
-        yield f"Not in this configuration, so with the limits of the last one that has it: {join_some(gone, _MAX_NAMED_LEVELS)}."
+        yield f"Removed levels, with their last limits in an earlier configuration: {join_some(gone, _MAX_NAMED_LEVELS)}."
 
 
 def _describe_seats(report: ReplayReport) -> str:
@@ -335,7 +336,7 @@ def _describe_seats(report: ReplayReport) -> str:
         return "estimates, 1 seat per request. For the seats of lists, use --metrics or --objects."
     text = "estimates from object counts. Changes take 1 seat: the log does not show how many watchers they notify."
     if report.uncounted:
-        text += f" With 1 seat, because the number or size of the objects is unknown: {count_noun(report.uncounted, 'list')}."
+        text += f" Counted as 1 seat, because the number or size of the objects is unknown: {count_noun(report.uncounted, 'list')}."
     return text
 
 
@@ -358,7 +359,7 @@ def describe_imbalance(report: ReplayReport) -> Iterator[str]:
 
 
 def describe_more_groups(breakdown: Breakdown) -> str:
-    """Return a sentence about omitted groups, or an empty string."""
+    """Return a sentence about groups of --by that the table omits, or an empty string."""
     more = breakdown.total - len(breakdown.groups)
     return f"{format_count(more)} more; show them with --top." if more else ""
 
@@ -408,7 +409,7 @@ def format_time(microseconds: int | None) -> str | None:
 
 
 def format_clock(microseconds: int, has_date: bool, zone: tzinfo) -> str:
-    """Return a time in a zone: hours, minutes and seconds, or month, day, hours and minutes."""
+    """Return a time in a zone as `12-31 23:59` if `has_date` is true, or else as `23:59:59`."""
     return f"{convert(microseconds, zone):{'%m-%d %H:%M' if has_date else '%H:%M:%S'}}"
 
 
