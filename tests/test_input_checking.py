@@ -110,11 +110,11 @@ def test_finding_of_several_clusters_is_reported_once(
         ("text", "  = note: In 2 clusters: prod and staging.\n"),
         ("concise", ": handSize 6 is greater than queues 4 [prod and staging]\n"),
         ("sarif", '"clusters": [\n       "prod",\n       "staging"\n      ]'),
-        ("sarif", "or increase queues). In 2 clusters: prod and staging."),
-        ("github", "or increase queues). In 2 clusters: prod and staging."),
-        ("gitlab", "or increase queues). In 2 clusters: prod and staging."),
+        ("sarif", "of another flow). In 2 clusters: prod and staging."),
+        ("github", "of another flow). In 2 clusters: prod and staging."),
+        ("gitlab", "of another flow). In 2 clusters: prod and staging."),
         ("junit", "note: In 2 clusters: prod and staging."),
-        ("markdown", "or increase queues). In 2 clusters: prod and staging. |"),
+        ("markdown", "of another flow). In 2 clusters: prod and staging. |"),
     ],
 )
 def test_formats_name_the_clusters(project: Path, capsys: pytest.CaptureFixture[str], name: str, expected: str) -> None:

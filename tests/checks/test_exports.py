@@ -163,5 +163,5 @@ def test_a_level_that_the_server_misses_is_not_assumed_to_exist() -> None:
     assert "--context" not in str(found["APF401"].help)
     # A file with one object may be old, so the missing level may exist by now.
     in_files = {finding.rule: finding for finding in findings(*exported["items"])}
-    assert "elsewhere" in full_text(in_files["APF501"])
+    assert 'No file defines the priority level "missing"' in full_text(in_files["APF501"])
     assert "--context" in str(in_files["APF401"].help)

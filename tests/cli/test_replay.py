@@ -22,7 +22,7 @@ from apflint.replay import python_engine
 from apflint.sources import audit_logs, file_reading
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from syrupy.assertion import SnapshotAssertion
@@ -460,8 +460,8 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 def test_interrupted_reading_gives_a_partial_result(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def read_blocks(file: audit_logs.AuditLogFile) -> Iterator[audit_logs.Block]:
-        yield next(audit_logs.read_blocks(file))
+    def read_blocks(file: audit_logs.AuditLogFile, report: Callable[[int], None]) -> Iterator[audit_logs.Block]:
+        yield next(audit_logs.read_blocks(file, report))
         raise KeyboardInterrupt
 
     write_log(tmp_path / "audit.log", [request(1, 0, 1)])
