@@ -101,7 +101,7 @@ def copy_pyodide(scratch: Path, out: Path) -> None:
 
 
 def read_target(lock_file: Path) -> list[str]:
-    """Return the options of `pip download` for the Python and the platform of this Pyodide (PEP 783)."""
+    """Return the options of `pip download` for the Python and the platform in a lock file of Pyodide (PEP 783)."""
     info = json.loads(lock_file.read_text("utf-8"))["info"]
     python = ".".join(info["python"].split(".")[:2])
     platforms = (f"pyemscripten_{info['abi_version']}_{info['arch']}", LINUX)

@@ -71,7 +71,10 @@ PLATFORMS = (
 
 
 def run(*command: str | Path, **variables: str) -> str:
-    """Run a command in the checkout and return its standard output. A failure ends the script."""
+    """Run a command in the checkout, with additional environment `variables`. Return its standard output.
+
+    Raises CalledProcessError if the command fails.
+    """
     return subprocess.run(
         [str(part) for part in command],
         cwd=ROOT,

@@ -67,7 +67,7 @@ def find_target(link: str, source: str) -> str:
         return link
     target = posixpath.normpath(posixpath.join(posixpath.dirname(source), path))
     page, new = site_path(source), site_path(target)
-    # A link to the directory of the playground stays in the site, although another script builds the playground.
+    # Links to directories go to GitHub. Only a link to the playground, which another script builds, stays in the site.
     if not (ROOT / target).exists():
         raise BuildError(f"{source}: the link {link} has no target")
     if page is None or new is None or ((ROOT / target).is_dir() and new != "playground"):
@@ -106,9 +106,9 @@ def adapt_page(text: str, source: str) -> str:
 
 
 def mark_comments_as_output(html: str) -> str:
-    """Return a page on which output lines that begin with `#` are marked as output. Pygments marks them as commands of root.
+    """Return an HTML page in which lines of output that begin with `#` are marked as output.
 
-    The copy button copies commands only.
+    Pygments marks such lines as commands after a root prompt, and the copy button would copy them.
     """
 
     def to_output(line: re.Match[str]) -> str:

@@ -1,7 +1,6 @@
 """Compare the findings of eleven rules about requests with an independent enumeration of all requests.
 
-Also compare which FlowSchemas commands use for a cluster that has manifests and context files, which may define the
-same objects.
+Also check which FlowSchemas apflint reads for a cluster whose manifests and context files may define the same objects.
 
     python scripts/compare_with_brute_force.py --configurations 5000 --seed 1 --processes 2
     python scripts/compare_with_brute_force.py --generator protected      more FlowSchemas reference protected levels
@@ -51,7 +50,7 @@ class Result(NamedTuple):
 
 
 def compare(configuration: Configuration, rules: Iterable[str]) -> tuple[Counter[str], list[Difference]]:
-    """Count the cases of a configuration, and find the differences in the findings of `rules`."""
+    """Return the number of cases of each kind in a configuration, and the differences in the findings of `rules`."""
     true = claims(configuration)
     wrong = [
         difference

@@ -151,9 +151,9 @@ class _Worker:
         self.selector.register(self.process.stdout, selectors.EVENT_READ)
 
     def read_lines(self, until: float) -> Iterator[list[object] | None]:
-        """Yield the lines that the process prints.
+        """Yield the parsed value of each line of JSON that the process prints, and finally None.
 
-        The last value is None. The iteration ends at the time `until`, or earlier if the process ends or prints nothing
+        The iteration ends at the time `until`, or earlier if the process ends or prints nothing
         for `TIMEOUT_SECONDS`.
         """
         assert self.process.stdout is not None

@@ -94,7 +94,7 @@ def simulate_recording(name: str, *others: str) -> LogSimulation:
     sides = [read_side(objects, seats) for objects in (name, *others)]
     counts = read_object_counts(str(LOGS / f"{name}.metrics.txt"), ())
     options = ReplayOptions(engine="python", by=("namespace",), counts=counts, calls=True)
-    gc.disable()  # `apflint simulate` also disables garbage collection, which only takes time
+    gc.disable()  # as `apflint simulate` does, because garbage collection makes the simulation slower
     try:
         return simulate_log(replay_sides(find_audit_logs([str(LOGS / f"{name}.log.gz")]), sides, options), NEUTRAL, 1)
     finally:

@@ -158,7 +158,8 @@ class Version:
             if "default" in table:
                 schema["default"] = table["default"]
             if "examples" in table:
-                # Examples instead of an enum: a server decodes any string, and validates the value later.
+                # Use `examples` instead of `enum`: the schema must accept any string, because a server validates it
+                # after decoding.
                 target = schema["items"] if shape.startswith("[]") else schema
                 target["examples"] = table["examples"]
             if since is not None:

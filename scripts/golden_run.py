@@ -174,7 +174,10 @@ def run_process(case: Case, directory: Path, standard: list[Path]) -> int:
 
 
 def run_fork(case: Case, directory: Path, standard: list[Path]) -> int:
-    """Run a case in a fork of this process, and return its exit status."""
+    """Run a case in a fork of this process, and return its exit status.
+
+    `standard` are the files for standard input, standard output and standard error.
+    """
     sys.stdout.flush()
     if (process := os.fork()) == 0:
         try:

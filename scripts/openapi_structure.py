@@ -128,7 +128,7 @@ class _Reader:
             self.record(name)
             return name.rsplit(".", 1)[-1]
         if definition["type"] == "object":
-            # The type is FieldsV1. Unlike OpenAPI suggests, its decoder keeps the bytes of any value
-            # (FieldsV1.UnmarshalJSON in k8s.io/apimachinery/pkg/apis/meta/v1/fields_proto.go).
+            # The type is FieldsV1. OpenAPI describes an object, but the decoder of FieldsV1 keeps the bytes of any
+            # value (FieldsV1.UnmarshalJSON in k8s.io/apimachinery/pkg/apis/meta/v1/fields_proto.go).
             return "any"
         return self.shape(definition, where)

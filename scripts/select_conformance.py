@@ -53,7 +53,7 @@ def read_cases(file: Path) -> list[Case]:
 def list_features(case: Case) -> Iterator[tuple[object, ...]]:
     """Yield the features of a case. The selected cases together have all features of all cases."""
     server = (case["kube"], case["apiVersion"])
-    named = case["id"].startswith("b/")  # all other cases are generated, and their IDs have no meaning
+    named = case["id"].startswith("b/")  # the IDs of all other cases are generated, and have no meaning
     family = "/".join(case["id"].split("/")[:3])
     yield (*server, case["code"])
     if named:
@@ -66,7 +66,7 @@ def list_features(case: Case) -> Iterator[tuple[object, ...]]:
         yield (kind, field, decode.get("got"))
         if kind == "wrongType":
             yield (*server, kind, field)
-    if named:  # servers may give different verdicts on the same manifest: select a case for each verdict
+    if named:  # servers may give different verdicts on one manifest, so select a case for each verdict
         causes = sorted((reason, remove_indices(field)) for reason, field in case["causes"])
         yield ("verdict", family, case["code"], str(causes))
     if len(case["causes"]) > 1:

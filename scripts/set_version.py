@@ -23,15 +23,15 @@ SOURCE = "apflint/__init__.py"
 FILES = ("README.md", "docs/**/*.md", "docs/**/*.yml", "docs/**/*.yaml", "editors/**/*.md")
 """Glob patterns of files that may repeat the version, in addition to `SOURCE`."""
 
-_RELEASE = r"\d+\.\d+\.\d+"  # the marketplace of VS Code allows only three numbers
+_RELEASE = r"\d+\.\d+\.\d+"  # without a suffix, because the marketplace of VS Code allows only three numbers
 _VERSION = rf"{_RELEASE}(?:\.dev\d+)?"
 _SOURCE = re.compile(rf'(?m)^(?P<before>__version__ = ")(?P<version>{_VERSION})')
 _PRINTED = re.compile(rf"(?P<before>apflint --version\napflint )(?P<version>{_VERSION})\b")
 _PINNED = re.compile(
-    r"(?P<before>apflint/apflint[@/]v"  # the action, and files of the repository
-    r"|repo: https://github\.com/apflint/apflint(?:\n\s+|, )rev: v"  # pre-commit
-    r"|apflint==|APFLINT_VERSION: \""  # pip
-    r"|\bapflint:)"  # images
+    r"(?P<before>apflint/apflint[@/]v"  # the GitHub action, and links to files of the repository
+    r"|repo: https://github\.com/apflint/apflint(?:\n\s+|, )rev: v"  # configuration of pre-commit
+    r"|apflint==|APFLINT_VERSION: \""  # requirement of pip
+    r"|\bapflint:)"  # container images
     rf"(?P<version>{_VERSION})\b"
 )
 _UNRELEASED = "## [Unreleased]\n"

@@ -84,7 +84,7 @@ class SchemaNode(NamedTuple):
 
     @property
     def label(self) -> list[str]:
-        """Return the lines of the label. Only the first line can begin with text from a manifest."""
+        """Return the lines of the label: the name of the FlowSchema, then lines that begin with fixed words."""
         remark = "last resort: no request needs it" if self.state == "last resort" else self.problem
         return [self.name, f"precedence {self.precedence}, {ORIGINS[self.origin]}", *filter(None, [remark])]
 
@@ -129,7 +129,10 @@ class LevelNode(NamedTuple):
 
     @property
     def queues(self) -> str:
-        """Return what happens to requests without a free seat, or an empty string if `limits` is None."""
+        """Return a phrase about the queues, such as `64 queues of 50, hand size 6` or `requests never wait`.
+
+        Return an empty string if `limits` is None.
+        """
         limits = self.limits
         if limits is None:
             return ""
@@ -141,7 +144,7 @@ class LevelNode(NamedTuple):
 
     @property
     def label(self) -> list[str]:
-        """Return the lines of the label. Only the first line can begin with text from a manifest."""
+        """Return the lines of the label: the name of the level, then lines that begin with fixed words or a number."""
         unused = "" if self.schemas else "no FlowSchema references it"
         return [self.name, self.seats or self.absence, *filter(None, (self.queues, unused)), ORIGINS[self.origin]]
 
@@ -175,13 +178,13 @@ class Picture(NamedTuple):
 
     @property
     def title(self) -> str:
-        """Return the title of the drawing."""
+        """Return the title of the drawing, with the release and the seats of a server."""
         seats = pluralize(self.server_concurrency, "seat")
         return f"API Priority and Fairness, Kubernetes {self.kubernetes}: {seats} of one API server"
 
     @property
     def source(self) -> str:
-        """Return the line that names the configuration."""
+        """Return the line below the title, which says where the configuration comes from."""
         return f"Configuration: {sanitize(self.configuration)}"
 
 
@@ -193,7 +196,7 @@ def format_facts(node: SchemaNode | LevelNode) -> list[str]:
 class Unreachable(NamedTuple):
     """The unreachable FlowSchemas and rules of a configuration.
 
-    The keys of both mappings are the documents of FlowSchemas.
+    The keys of both mappings are the values of `FlowSchema.document`.
     """
 
     schemas: Mapping[Document, tuple[FlowSchema, ...]]
@@ -223,7 +226,7 @@ def find_unreachable(configuration: Configuration) -> Unreachable:
 
 
 def build_picture(effective: Effective, unreachable: Unreachable) -> Picture:
-    """Build the picture of all objects that the server would have."""
+    """Build the picture of the FlowSchemas and priority levels in `effective`, including built-in objects."""
     builder, limits = _PictureBuilder(effective, unreachable), effective.limits
     schemas = tuple(map(builder.build_schema, builder.schemas))
     users: dict[str, dict[int, SchemaNode]] = {name: {} for name in builder.levels}
@@ -311,11 +314,11 @@ class _PictureBuilder:
 
 
 def _order_schemas(configuration: Configuration) -> list[FlowSchema]:
-    """Return the FlowSchemas that the server uses and the dangling FlowSchemas, in matching order."""
+    """Return all FlowSchemas in matching order, including those whose priority level is missing or unusable."""
 
     def key(schema: FlowSchema) -> tuple[int, int, str]:
         if builtin.is_built_in(schema.document) and ("FlowSchema", schema.name) in configuration.imagined:
-            # The server always tries an imagined `exempt` first and an imagined `catch-all` last.
+            # The server adds mandatory FlowSchemas that are missing: `exempt` at the start, and `catch-all` at the end.
             end = {EXEMPT: 0, CATCH_ALL: 2}[schema.name]
             return end, 0, ""
         return 1, *matching_order(schema)
@@ -324,9 +327,9 @@ def _order_schemas(configuration: Configuration) -> list[FlowSchema]:
 
 
 def _order_levels(configuration: Configuration, schemas: list[FlowSchema]) -> list[str]:
-    """Return the names of all levels, including missing levels, sorted by the average position of their FlowSchemas.
+    """Return the names of all levels, sorted by the average position of their FlowSchemas.
 
-    Levels without FlowSchemas come last.
+    Levels without FlowSchemas come last. The result includes levels that FlowSchemas reference but that do not exist.
     """
     positions: dict[str, list[int]] = {name: [] for name in (*configuration.levels, *configuration.unusable)}
     for at, schema in enumerate(schemas):
@@ -344,7 +347,11 @@ def _display_name(metadata: ObjectMeta) -> str:
 
 
 def _describe_unreachable(state: State, blockers: Sequence[str], rules: Sequence[int]) -> str:
-    """Describe why no request reaches the FlowSchema or some of its rules, or return an empty string if all are reachable."""
+    """Return a sentence that says why a FlowSchema is unreachable, or which of its rules no request reaches.
+
+    `blockers` are the names of the FlowSchemas that capture the requests. `rules` are the indices of unreachable rules.
+    Return an empty string if neither the FlowSchema nor one of its rules is unreachable.
+    """
     if state == "unreachable" and not blockers:
         return "Unreachable: this FlowSchema matches no request."
     if state == "unreachable":

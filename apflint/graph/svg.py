@@ -58,7 +58,10 @@ class Box(NamedTuple):
 
 
 class DrawingLayout(NamedTuple):
-    """Size of the drawing, and positions of boxes and arrow ends in the order of the picture."""
+    """The size of the drawing, the boxes of FlowSchemas and levels, and the ends of arrows.
+
+    The boxes and ends are in the order of `Picture.schemas` and `Picture.levels`.
+    """
 
     width: float
     height: float
@@ -69,11 +72,11 @@ class DrawingLayout(NamedTuple):
 
 
 def lay_out(picture: Picture) -> DrawingLayout:
-    """Compute the positions.
+    """Compute the size of a drawing, and the positions of its boxes and arrows.
 
-    Each level is beside the middle of its FlowSchemas, or as near to it as possible without overlap of levels.
+    A level has the average y coordinate of its FlowSchemas, or the nearest y coordinate at which no two levels overlap.
     """
-    count = len(picture.schemas)  # at least 2, because two FlowSchemas are mandatory
+    count = len(picture.schemas)  # at least 2, because every server has the FlowSchemas `exempt` and `catch-all`
     has_arrows_left = any(node.state == "unreachable" and node.blockers for node in picture.schemas)
     left = MARGIN + (_BLOCKER_GUTTER if has_arrows_left else 0)
     right = left + SCHEMA_WIDTH + _COLUMN_GAP
@@ -252,13 +255,19 @@ def _bar(limits: LevelLimits, longest: int) -> Iterator[str]:
 
 
 def _card(box: Box) -> str:
-    """Draw a card, and open a group for its content, with coordinates relative to the card."""
+    """Return the rectangle of a card, and the start tag of a group for the content of the card.
+
+    Coordinates in the group are relative to the card. The caller must close the group.
+    """
     size = f'width="{box.width:g}" height="{box.height:g}"'
     return f'<g transform="translate({box.x:g} {box.y:g})"><rect class="card" {size} rx="6"/>'
 
 
 def _curve(box: Box, end: float) -> str:
-    """Return a path from the right side of a FlowSchema to the left side of its level."""
+    """Return a path from the right side of the FlowSchema in `box` to the left side of its level.
+
+    `end` is the y coordinate at which the path ends.
+    """
     start, stop, bend = box.x + box.width, box.x + box.width + _COLUMN_GAP - 1, _COLUMN_GAP * 0.55
     return f"M{start:g} {box.middle:g}C{start + bend:g} {box.middle:g} {stop - bend:g} {end:g} {stop:g} {end:g}"
 

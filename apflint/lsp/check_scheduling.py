@@ -51,9 +51,9 @@ class OpenDocument(NamedTuple):
 
     @property
     def checked_text(self) -> str:
-        """The text for checks.
+        """The text that checks read instead of the file: the text in the editor.
 
-        Empty if the text in the editor contains no APF object, whatever the file on disk contains.
+        The value is an empty string if the text in the editor contains no APF object.
         """
         return self.source.text if self.may_hold_apf else ""
 
@@ -64,7 +64,7 @@ class OpenDocument(NamedTuple):
 
 
 class Editor(Protocol):
-    """Receives diagnostics and messages of a session, and sends them to the editor. `Server` implements this protocol."""
+    """Sends diagnostics and log messages to the editor. `EditorServer` implements this protocol."""
 
     def text_document_publish_diagnostics(self, params: types.PublishDiagnosticsParams) -> None:
         """Replace the diagnostics of a document."""
@@ -128,7 +128,10 @@ class Session:
         self._timer = asyncio.get_running_loop().call_later(CHECK_DELAY_SECONDS, self._start_check)
 
     def effective(self, uri: str) -> Effective:
-        """Return the effective configuration of the cluster that the manifests in the directory of a document describe."""
+        """Return the effective configuration of the cluster or directory to which a document belongs.
+
+        If the document has not been checked, return the configuration of the first open directory.
+        """
         document = self.result.documents.get(uri)
         return document.directory.effective if document is not None else self.result.effective
 

@@ -91,7 +91,7 @@ class SuppressionAtCursor(NamedTuple):
 
 
 def enclosing_object(entries: Sequence[PartialEntry], path: Path) -> EnclosingObject | None:
-    """Return the innermost object that contains `path`, or None if this object is not (and cannot become) an APF object.
+    """Return the innermost object that contains `path` if it is or may become an APF object, else None.
 
     An object without a complete kind may become an APF object if all of its top-level fields exist in APF objects.
     """

@@ -36,7 +36,8 @@ _KEY = re.compile(
 _VALUE = re.compile(r""""(?:[^"\\\r\n]|\\.)*"?|'(?:[^'\r\n]|'')*'?|(?:[^\s#]|(?<=\S)\#|[ \t]+(?=[^\s#]))*""")
 _BLOCK_SCALAR = re.compile(r"[|>][-+0-9]*[ \t]*(?:#.*)?\Z")
 _BLOCK_SCALAR_LINES = r"(?:(?:[ \t]*[\r\n])+[ \t]{%d,}[^\r\n]*)*"
-# An open quote ends at the end of its line. Otherwise, the rest of the document would swap quoted and unquoted text.
+# A string without closing quote ends at the end of its line. Otherwise, the opening quote of the next string would
+# close this string, and the text between later strings would be read as strings.
 _FLOW_TOKEN = re.compile(
     r"""(?P<newline>[\r\n]+[ \t]*) | (?P<comment>(?<![^\s,{}\[\]])\#[^\r\n]*)
     | (?P<colon>:(?=[\s{}\[\],"']|\Z)|(?<=["']):)  # JSON needs no space behind the colon
@@ -48,7 +49,10 @@ _FLOW_TOKEN = re.compile(
 
 
 class PartialEntry(NamedTuple):
-    """A value in a document with its key: an entry of a mapping, an item of a list, or the root of the document."""
+    """A value in a document, and the position of its key or dash.
+
+    The value is that of a field in a mapping, an item of a list, or the root of the document.
+    """
 
     path: Path
     key: tuple[int, int]
@@ -112,7 +116,7 @@ class _Collection:
     """Whether a value comes next in flow style, after a key and a colon."""
 
     def start_value(self, key: str | None = None) -> Path:
-        """Return the path of the next value: the value of `key`, or the next item of the list if `key` is None."""
+        """Advance to the value of `key`, or to the next list item if `key` is None. Return the path of this value."""
         self.index += key is None
         self.last = (*self.path, self.index if key is None else key)
         return self.last

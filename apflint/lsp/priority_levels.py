@@ -32,17 +32,17 @@ def describe_level(effective: Effective, name: str) -> str:
     limits = effective.limits.level(name)
     if limits is None and not is_built_in:
         return (
-            f"Unknown priority level {format_code(name)}: no manifest that was read defines it, and it is not built into"
-            f" Kubernetes {release}."
+            f"Unknown priority level {format_code(name)}: the manifests do not define this level, and Kubernetes"
+            f" {release} has no built-in level of this name."
         )
     sentences = _describe_limits(limits, effective.limits.server_concurrency) if limits is not None else ()
-    origin = [f"Every API server of Kubernetes {release} creates it automatically."] if is_built_in else []
+    origin = [f"Every API server of Kubernetes {release} creates this level automatically."] if is_built_in else []
     return "\n\n".join([f"Priority level {format_code(name)}", *sentences, *origin]).replace("\n\n", ": ", 1)
 
 
 def _describe_limits(limits: LevelLimits, server_concurrency: int) -> Iterator[str]:
     if limits.type == "Exempt":
-        yield "Exempt. Its requests are never queued or rejected."
+        yield "Exempt. Requests of this level are never queued or rejected."
     else:
         overflow = "wait in a queue" if limits.response == "Queue" else "are rejected immediately with HTTP 429"
         yield f"{limits.type}, {pluralize(limits.shares, 'share')}. Requests without a free seat {overflow}."
@@ -53,7 +53,7 @@ def _describe_limits(limits: LevelLimits, server_concurrency: int) -> Iterator[s
     if limits.response == "Queue" and limits.queues is not None:
         yield (
             f"{pluralize(limits.queues, 'queue')} of {pluralize(limits.queue_length_limit or 0, 'request')} each; a flow"
-            f" uses up to {limits.hand_size} of them."
+            f" uses up to {limits.hand_size} of these queues."
         )
     names = join_some([format_code(name) for name in limits.flow_schemas], _MAX_FLOW_SCHEMAS)
     yield f"FlowSchemas: {names}." if names else "No FlowSchema references this level."

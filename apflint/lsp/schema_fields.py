@@ -75,7 +75,7 @@ class Field(NamedTuple):
 
     @property
     def values(self) -> tuple[str, ...]:
-        """All valid values, or some typical values."""
+        """Values to propose. For some fields, these are all valid values, and for other fields only typical values."""
         return tuple(self.schema.get("examples", ()))
 
     @property
@@ -88,7 +88,7 @@ class Field(NamedTuple):
         return ", ".join(filter(None, facts))
 
     def child(self, step: str | int) -> Field | None:
-        """Return the field with the name `step`, or the items of the list if `step` is an index. Return None if absent."""
+        """Return the field with the name `step`, or the items of the list if `step` is an index, or None if absent."""
         fields, others = self.schema.get("properties", {}), self.schema.get("additionalProperties")
         part = self.schema.get("items") if isinstance(step, int) else fields.get(step, others)
         if not isinstance(part, dict):

@@ -47,7 +47,7 @@ class _Protocol(LanguageServerProtocol):
 
 
 class EditorServer(LanguageServer):
-    """The server of one editor."""
+    """The language server for one editor."""
 
     def __init__(self) -> None:
         # The editor must send whole documents: pygls splits lines differently, and would apply partial changes at wrong
@@ -81,7 +81,7 @@ server = EditorServer()
 def initialize(ls: EditorServer, _params: types.InitializeParams) -> None:
     """Store the position encoding and the directories that are open in the editor."""
     encoding = str(getattr(ls.workspace.position_encoding, "value", ls.workspace.position_encoding))
-    ls.session.encoding = cast("Encoding", encoding)  # one of the three encodings
+    ls.session.encoding = cast("Encoding", encoding)  # pygls only negotiates the three values of `Encoding`
     ls.session.folders = _list_paths(ls.workspace.folders or [ls.workspace.root_uri or ""])
 
 

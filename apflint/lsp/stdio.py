@@ -21,7 +21,7 @@ _MAX_HEADER_BYTES = 4096
 _MAX_SHOWN_BYTES = 60
 _SWITCH_INTERVAL_SECONDS = 0.001
 """Interval at which Python switches threads. The thread of a check delays a response by at most about this time."""
-_NOTE = "This is the language server: an editor starts it, and talks to it on standard input. Ctrl-C ends it."
+_NOTE = "This is the language server: an editor must start this command and write to its input. Press Ctrl-C to end."
 
 
 def run() -> int:

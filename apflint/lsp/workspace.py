@@ -190,7 +190,7 @@ def apply_safe_fixes(document: DocumentResult) -> str | None:
     os.chdir(checked.directory)
     try:
         data = document.source.text.encode()
-    except UnicodeEncodeError:  # lone surrogate in the text
+    except UnicodeEncodeError:  # the text contains a lone surrogate
         return None
     result = apply_fixes({name: data}, check)
     return result.inputs[name].decode() if result.fixed else None
@@ -334,7 +334,9 @@ class DirectoryChecker:
         first = list(islice(found, MAX_WORKSPACE_FILES + 1))
         if len(first) > MAX_WORKSPACE_FILES:
             limit = f"{self.directory} has more than {MAX_WORKSPACE_FILES:,} manifests"
-            self.notes.append(f"{limit}: all others are checked only while they are open")
+            self.notes.append(
+                f"{limit}: manifests after the first {MAX_WORKSPACE_FILES:,} are only checked while they are open"
+            )
         return first[:MAX_WORKSPACE_FILES]
 
     def _load(self, name: str, content: str | bytes, previous: Mapping[str, tuple[str | bytes, Loaded]]) -> Loaded:

@@ -33,7 +33,7 @@ _STEP = 300
 
 
 class Key(NamedTuple):
-    """A metric of a server: the name, and the labels except the labels of the target."""
+    """The key of a series: the name of the metric, and all labels except those of the scrape target."""
 
     metric: str
     labels: tuple[tuple[str, str], ...] = ()
@@ -87,8 +87,8 @@ def find_target(matchers: Sequence[Matcher]) -> dict[str, str]:
         elif matcher.operator == "=~" and re.fullmatch(r"[\w./:-]+", name):
             target[matcher.label] = name
         elif matcher.operator == "=~":
-            problem = f"--tests cannot choose the labels of a server that {matcher} selects"
-            raise UserError(f"{problem}: use = or a list of names, such as a|b")
+            problem = f"--tests cannot derive the labels of a test server from the matcher {matcher}"
+            raise UserError(f"{problem}: use the operator = or a list of names, such as a|b")
     return target
 
 
@@ -182,7 +182,7 @@ class _Server(NamedTuple):
 
     @property
     def _used(self) -> list[LevelLimits]:
-        """The levels to write series for: the levels that the cases need, and all levels with alerts about drift."""
+        """The levels that get series: those that test cases use, and those with alerts about drift from manifests."""
         lender = next((level.name for level in self._limited if level.min < level.nominal), None)
         some = {*self.groups.shared[:1], *self.groups.rejecting[:1], *self.own_levels}
         return [level for level in self._limited if level.name in {self.lease, self.ordinary, lender, CATCH_ALL, *some}]
@@ -354,10 +354,10 @@ def _counter(step: float) -> str:
 
 
 def _step(before: float, after: float) -> str:
-    """Return a series in the notation of promtool, whose value changes once."""
+    """Return a series in the notation of promtool, whose value changes once, from `before` to `after`."""
     return f"{before:.12g}x{_EVENT} {after:.12g}x{_SCRAPES - _EVENT}"
 
 
 def _peak(value: float) -> str:
-    """Return a series in the notation of promtool, in which only one sample has another value."""
+    """Return a series in the notation of promtool, in which one sample is `value`, and all other samples are 0."""
     return f"0x{_EVENT} {value:.12g} 0x{_SCRAPES - _EVENT}"

@@ -210,7 +210,8 @@ def find_contained_levels(effective: Effective) -> Iterator[str]:
 def describe_omitted_alerts(effective: Effective) -> list[str]:
     """Return a sentence for each level that has no alert about rejections and waits."""
     return [
-        f'No alert about rejections and waits of "{name}": the level limits a single client, and cannot borrow seats.'
+        f'No alert about rejections and waits of "{name}": they are intended, because the level limits a single client,'
+        " and cannot borrow seats."
         for name in group_levels(effective).contained
     ]
 
@@ -271,7 +272,7 @@ def build_alerts(
 
 
 class _Texts(NamedTuple):
-    """Reusable parts of Go templates."""
+    """Parts of the summaries and descriptions of alerts, as Go templates."""
 
     source: Queries
 
@@ -326,7 +327,7 @@ def _rejections(source: Queries, levels: Levels, thresholds: Thresholds, texts: 
 def _rejected(source: Queries, maximum: float, levels: str) -> str:
     rejected = source.rate(metric_names.REJECTED, levels)
     dispatched = source.rate(metric_names.DISPATCHED, levels)
-    # The series of dispatched requests does not exist before the first dispatch.
+    # Before the first dispatch, the series of dispatched requests does not exist. Use 0 instead.
     total = f"({rejected} + ({dispatched} or 0 * {rejected}))"
     return f"{rejected}\n/ {total} > {_number(maximum)}\nand {_still_counts(source, metric_names.REJECTED, levels)}"
 
@@ -335,8 +336,8 @@ def _still_counts(source: Queries, counter: metric_names.Quantity, levels: str) 
     """Return an expression that has a result if a counter has grown since the second-to-last scrape.
 
     An alert needs this expression in addition to a rate: a rate stays positive for its whole range after a single
-    event, so it does not show whether events continue. A counter has no samples before the first event. The expression
-    also has a result if there is no earlier sample, so that then only the rate decides.
+    event, so it does not show whether events continue. A counter has no samples before the first event. If there
+    is no earlier sample, the expression has a result, and the alert depends only on the rate.
     """
     selected = source.select(counter, levels)
     now = f"sum by ({source.level}) ({selected})"
@@ -386,7 +387,7 @@ def _has_queued(source: Queries, levels: str = "", by: str | None = None) -> str
 
 
 def _saturation(source: Queries, levels: Levels, texts: _Texts) -> Iterator[Alert]:
-    """Yield alerts about levels that use, or demand, all seats that they can have now.
+    """Yield alerts about levels whose seats are all (or almost all) in use or in demand.
 
     The expressions use the demand of the last adjustment period, because the smoothed demand stays high after a burst.
     The alerts do not fire for levels without dispatched requests: a server keeps the last demand of a deleted level in
@@ -410,7 +411,8 @@ def _saturation(source: Queries, levels: Levels, texts: _Texts) -> Iterator[Aler
         "4m",
         "warning",
         f"{texts.level} has had a demand of {_PERCENT} of its seats for several minutes",
-        f"Server {texts.server}. Requests that wait count as well, so this is not the number of seats that the level needs. {_FIND}",
+        f"Server {texts.server}. The demand includes waiting requests, so it is not the number of seats that the"
+        f" level needs. {_FIND}",
         "APF803",
     )
 
@@ -443,7 +445,7 @@ def _slow_service(source: Queries, levels: Levels, thresholds: Thresholds, texts
     """Yield alerts about requests that hold their seats for a long time. More seats do not solve this problem."""
     limited = source.of_levels("!~", (*levels.contained, EXEMPT))
     mean = source.mean(metric_names.EXECUTION_SUM, metric_names.EXECUTION_COUNT, limited, 'type!="watch"')
-    more_seats = "More seats would fill with slow requests, too."
+    more_seats = "More seats do not help, because slow requests would fill them as well."
     yield Alert(
         "APFSlowRequests",
         f"{mean} > {_number(thresholds.execution)}\nand {source.share_of_limit(limited)} >= 1",
@@ -472,8 +474,8 @@ def _slow_service(source: Queries, levels: Levels, thresholds: Thresholds, texts
         _RECENT,
         "warning",
         f"Requests wait for seats while the webhook {{{{ $labels.name }}}} takes {_DURATION} on average",
-        f"Server {texts.server}. Each request holds its seat meanwhile. {more_seats} Fix the webhook, lower its timeoutSeconds, or"
-        " narrow its rules.",
+        f"Server {texts.server}. Each request holds a seat while it waits for the webhook. {more_seats} Fix the"
+        " webhook, lower its timeoutSeconds, or narrow its rules.",
         "APF802",
     )
 
@@ -511,7 +513,7 @@ def _drift(effective: Effective, source: Queries, texts: _Texts) -> Iterator[Ale
         "15m",
         "warning",
         f"{texts.level} gets requests, and the manifests do not define it",
-        f"Server {texts.server}. Its shares decrease the seats of all other levels.",
+        f"Server {texts.server}. The shares of this level decrease the seats of all other levels.",
         "APF807",
     )
 
@@ -528,8 +530,8 @@ def _drift_of_level(name: str, nominal: int, source: Queries, texts: _Texts) -> 
         f"Server {texts.server} has other manifests or other inflight flags than this alert assumes.",
         "APF806",
     )
-    # The left side of `unless` has a result for each server that Prometheus scrapes. So the alert does not fire for a server
-    # without any metrics.
+    # The left side of `unless` has a result only for servers that Prometheus scrapes. So the alert does not fire for a
+    # server from which Prometheus gets no metrics.
     others = f"count by ({source.server}) ({source.select(metric_names.NOMINAL)})"
     yield Alert(
         "APFLevelMissing",
@@ -537,7 +539,8 @@ def _drift_of_level(name: str, nominal: int, source: Queries, texts: _Texts) -> 
         "15m",
         "warning",
         f"The server {{{{ $labels.instance }}}} has not had the priority level {shown} since its start",
-        f"Server {texts.server} has {{{{ $value }}}} other levels. FlowSchemas of this level have no effect there."
+        f"Server {texts.server} has {{{{ $value }}}} other levels. On this server, FlowSchemas that reference the"
+        " missing level have no effect."
         " This alert does not detect a level that is deleted later, because a server keeps the metrics of"
         " deleted levels.",
         "APF807",

@@ -132,7 +132,7 @@ def _panels_of_level(source: Queries, level: str) -> Iterator[Panel]:
     )
     if source.counts_demand:
         text = (
-            "Seats of executing and waiting requests, which is not the number of seats that the level needs."
+            "The seats of executing and waiting requests. The level may need a different number of seats."
             " After a burst, the smoothed demand halves every 5 minutes."
         )
         yield Panel("Demand", text, "short", tuple(demand))
@@ -156,7 +156,7 @@ def _panels_of_level(source: Queries, level: str) -> Iterator[Panel]:
     service = source.mean(metric_names.EXECUTION_SUM, metric_names.EXECUTION_COUNT, level, 'type!="watch"')
     yield Panel(
         "Service time",
-        "Time from the start of the execution to the response. A request holds its seats meanwhile.",
+        "Time from the start of the execution to the response. During this time, a request holds its seats.",
         "s",
         (Target(service, "{{instance}} mean"), *_quantiles(source, queries.EXECUTION, level, 'type!="watch"')),
     )

@@ -108,17 +108,17 @@ class Queries(NamedTuple):
 
     @property
     def level_label(self) -> str:
-        """The label with the priority level."""
+        """The name of the label whose value is the priority level."""
         return metric_names.level_label(self.release)
 
     @property
     def server(self) -> str:
-        """Labels that identify a server."""
+        """The names of the labels that identify a server, separated by commas."""
         return f"{self.cluster_label}, instance"
 
     @property
     def level(self) -> str:
-        """Labels that identify a priority level of a server."""
+        """The names of the labels that identify a priority level of a server, separated by commas."""
         return f"{self.server}, {self.level_label}"
 
     @property
@@ -178,13 +178,13 @@ class Queries(NamedTuple):
         return f"sum by ({self.level}) ({f'avg_over_time({selected}[{window}])' if window else selected})"
 
     def share_of_limit(self, *matchers: str, window: str = "") -> str:
-        """Return an expression for the ratio of the seats that a level uses or demands to its limit.
+        """Return an expression for the demand of a level as a ratio to the limit of the level.
 
-        If `window` is not empty, the expression is the average over `window`.
+        From 1.26 on, the demand is that of the last period of 10 seconds, and the limit is the current limit. For a
+        level without queues, the demand equals the seats in use (`dispatchSansQueueLocked` in queueset.go). Earlier
+        releases export only the seats in use, so the expression is the ratio of the seats in use to the nominal limit.
 
-        From 1.26 on, the expression is the ratio of the demand in the last period of 10 seconds to the current limit. For
-        a level without queues, the demand equals the seats in use (`dispatchSansQueueLocked` in queueset.go). Earlier
-        releases export only the seats in use, so the expression is their ratio to the nominal limit.
+        If `window` is not empty, the demand and the limit are averages over `window`.
         """
         if self.counts_demand:
             demand = self.gauge(metric_names.DEMAND_AVERAGE, *matchers, window=window)

@@ -60,7 +60,7 @@ class Requirement(NamedTuple):
 
     @property
     def targets(self) -> tuple[tuple[str, str], ...]:
-        """(key, name) of all required FlowSchemas and priority levels, such as `("flowSchema", "ci")`."""
+        """(key, name) of each FlowSchema and priority level in the requirement, such as `("flowSchema", "ci")`."""
         schemas = (("flowSchema", name) for name in self.flow_schemas)
         return (*schemas, *(("priorityLevel", name) for name in self.priority_levels))
 

@@ -36,7 +36,7 @@ def explain_destination(
         return
     verdict = explain_match(schema, digest)
     if not verdict.matched:
-        yield f'No FlowSchema matches it, so the server falls back to "{schema.name}".'
+        yield f'No FlowSchema matches the request, so the server falls back to "{schema.name}".'
         return
     yield f'FlowSchema "{schema.name}"{_position(schema, verdict.path)} comes first: {describe_verdict(verdict)}.'
     if required is None:
@@ -63,7 +63,7 @@ def _explain_other_schemas(schema: FlowSchema, verdicts: Sequence[Verdict]) -> I
                 if precedence == schema.spec.matching_precedence
                 else f"its matchingPrecedence is {precedence}, not {schema.spec.matching_precedence}"
             )
-            yield f'FlowSchema "{other.name}"{_position(other)} matches it too, but later: {order}.'
+            yield f'FlowSchema "{other.name}"{_position(other)} also matches the request, but later: {order}.'
     if verdicts and not any(verdict.matched for verdict in verdicts):
         # The closest FlowSchema is the FlowSchema with the fewest failed conditions. FlowSchemas whose subjects match the user
         # are preferred.
@@ -99,9 +99,10 @@ def _explain_figures(configuration: Configuration, destination: Destination, req
 def explain_unreachable(
     analysis: Analysis, level: str | None, name: str, schemas: Sequence[FlowSchema]
 ) -> Iterator[str]:
-    """Explain why no request reaches the object `name`: a priority level, or a FlowSchema if `level` is None.
+    """Explain why no request reaches the FlowSchema or priority level `name`.
 
-    `schemas` are the effective FlowSchemas of the priority level, or only the FlowSchema itself.
+    For a priority level, `level` is its name, and `schemas` are the effective FlowSchemas that reference it. For a
+    FlowSchema, `level` is None, and `schemas` contains the FlowSchema if it is effective.
     """
     for skipped in explain_skipped(analysis.configuration):
         schema = skipped.flow_schema
@@ -125,7 +126,7 @@ def _explain_skipped(skipped: SkippedFlowSchema) -> str:
 
 
 def _position(schema: FlowSchema, path: Path = ("metadata", "name")) -> str:
-    """Return ` (FILE:LINE)` for a FlowSchema of the user, or an empty string for a built-in FlowSchema."""
+    """Return ` (FILE:LINE)` of the field at `path` of a FlowSchema, or an empty string for a built-in FlowSchema."""
     if builtin.is_built_in(schema.document):
         return ""
     return f" ({schema.document.source.name}:{schema.document.span(path).line})"

@@ -92,7 +92,7 @@ def _parse_manifests(fields: Fields) -> tuple[str, ...] | None:
         return () if fields.has(path) else None
     manifests = tuple(fields.strings(path).values())
     if "-" in manifests:
-        fields.reject(path, "a suite names its manifests; to read standard input, use `-f -` on the command line")
+        fields.reject(path, "a suite cannot name standard input: use `-f -` on the command line instead of `-`")
     return manifests
 
 
@@ -104,7 +104,7 @@ def _parse_clusters(fields: Fields) -> dict[Path, str]:
     seen: set[str] = set()
     for place, name in names.items():
         if name in seen:
-            fields.reject(place, f"the cluster {quote(name)} is already in the list: remove it")
+            fields.reject(place, f"the cluster {quote(name)} is already in the list: remove the second entry")
         seen.add(name)
     return names
 
@@ -122,7 +122,7 @@ def _parse_expectation(fields: Fields, path: Path) -> Expectation | None:
     value = fields.value(path)
     kinds = [kind for kind in _KINDS if isinstance(value, dict) and kind in value]
     if len(kinds) > 1:
-        message = f"an entry is one expectation, not `{kinds[0]}` and `{kinds[1]}`: write two entries"
+        message = f"an entry is one expectation, and cannot have both `{kinds[0]}` and `{kinds[1]}`: write two entries"
         fields.reject((*path, kinds[1]), message, key=True)
         return None
     kind = kinds[0] if kinds else None
@@ -133,7 +133,7 @@ def _parse_expectation(fields: Fields, path: Path) -> Expectation | None:
     keys = ("name", "request", "as", "groups", "reaches") if kind == "request" else ("name", *(kinds or _KINDS))
     count = len(fields.mistakes)
     if not fields.check_keys(path, keys, {} if kind in (None, "request") else hints) or len(fields.mistakes) > count:
-        return None  # parsing the entry without the misplaced key would report missing keys as a second mistake
+        return None  # do not parse the entry: it would also lack the misplaced key in the right place
     name = fields.string((*path, "name"))
     claim: RequestExpectation | Property | Reachability | None
     if kind is None:

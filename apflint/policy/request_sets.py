@@ -82,7 +82,7 @@ def _parse_values(fields: Fields, path: Path, *, may_be_empty: bool = False) -> 
     """
     values = fields.strings(path, may_be_empty=may_be_empty)
     if ALL in values.values() and len(values) > 1:
-        fields.reject(path, '"*" matches everything: remove it, or the other items')
+        fields.reject(path, '"*" matches everything: remove "*", or remove all other items')
     return values
 
 
@@ -162,7 +162,7 @@ def _infer_groups(text: str) -> tuple[tuple[str, ...], str]:
 
 def _parse_subjects(fields: Fields, path: Path) -> Iterator[Subject]:
     if fields.value(path) == []:
-        fields.reject(path, "an empty list matches nobody: remove it to match everybody")
+        fields.reject(path, "an empty list matches nobody: to match everybody, remove the key `subject`")
     for item in fields.items(path):
         if not fields.check_keys(item, _SUBJECT_KEYS, _SUBJECT_HINTS):
             continue

@@ -113,7 +113,10 @@ class FileResult(NamedTuple):
         return len(self.results) - self.passed
 
     def explain_command(self, result: ExpectationResult) -> str | None:
-        """Return an `apflint explain` command for the request of `result`, or None if no command can name the request."""
+        """Return an `apflint explain` command for the request of `result`.
+
+        Return None if `result` has no request, or if no such command can describe the request.
+        """
         if result.request is None or result.request.words is None:
             return None
         words = ["apflint", "explain", *result.request.words]
@@ -124,7 +127,7 @@ class FileResult(NamedTuple):
         is_empty = not (self.manifests or self.live or self.cluster)
         for word in (
             (f"defaults:{self.kubernetes}",) if is_empty else self.manifests
-        ):  # if neither -f nor -k is given, `explain` reads the manifests of the current project
+        ):  # name the built-in objects, because without -f and -k, `explain` reads the current project
             words += ["-k", word.removeprefix(KUSTOMIZE_PREFIX)] if word.startswith(KUSTOMIZE_PREFIX) else ["-f", word]
         if self.kubernetes != NEWEST.name and not is_empty:
             words += ["--kubernetes", self.kubernetes]
@@ -206,7 +209,7 @@ def _run_in_clusters(suite: Suite, request: InputRequest, warn: Callable[[str], 
     names = tuple(dict.fromkeys(suite.clusters.values()))
     selected = tuple(word.removeprefix(CLUSTER_PREFIX) for word in request.words)
     if selected and not set(selected) & set(names):
-        warn(f'{source.name}: not run, because it does not name the cluster "{selected[0]}"')
+        warn(f'{source.name}: not run, because the suite does not name the cluster "{selected[0]}"')
         return
     words = (CLUSTER_PREFIX + name for name in names if not selected or name in selected)
     try:
@@ -228,8 +231,8 @@ def _run_suite(suite: Suite, request: InputRequest, warn: Callable[[str], object
                 f"the settings define the clusters {join_some(names, MAX_NAMED_CLUSTERS)}: name them with"
                 " `clusters: [NAME]`, or select one with --cluster NAME"
                 if names
-                else "no manifests given: name them with `manifests: [PATH]`, or with -f PATH; `manifests: []` tests a"
-                " new cluster"
+                else "no manifests given: name them with `manifests: [PATH]`, or with -f PATH; to test a new"
+                " cluster, write `manifests: []`"
             )
             return _untested(name, source, message, document.span(()))
         request = request._replace(words=(CLUSTER_PREFIX + names[0],))
@@ -249,7 +252,7 @@ def _run_suite(suite: Suite, request: InputRequest, warn: Callable[[str], object
         configuration = read_configuration(request)
     except UserError as error:
         if is_given:
-            raise  # the mistake is in the command line, so it applies to all suites
+            raise  # the command line names the configuration, so the error would be the same for all suites
         return _untested(name, source, str(error), document.span(("manifests",)))
     others = tuple(
         word for word in request.words if word != LIVE and not word.startswith((CLUSTER_PREFIX, "defaults:"))
@@ -260,9 +263,9 @@ def _run_suite(suite: Suite, request: InputRequest, warn: Callable[[str], object
 
 
 def _resolve_word(word: str, directory: str) -> str:
-    """Return a source argument of a suite with a path that is relative to the current directory.
+    """Return an item of `manifests` in a suite, with a path that is relative to the current directory.
 
-    The path in `word` is relative to `directory`, the directory of the suite.
+    The path in `word` is relative to `directory`, the directory of the suite. Items without a path stay unchanged.
     """
     prefix = KUSTOMIZE_PREFIX if word.startswith(KUSTOMIZE_PREFIX) else ""
     if word == LIVE or (not prefix and word.startswith(PREFIXES)):
@@ -325,7 +328,7 @@ class Runner:
             witness = Witness(digest, claim.words, {"user": user.name, "groups": list(user.groups)})
             result = result._replace(request=witness, destination=self._find_destination(digest))
         for key, name in required.targets:
-            # If the configuration has no object of this name, the test would pass or fail for the wrong reason.
+            # Without this check, an `unreachable` expectation with a misspelled name would pass.
             if name not in self._known_names[key]:
                 unusable = self.configuration.unusable.get(name) if key == "priorityLevel" else None
                 hint = (
@@ -367,7 +370,7 @@ class Runner:
             if conditions.has_request_in(claim.requests, all_excluded):
                 return result._replace(passed=True)
             return result._replace(
-                happened="there is no such request, so the expectation proves nothing",
+                happened="no such request is possible, so the expectation proves nothing",
                 reasons=("Check the names for misspellings, and check which requests `except` excludes.",),
                 path=(*result.test.path, claim.kind),
             )
@@ -405,8 +408,8 @@ class Runner:
     ) -> ExpectationResult:
         """Return a copy of `result` with the request of `witness`, which disproves the expectation.
 
-        `happened` and `path` become fields of the result. If `required` is not None, the reasons also explain why the
-        request does not reach the required objects.
+        `happened` and `path` are the values of these fields in the copy. If `required` is not None, the reasons also
+        explain why the request does not reach the required objects.
         """
         destination = self._find_destination(witness.digest)
         reasons = explain_destination(self.configuration, witness.digest, destination, required)

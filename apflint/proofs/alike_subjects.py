@@ -35,10 +35,10 @@ class AlikeSubjects:
     def representatives(self, rule: PolicyRulesWithSubjects) -> Collection[int]:
         """Return indices of subjects. If all of these subjects are reachable, all subjects of the rule are reachable.
 
-        Of the subjects that behave alike, the result includes only the first and the last. A request reaches the last
-        subject only if no earlier subject matches the request. The other subjects have fewer earlier subjects. So if a
-        request reaches the last subject, similar requests reach the others. The first subject is included so that the
-        first candidate is a request of the same subject as without this optimization.
+        Of the subjects that behave alike, the result includes only the first and the last. A request reaches a subject
+        only if no earlier subject matches the request, and the last subject has the most earlier subjects. So if a
+        request reaches the last subject, the same request by users of the other subjects reaches the other subjects.
+        The first subject is included so that the first candidate for the rule does not depend on this optimization.
         """
         if len(rule.subjects) <= _FEW_SUBJECTS:
             return range(len(rule.subjects))
@@ -55,7 +55,7 @@ class AlikeSubjects:
         return sorted(numbers)
 
     def _kind(self, subject: Subject) -> str | None:
-        """Return a key that is equal for subjects that behave alike, or None for a subject that behaves like no other."""
+        """Return a key that all subjects that behave alike share, or None if no other subject behaves like this one."""
         users = matching_users(subject)
         if users is None or self._counts[users] > 1:
             return None

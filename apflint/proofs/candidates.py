@@ -201,10 +201,10 @@ def _by_subjects(
 
 
 def _by_both(first: Point, second: Point, unmentioned: Unmentioned) -> Iterator[Point]:
-    """Yield the request `first` with a user who is in the groups of both requests. If the users conflict, yield both requests.
+    """Yield a copy of `first` by a user who is in the groups of both requests.
 
-    The users of `first` and `second` conflict if they are different, and neither is the unmentioned user, who stands for any
-    user.
+    The unmentioned user stands for any user, so the user of the other request replaces this user. If the requests have
+    two different users, and neither is the unmentioned user, yield both requests unchanged.
     """
     if first.user == second.user or unmentioned.user in (first.user, second.user):
         user = second.user if first.user == unmentioned.user else first.user

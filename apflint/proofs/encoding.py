@@ -160,9 +160,9 @@ class Attribute:
         formula.exactly_one(self._by_index)
 
     def covered(self, key: object) -> int:
-        """Return the literal that is true if a list of a rule matches the value of the request.
+        """Return the literal that is true if the list `key` matches the value that the request has for this attribute.
 
-        `key` is the key of the list in `Axis.covers`.
+        `key` identifies a list of a rule. It is a key of `Axis.covers`.
         """
         indices = self._axis.covers.get(key, ())
         if len(indices) == len(self._by_index):
@@ -231,10 +231,10 @@ class Encoding:
         return literal
 
     def requesters(self, requesters: Requesters) -> int:
-        """Return the assumption that one of these requesters sends the request.
+        """Return a literal that is true only if one of these requesters sends the request.
 
-        Do not negate the result: if it is false, the requester may still be one of these requesters. In the world
-        `any`, users have no usual groups, so the set `SYSTEM` has no requesters.
+        Do not negate the literal: it may be false even though one of these requesters sends the request. In the world
+        `any`, users have no usual groups, so the literal for the set `SYSTEM` is always false.
         """
         if requesters == ANYBODY:
             return self.formula.true
@@ -292,7 +292,8 @@ class Encoding:
     def _own_groups(self, user: str) -> int:
         """Return the assumption that the request has the usual groups of this user, and no other groups."""
         if not is_ordinary_user(user):
-            return self.formula.true  # clauses of the formula determine the groups of such users, so assume nothing
+            # The formula always restricts such users to their usual groups, so no assumption is necessary.
+            return self.formula.true
         own = frozenset(usual_groups(user))
         literal = self._literals.get(own)
         if literal is None:

@@ -206,7 +206,7 @@ class Analysis:
         return self._positions[schema.document]
 
     def candidates(self, rules: Sequence[PolicyRulesWithSubjects], ends: Sequence[int] = (0, -1)) -> Iterator[Point]:
-        """Yield requests that probably match `rules`. `ends` has the same meaning as for `make_candidates`."""
+        """Yield requests, each of which probably matches one of `rules`. `ends` is explained in `make_candidates`."""
         return make_candidates(rules, self.unmentioned, self.world, ends=ends, watches=self.watches)
 
     def find_request(self, target: FlowSchema | FlowSchemaPart) -> Witness | None:
@@ -333,7 +333,7 @@ class Analysis:
         schemas: Collection[FlowSchema],
         exceptions: Sequence[PolicyRulesWithSubjects] = (),
     ) -> Witness | None:
-        """Return a witness that one of `schemas` captures and that matches `requests`, but none of `exceptions`.
+        """Return a witness that matches `requests` but none of `exceptions`, and that one of `schemas` captures.
 
         Return None if no such request exists. To prove that the requests never go to a priority level, pass the
         FlowSchemas of this level. To prove that the requests always go there, pass all other FlowSchemas.
@@ -451,10 +451,10 @@ class Analysis:
         return [(self.encoding.schema(schema), FlowSchemaPart(schema)) for schema in self.configuration.order]
 
     def _reduce(self, matches: Sequence[int], before: Iterable[int]) -> list[int]:
-        """Return the literals of `before` that a proof needs.
+        """Return literals of `before` which, together with `matches`, still cannot all be true.
 
-        The last `solve` must have found no model in which the literals of `matches` and `before` are true. The result is
-        minimal, unless finding a minimal result would take too much time.
+        Call this method after a call of `solve` with `matches` and `before` has returned False. No literal of the
+        result is unnecessary, unless finding the unnecessary literals would take too much time.
         """
         formula = self.encoding.formula
         core = formula.core()
@@ -469,17 +469,20 @@ class Analysis:
         return needed
 
     def _find_reached(self, position: int, key: Key) -> Point | None:
-        """Return a request about which a part decides, or None if no request is known.
+        """Return a known request about which the part `key` of a FlowSchema decides, or None.
 
-        For a FlowSchema in `_complete`, only one request is known. The result is this request if `key` is `_WHOLE`,
-        else None.
+        For a FlowSchema in `_complete`, the object stores only one request, for the FlowSchema itself. So the result is
+        None for all parts except `_WHOLE`.
         """
         if position in self._complete:
             return self._complete[position] if key == _WHOLE else None
         return self._reached.get(position, {}).get(key)
 
     def _remember(self, point: Point) -> tuple[int, tuple[Key, ...]]:
-        """Record that the request reaches the parts that decide about it. Return the position and the keys of these parts."""
+        """Record that the request reaches the parts that decide about it.
+
+        Return the position of the FlowSchema that captures the request, and the keys of the parts.
+        """
         resolution = self.resolve(point)
         position, keys = resolution.position, _decisive_keys(resolution)
         if position not in self._complete:

@@ -57,10 +57,10 @@ def find_ties(
     matters: Matters,
     budget: Budget,
 ) -> Ties:
-    """Return the ties between FlowSchemas of a group (in matching order) for which `matters` returns True.
+    """Return the relevant ties between FlowSchemas of a group, which must be in matching order.
 
     Two FlowSchemas are tied if the earlier FlowSchema captures a request that the later FlowSchema matches, too. Only
-    requests by requesters in `REALISTIC` count.
+    requests by requesters in `REALISTIC` count. `matters` returns whether a tie between two FlowSchemas is relevant.
     """
     search = _TieSearch(analysis, group, matters, budget)
     for at in range(len(group)):

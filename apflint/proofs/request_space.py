@@ -61,7 +61,7 @@ class Point(NamedTuple):
 
     @property
     def matched_values(self) -> tuple[str, ...]:
-        """The values that `rule_index.matched_values` returns for the request."""
+        """The values that rules are compared with, as `rule_index.matched_values` returns them."""
         if self.is_resource:
             return self.verb, self.api_group, self.resource, self.namespace
         return matched_values_of_path(self.verb, self.path)
@@ -284,9 +284,11 @@ SYSTEM_USERS = (
 
 
 class Requesters(NamedTuple):
-    """A set of requesters (users with their groups). The set also determines which requests its requesters send.
+    """A set of requesters: users with their groups.
 
-    Only requesters of the set `anybody` send requests for cluster-scoped resources in a namespace (`is_in_scope`).
+    In a search for requests by requesters of the sets `ordinary` and `system`, requests that no client sends are
+    excluded: requests for cluster-scoped resources in a namespace (`is_in_scope`). The set `anybody` does not exclude
+    them.
     """
 
     kind: Literal["ordinary", "system", "anybody"]

@@ -142,20 +142,21 @@ class ConfigurationComparison:
         return make_witness(point) if requests else self.choose_witness(point)
 
     def find_candidate(self, pair: Pair, users: Collection[str]) -> Point | None:
-        """Return a candidate that goes to the FlowSchemas of `pair`, or None if no candidate does.
+        """Return a request that the FlowSchemas of `pair` capture in the old and in the new configuration.
 
-        The user of the candidate is one of `users`, in the usual groups of this user. Requests that no client sends
-        (see `is_in_scope`) are omitted.
+        The method tries candidates by each of `users`, in the usual groups of this user, and returns None if no
+        candidate is captured by these FlowSchemas. Candidates that no client sends (see `is_in_scope`) are not tried.
         """
         points = filter(is_in_scope, self._make_candidates(self.schemas(pair)[1]))
         changed = (point._replace(user=user, groups=usual_groups(user)) for point in points for user in users)
         return next((point for point in changed if self.positions(point) == pair), None)
 
     def find_by_user(self, pairs: Collection[Pair], user: str) -> Iterator[Point]:
-        """For each pair of FlowSchemas, yield a request that moves from the first to the second FlowSchema.
+        """Yield a request by `user` for each pair (old FlowSchema, new FlowSchema) in `pairs`.
 
-        The request is by `user`, a system user, in exactly the usual groups of this user. Pairs without such a
-        request are omitted.
+        In the old configuration, the old FlowSchema captures the request, and in the new configuration, the new
+        FlowSchema. `user` is a system user, in exactly the usual groups of this user. Pairs without such a request are
+        omitted.
         """
         before, after = self._destinations
         formula = self.encoding.formula
@@ -169,7 +170,10 @@ class ConfigurationComparison:
             yield point
 
     def choose_witness(self, point: Point, among: Sequence[Requesters] | None = None) -> Witness:
-        """Return an ordinary witness that goes to the same FlowSchemas as `point`, by a requester in `among`."""
+        """Return an ordinary witness by a requester in `among`.
+
+        In each configuration, the same FlowSchema captures the witness and `point`.
+        """
         pair = self.positions(point)
         witness = find_witness(
             lambda requesters: self.encoding.solve(*self._literals(pair), by=requesters),
@@ -191,10 +195,11 @@ class ConfigurationComparison:
     def _find_points(
         self, sources: Collection[int], found: Collection[Pair], is_new: Callable[[Pair], bool]
     ) -> Iterator[tuple[Point, bool]]:
-        """Yield (request, is_candidate) for each pair of FlowSchemas that is not in `found` yet.
+        """Yield (request, is_candidate) for each wanted pair (old FlowSchema, new FlowSchema) that is not in `found`.
 
-        `is_candidate` is false if the solver found the request. The old FlowSchema of each pair is at a position in
-        `sources`. `is_new` returns whether a pair is wanted. The caller must add the pair of each request to `found`.
+        `is_candidate` is true for a candidate, and false for a request that the solver found. The old FlowSchema of
+        each pair is at a position in `sources`. `is_new` returns whether a pair is wanted. The caller must add the pair
+        of each request to `found`.
         """
         old, new = self.old.configuration.order, self.new.configuration.order
         # First try candidates, in the order of the FlowSchemas, because candidates find most pairs in a hundredth of

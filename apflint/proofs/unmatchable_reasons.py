@@ -32,7 +32,10 @@ def find_reasons(part: FlowSchemaPart, *, watches: bool = True) -> Reasons:
 
 
 def _combine(reasons: Iterable[Reasons]) -> Reasons:
-    """Return all reasons without duplicates. Return () if an item of `reasons` is empty: then one reason is unknown."""
+    """Return all reasons without duplicates.
+
+    An empty item of `reasons` means an unknown reason. If there is an empty item, return ().
+    """
     known = list(reasons)
     return tuple(dict.fromkeys(reason for each in known for reason in each)) if all(known) else ()
 

@@ -141,7 +141,10 @@ def _axis(
     lists: Collection[tuple[str, ...]],
     type_of: Callable[[str], Hashable] | None = None,
 ) -> Axis:
-    """Return the axis of an attribute that rules compare only with complete strings, not with prefixes."""
+    """Return the axis of an attribute that rules compare only with complete strings, not with prefixes.
+
+    `type_of` is explained in `_merge`.
+    """
     return _merge(values, lists, lambda strings: values if strings == (ALL,) else strings, type_of)
 
 
@@ -151,9 +154,10 @@ def _merge(
     cover: Callable[[T], Iterable[str]],
     type_of: Callable[[str], Hashable] | None,
 ) -> Axis:
-    """Return an axis. If the same lists cover several values, and the values have the same type, include only the first value.
+    """Return an axis with only the first of several values that the same lists cover and that have the same type.
 
-    Lists are compared by their indices, because comparing long lists takes time.
+    `cover` returns the values that a list covers. `type_of` returns the type of a value. If `type_of` is None, all
+    values have the same type. Lists are compared by their indices, because comparing long lists takes time.
     """
     covering: dict[str, list[int]] = {value: [] for value in values}
     for number, item in enumerate(lists):
@@ -229,8 +233,8 @@ def _path_under(prefix: str | None, prefixes: set[str], entries: set[str]) -> st
     path = first_unmentioned((prefix + segment for segment in SEGMENTS), entries, f"{_escape(prefix)}other{{}}")
     if not is_resource_path(path):
         return path
-    # Below /api/v1/, every path with one more segment is a resource path, so add slashes instead: a path that only has more
-    # slashes is a non-resource path.
+    # If a segment after the prefix makes a resource path, as after `/api/v1/`, append only slashes to the prefix.
+    # A path that ends with additional slashes is a non-resource path.
     longer = prefix
     while not is_resource_path(longer) and (longer == prefix or longer not in prefixes):
         if longer not in entries:

@@ -131,7 +131,7 @@ def find_witness(
 
 
 def find_earliest(find: Find, among: Sequence[Requesters]) -> Point | None:
-    """Return the request that `find` returns for the earliest set in `among`, or None if it returns none for any set.
+    """Return the request that `find` returns for the earliest set in `among`, or None if it returns None for every set.
 
     Most searches find nothing. So the first call of `find` searches all requesters. If this call finds nothing, no
     further calls are necessary.
@@ -236,7 +236,7 @@ def _in_scope(point: Point, namespace: str = NAMESPACES[0]) -> Point:
 
 
 def make_witness(point: Point) -> Witness:
-    """Return the witness for a request. The words and the record of the witness describe exactly this request."""
+    """Return the witness for a request. Its fields `words` and `record` describe exactly this request."""
     user = UserInfo(point.user, point.groups)
     words, info = next(spelled for spelled in _spell(point) if make_point(RequestDigest(spelled[1], user)) == point)
     more_groups = _find_named_groups(point)

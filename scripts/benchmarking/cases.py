@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Setting(NamedTuple):
     """Tools and options of a case.
 
-    `runs` is the number of runs of a short process (0.1 s). Long processes run a fifth as often.
+    `runs` is the number of runs of a process that takes about 0.1 s. Slower processes run less often (`long_runs`).
     """
 
     tools: Tools
@@ -72,7 +72,7 @@ def version(setting: Setting) -> Iterator[Row]:
 
 
 def small(setting: Setting) -> Iterator[Row]:
-    """Compare a check of one small valid file with other tools for hooks."""
+    """Compare a check of one small file with other tools that commit hooks run."""
     cost = measure_in_turn(_small_commands(setting), setting.directory, setting.runs)
     yield _ratio(
         "`check --force-exclude` of one file without APF objects, as a commit hook runs it",
@@ -208,9 +208,9 @@ def requests(setting: Setting) -> Iterator[Row]:
 
 
 def metrics(setting: Setting) -> Iterator[Row]:
-    """Measure the metrics of a large cluster.
+    """Measure `apflint doctor` on the metrics of a large cluster.
 
-    The parser of prometheus_client takes 2.9 s for the same number of lines.
+    For comparison, the parser of prometheus_client takes 2.9 s for the same number of lines.
     """
     lines = setting.scale(60_000)
     inputs.write_metrics(setting.directory / "metrics.txt", lines)

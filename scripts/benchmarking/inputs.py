@@ -347,7 +347,7 @@ def write_requests(path: Path, lines: int, different: int) -> None:
 
 
 def write_metrics(path: Path, lines: int) -> None:
-    """Write metrics of a server. As in recorded metrics, a third are about API Priority and Fairness."""
+    """Write `lines` lines of server metrics. A third is about API Priority and Fairness, as in recorded metrics."""
     families = (
         "nominal_limit_seats",
         "current_limit_seats",

@@ -53,7 +53,7 @@ def _render_all(rows: list[dict[str, Any]]) -> str:
 
 
 def _render_selection(rows: list[dict[str, Any]]) -> str:
-    """Return the rows about speed with their CPU time. Rows about growth are omitted."""
+    """Return a table of the rows that measure speed, with their CPU time. Omit the rows that measure growth."""
     head = "| task | wall clock (CPU time); for comparison | ratio, CPU time | target | |\n|---|---|---|---|---|\n"
     return head + "".join(
         f"| {row['case']} | {row['measured']} | {row['cpu_time']} | {row['target']} | {_describe(row)} |\n"

@@ -84,7 +84,7 @@ def main() -> int:
         return 0 if {"apflint": run_apflint, "simpy": run_simpy}[name](count) == count else 2
     except ImportError as error:
         print(error, file=sys.stderr)
-        return 2  # not 1, which the benchmark accepts, because apflint exits with 1 for findings
+        return 2  # the benchmark treats 1 as success, because apflint exits with 1 if there are findings
 
 
 if __name__ == "__main__":

@@ -192,7 +192,7 @@ ELEPHANT, MICE = "runner", ("deployer", "scanner", "release", "docs", "docker", 
 
 
 def draw_shuffle_sharding() -> Canvas:
-    """Draw the hands of a busy flow and of seven other flows at a level with few queues, and at the example's level."""
+    """Draw the hands of a busy flow and of seven other flows with 8 queues and with the queues of `ci`."""
     level = find_level("ci")
     pairs = ((8, 2), (level.queues or 0, level.hand_size or 0))
     canvas = Canvas(
@@ -222,7 +222,7 @@ def draw_shuffle_sharding() -> Canvas:
 
 
 def deal_hand(account: str, queues: int, hand_size: int) -> tuple[int, ...]:
-    """Return the hand of a service account in the namespace `ci`, for a flow of the FlowSchema "ci"."""
+    """Return the hand of the flow of a service account in the namespace `ci`, at the FlowSchema "ci"."""
     return deal(flow_hash("ci", SERVICE_ACCOUNT + account), queues, hand_size)
 
 
@@ -303,7 +303,7 @@ def draw_shares() -> Canvas:
 
 
 def draw_borrowing() -> Canvas:
-    """Draw the current limits of all levels in three situations of demand."""
+    """Draw the current limits of all levels if all levels are busy, if no level is busy, and if only `ci` is busy."""
     limits = read_example().limits
     names = [level.name for level in limits.levels if level.shares]
     endless = 10.0 * limits.server_concurrency

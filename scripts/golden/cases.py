@@ -82,7 +82,7 @@ def list_cases(work: Path) -> Iterator[Case]:
 
 
 def line(text: str, directory: str = "here", stdin: bytes = b"", *, writes: bool = False, new: bool = False) -> Case:
-    """Return the case for a command line whose words need no quotes."""
+    """Return the case for a command line that is split at spaces. The other parameters are fields of `Case`."""
     return Case(tuple(text.split()), directory, stdin, writes, new)
 
 

@@ -49,8 +49,8 @@ GIT_DATE = "2026-01-02T03:04:05+0000"
 def write_corpus(directory: Path, checkout: Path) -> None:
     """Write all inputs to `directory`, from the fixtures and rule pages of a checkout.
 
-    `work/here` contains links to all inputs. apflint does not follow links in a directory, so a command without a path
-    finds no manifests.
+    The directory `work/here` in `directory` contains links to all inputs. apflint does not follow links in a directory,
+    so a command without a path finds no manifests.
     """
     work = directory / "work"
     shutil.copytree(checkout / "fixtures", work / "fixtures")
@@ -86,7 +86,7 @@ def write(file: Path, text: str, mode: int = 0o644) -> None:
 
 
 def write_examples(directory: Path, page: Path) -> None:
-    """Write the bad and good examples of a rule page without their markers.
+    """Write the bad and good examples of a rule page without the comments that mark findings (`# ~`).
 
     The paths are RULE-KIND-NUMBER-RELEASE/FILE.
     """

@@ -29,9 +29,9 @@ def find_functions(file: str) -> dict[str, list[FunctionType]]:
 
 
 def runs_alone(function: FunctionType) -> bool:
-    """Return whether all lines of a function run when it is called, and not later in a nested function.
+    """Return whether a function is not a closure and contains no functions, classes or lambdas.
 
-    A nested function that was created before the replacement keeps the original code.
+    Replacing the code of other functions is not enough: a nested function that already exists keeps the original code.
     """
     code = function.__code__
     inner = [constant.co_name for constant in code.co_consts if isinstance(constant, CodeType)]

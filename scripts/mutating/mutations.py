@@ -50,7 +50,7 @@ def find_strict(node: cst.CSTNode) -> str:
 
 
 class Visitor(file_mutation.MutationVisitor):
-    """The visitor of mutmut, with other exclusions. `places` contains the place of each mutation."""
+    """The visitor of mutmut, with other exclusions. `places` contains the result of `_place` for each mutation."""
 
     def __init__(self) -> None:
         operators = [pair for pair in mutation_operators if pair[1] is not operator_string]

@@ -15,9 +15,10 @@ Row = dict[str, Any]
 
 
 def record(client: Client, kube: str, version: str, rows: list[Row]) -> list[Row]:
-    """Return the rows with the objects of a server in one API version. Earlier rows of this recording are replaced.
+    """Return `rows`, to which the objects of a server in one API version are added.
 
-    The server must have only the built-in objects.
+    Objects from an earlier recording of the same release and API version are removed. The server must have only the
+    built-in objects.
     """
     label = f"{kube}-{version}"
     kept = [row | {"in": [recording for recording in row["in"] if recording != label]} for row in rows]

@@ -1,9 +1,9 @@
 """Generates manifests for recording the verdicts of servers.
 
 Each function with the decorator `@family` yields the cases of one family: pairs of a name and a manifest. The manifest
-differs from a valid manifest only in the subject of the family. `combine_mistakes` combines several differences. The
-API version determines the cases. `apiVersion` and `kind` never change: a server takes missing values from the URL,
-which a linter does not know.
+differs from a valid manifest only in the aspect that the family covers. `combine_mistakes` combines several
+differences. The API version determines the cases. `apiVersion` and `kind` never change: a server takes missing values
+from the URL, which a linter does not know.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def valid(target: Target) -> Named:
 
 @family
 def missing_fields(target: Target) -> Named:
-    """Yield objects in which each field is absent once, and null once."""
+    """For each field, yield an object without the field, and an object in which the field is null."""
     for value in (target.flow_schema(), target.level()):
         for path in list_paths(value):
             yield f"no-{format_path(value, path)}", remove(value, path)
@@ -142,7 +142,7 @@ def missing_fields(target: Target) -> Named:
 
 @family
 def wrong_types(target: Target) -> Named:
-    """Yield objects in which each field has a value of each other type."""
+    """For each field, yield objects in which the field has a value of a wrong type: one object for each type."""
     values = {"string": "text", "integer": 5, "bool": True, "list": [], "object": {}}
     for value in (target.flow_schema(), target.level()):
         for path in list_paths(value):
@@ -171,7 +171,7 @@ def duplicate_keys(target: Target) -> Named:
         lines = to_yaml(value).splitlines(keepends=True)
         for number, line in enumerate(lines):
             if line.rstrip().endswith(":") or line.lstrip().startswith("-"):
-                continue  # the value of the key is on the next lines
+                continue  # repeating this line would not repeat the value, which is on the next lines
             yield f"{value['kind']}-line-{number + 1}", "".join([*lines[: number + 1], line, *lines[number + 1 :]])
     text = to_yaml(target.level())
     yield (
@@ -231,7 +231,7 @@ def verbs(target: Target) -> Named:
 
 @family
 def namespaces(target: Target) -> Named:
-    """Yield objects with namespaces in rules, with and without clusterScope."""
+    """Yield FlowSchemas with valid and invalid namespaces in a rule, with and without clusterScope."""
     names = ("dev", "Dev", "dev_1", "-dev", "dev-", "a.b", "1", "", "x" * 63, "x" * 64, "dev*", "*")
     rule: Path = ("spec", "rules", 0, "resourceRules", 0)
     for number, name in enumerate(names):
@@ -245,7 +245,7 @@ def namespaces(target: Target) -> Named:
 
 @family
 def non_resource_urls(target: Target) -> Named:
-    """Yield objects with values of nonResourceURLs."""
+    """Yield FlowSchemas with valid and invalid values of nonResourceURLs."""
     urls = (
         "/",
         "/*",
@@ -327,7 +327,7 @@ def distinguisher_methods(target: Target) -> Named:
 
 @family
 def names(target: Target) -> Named:
-    """Yield objects with names of objects and of referenced priority levels."""
+    """Yield objects with valid and invalid names, and FlowSchemas that reference levels with these names."""
     for number, name in enumerate(
         ("a", "1", "a.b", "a-b", "A", "a_b", "-a", "a-", ".a", "a..b", "a b", "é", "", "x" * 253, "x" * 254)
     ):
@@ -547,7 +547,7 @@ def to_yaml(value: Any, indent: str = "") -> str:
             isinstance(item, list) and any(isinstance(member, dict) for member in item)
         ):
             block = to_yaml(item, indent + "  ")
-            # The first line of an item shares the line with its dash.
+            # The first line of a list item is on the same line as the dash.
             lines.append(f"{mark} {block.lstrip(' ')}" if isinstance(value, list) else f"{mark}\n{block}")
         else:
             lines.append(f"{mark} {item if isinstance(item, Raw) else json.dumps(item)}\n")

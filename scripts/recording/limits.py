@@ -42,7 +42,7 @@ def record(servers: Servers, cases: list[Case]) -> Iterator[str]:
     """Create the levels of each case on a server, and yield a line of the file for each case, in the same order.
 
     `total` of a case is the number of seats of the server. Starts a server for each total. If no server can have the
-    total of a case, the line contains the recorded limits of the case.
+    total of a case, the line repeats the limits that `cases` contains for this case.
     """
     limits: dict[str, Limits] = {case["id"]: case["limits"] for case in cases}
     for total in sorted({case["total"] for case in cases if servers.can_have(case["total"])}):
@@ -70,7 +70,7 @@ def replace_levels(client: Client, levels: dict[str, Any]) -> None:
     for name, spec in levels.items():
         if name in existing and existing[name]["spec"] == spec:
             continue
-        # Because of the annotation, the server does not restore built-in levels.
+        # The annotation prevents the server from restoring the original specs of built-in levels.
         metadata = {"name": name, "annotations": {AUTOUPDATE: "false"}}
         value = {"apiVersion": f"{GROUP}/v1", "kind": KIND, "metadata": metadata, "spec": spec}
         if name in existing:

@@ -22,7 +22,8 @@ HEADER = "X-Kubernetes-PF-FlowSchema-UID"
 """Header of responses to requests that API Priority and Fairness has classified."""
 WAIT_SECONDS = 10
 _ATTRIBUTES = ("apiGroup", "apiVersion", "name", "namespace", "resource", "subresource")
-# Text of an error response, whose body is plain text (`InternalError` in endpoints/handlers/responsewriters/errors.go).
+# Matches the body of an error response, which is plain text (`InternalError` in
+# endpoints/handlers/responsewriters/errors.go).
 _ERROR = re.compile(r"failed to create RequestInfo: (.*)")
 
 

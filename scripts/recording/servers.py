@@ -122,7 +122,7 @@ def _list_arguments(directory: Path, etcd_url: str, port: int, total: int, *, re
     subprocess.run(["openssl", "genrsa", "-out", str(key), "2048"], check=True, capture_output=True)
     (directory / "tokens.csv").write_text(f'{TOKEN},admin,admin,"system:masters"\n', encoding="ascii")
     (directory / "audit-policy.yaml").write_text(AUDIT_POLICY, encoding="ascii")
-    mutating = total // 3  # as in the defaults: 200 of 600 in total
+    mutating = total // 3  # as by default, where --max-mutating-requests-inflight is 200 of 600 in total
     return [
         f"--etcd-servers={etcd_url}",
         "--bind-address=127.0.0.1",

@@ -83,7 +83,7 @@ def read_verdict(answer: Answer, case: str) -> dict[str, Any]:
 
 
 def read_decode_error(message: str) -> list[dict[str, str | None]]:
-    """Return the fields that the message of a response 400 names. Unlike other responses, it has no list of causes."""
+    """Return the fields that the message of a response 400 names. Such a response has no list of causes."""
     if match := _WRONG_TYPE.search(message):
         return [{"kind": "wrongType", "got": match[1], "field": match[2], "want": match[3]}]
     named = [

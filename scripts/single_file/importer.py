@@ -149,7 +149,7 @@ class _ExtensionLoader(ExtensionFileLoader):
 
 
 def _open_above_streams(path: str) -> int:
-    """Open a file with a descriptor that is not the number of a closed standard stream."""
+    """Open a file for reading. Return a descriptor greater than 2, even if standard streams are closed."""
     descriptors = [os.open(path, os.O_RDONLY)]
     while descriptors[-1] <= 2:
         descriptors.append(os.dup(descriptors[-1]))

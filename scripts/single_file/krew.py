@@ -41,7 +41,7 @@ PLATFORM = """\
 def render_manifest(version: str, pythons: str, archives: Mapping[tuple[str, str], tuple[str, str]]) -> str:
     """Render the manifest of a version.
 
-    `archives` has the name and the SHA-256 of the archive for each operating system and architecture, by the names of Go. krew
+    `archives` maps (operating system, architecture), as Go names them, to (name of the archive, SHA-256). krew
     requires semantic versions, so a development version such as 0.2.0.dev0 becomes v0.2.0-dev0.
     """
     platforms = (

@@ -33,7 +33,7 @@ DATA = (
     "apflint/*.txt",
     "apflint/*.css",
     "apflint/*.json",
-    "apflint/cli/commands/*.py",  # their summaries are parsed for `apflint --help`
+    "apflint/cli/commands/*.py",  # `apflint --help` reads the summaries from this source code
     "jsonschema_specifications/schemas/*",
     "*.dist-info/METADATA",  # prompt_toolkit reads its own version from this file
     "*.dist-info/licenses/*",
@@ -145,7 +145,7 @@ def strip_symbols(library: bytes) -> bytes:
 
 def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> tuple[int, int]:
     """Add a member, and return the offset and size of its content."""
-    member = zipfile.ZipInfo(name)  # with its default time in 1980, so that equal inputs give equal bytes
+    member = zipfile.ZipInfo(name)  # the time is always 1980, so that equal inputs give equal bytes
     archive.writestr(member, content)
     assert archive.fp is not None
     return archive.fp.tell() - len(content), len(content)

@@ -34,17 +34,18 @@ def start(loader: "Any", machine: str, parts: "dict[str, tuple[int, int]]") -> N
 
 
 def use_other_python(machine: str, suffixes: "list[str]") -> "NoReturn":
-    """Run the file with another Python in the PATH that the file supports, or explain what the file needs."""
+    """Run the single file with a supported Python from PATH. If there is none, print what the file needs, and exit."""
     import shutil
     import subprocess
 
     versions = [suffix.split("-")[1].replace("3", "3.", 1) for suffix in suffixes]
     running = sys.version.split()[0]
-    # If the running version is supported, the platform is not. Another Python would then search for a Python again.
+    # If this version of Python is supported, the platform is not, and another Python would only start the same search.
     if not any(running.startswith(f"{version}.") for version in versions):
         for version in reversed(versions):
             program = shutil.which(f"python{version}")
-            # A program of pyenv for a version that is not selected only prints an error.
+            # Test the program: for a version that is not selected, the program that pyenv puts in PATH only prints an
+            # error.
             if program and subprocess.call([program, "-c", ""], stderr=subprocess.DEVNULL) == 0:
                 os.execv(program, [program, *sys.argv])
     system = "macOS" if "darwin" in suffixes[0] else "Linux with glibc"

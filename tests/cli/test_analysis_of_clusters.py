@@ -338,7 +338,7 @@ def test_selected_cluster_of_a_suite(project: Path, capsys: pytest.CaptureFixtur
     assert (status, out.count("[prod]"), err) == (0, 2, "2 expectations in 1 file and 1 cluster: 2 passed, 0 failed.\n")
     status, out, err = run_command(capsys, "test", suite, "--cluster", "staging")
     assert (status, out) == (2, "")
-    assert 'suite.yaml: not run, because it does not name the cluster "staging"\n' in err
+    assert 'suite.yaml: not run, because the suite does not name the cluster "staging"\n' in err
     assert "apflint: no suite was run: no suite names this cluster\n" in err
     suite = write_suite(project, manifests="vendor")
     assert "[prod]" in run_command(capsys, "test", suite, "--cluster", "prod")[1]
@@ -370,7 +370,7 @@ def test_suite_without_manifests_has_the_only_cluster(project: Path, capsys: pyt
         ({"clusters": ["prod"], "manifests": ["base"]}, 1, "a cluster has its own manifests: remove `manifests`, or `clusters`"),
         ({"clusters": []}, 1, "the list is empty"),
         ({"clusters": [7]}, 2, "quote it"),
-        ({"clusters": ["prod", "prod"]}, 3, 'the cluster "prod" is already in the list: remove it'),
+        ({"clusters": ["prod", "prod"]}, 3, 'the cluster "prod" is already in the list: remove the second entry'),
     ],
 )  # fmt: skip
 def test_mistakes_about_clusters_have_positions(

@@ -105,7 +105,7 @@ def test_start_in_a_terminal_prints_a_note_and_ctrl_c_ends_it() -> None:
     process = subprocess.Popen(command, stdin=inner, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stderr is not None
     try:
-        assert process.stderr.readline().startswith(b"This is the language server: an editor starts it")
+        assert process.stderr.readline().startswith(b"This is the language server: an editor must start this command")
         os.write(outer, b"hello\n")
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=TIMEOUT)

@@ -135,7 +135,9 @@ def test_number_of_files_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     for name in "abc":
         (tmp_path / f"{name}.yaml").write_text(UNKNOWN_FIELD.replace("name: a", f"name: {name}"))
     found = check_folders(tmp_path)
-    assert found.notes == (f"{tmp_path} has more than 2 manifests: all others are checked only while they are open",)
+    assert found.notes == (
+        f"{tmp_path} has more than 2 manifests: manifests after the first 2 are only checked while they are open",
+    )
     assert sorted(found.diagnostics) == [uri_from_path(str(tmp_path / f"{name}.yaml")) for name in "ab"]
     opened = uri_from_path(str(tmp_path / "c.yaml"))
     more = check_folders(tmp_path, documents={opened: UNKNOWN_FIELD})

@@ -189,7 +189,7 @@ FAILING: list[tuple[dict[str, Any], str, str, list[str]]] = [
         {"always": {"subject": {"group": "dev"}, "resources": "*", "reaches": {"priorityLevel": "builds"}}},
         "always.reaches.priorityLevel",
         "this request does not: the priority level is",
-        ["comes first", "matches it too"],
+        ["comes first", "also matches the request"],
     ),
     (
         {"always": {"subject": {"user": "alice"}, "resources": "pods", "reaches": {"minSeats": 30}}},
@@ -200,13 +200,13 @@ FAILING: list[tuple[dict[str, Any], str, str, list[str]]] = [
     (
         {"never": {"subject": {"user": "alice"}, "except": {"subject": {"user": "*"}}, "reaches": "exempt"}},
         "never",
-        "there is no such request",
+        "no such request is possible",
         ["misspellings"],
     ),
     (
         {"always": {"verbs": "list", "resources": "pods/exec", "reaches": "exempt"}},
         "always",
-        "there is no such request",
+        "no such request is possible",
         ["misspellings"],
     ),
     ({"reachable": {"flowSchema": ["dev", "late"]}}, "reachable.flowSchema[1]", 'FlowSchema "late"', ["is captured by", '"dev"']),

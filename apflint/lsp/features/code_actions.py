@@ -127,7 +127,7 @@ def _add_to_comment(source: Source, rule: str, line: int) -> Edit | None:
         at = start + comment.end("ids")
         return Edit(at, at, f", {rule}" if comment["ids"].strip() else rule)
     if re.search(r"(?:^|\s)#", text):
-        return None  # appended text would be a part of the other comment
+        return None  # the line ends with another comment, and everything after its `#` is part of this comment
     return Edit(start + len(text.rstrip()), start + len(text), f"  # apflint: ignore[{rule}]")
 
 

@@ -47,7 +47,8 @@ class Proposal(NamedTuple):
 def list_completions(ls: EditorServer, params: types.CompletionParams) -> types.CompletionList | None:
     """Return the proposals for the cursor, best proposals first.
 
-    The filter text of a new list item has no dash, because editors compare it with the word at the cursor.
+    Editors compare the filter text of a proposal with the word at the cursor. So the filter text of a new list item
+    does not contain the dash.
     """
     document, offset = ls.document_at(params)
     if document is None or not (document.may_hold_apf or len(document.text) <= MAX_NEW_DOCUMENT_CHARACTERS):
@@ -80,7 +81,7 @@ def complete(
 ) -> list[Proposal]:
     """Return proposals for an offset, best proposals first.
 
-    `rules` are the rules with findings. Their IDs come first.
+    `rules` are the IDs of rules with findings. In a suppression comment, these IDs are proposed first.
     """
     if not json and (suppression := suppression_at(text, offset)) is not None:
         return list(_complete_suppression(suppression, rules))
@@ -130,7 +131,7 @@ class _ProposalWriter:
         elif field is not None and field.type == "array":
             yield from self._propose_items(path) if self.on_own_line else ()
         elif not self.point.is_line_empty and isinstance(path[-1], int):
-            yield from self._propose_values(path, field)  # a list item such as `- get` may still become a key
+            yield from self._propose_values(path, field)  # `get` in `- get` may become a key, but the list needs values
 
     def _find_field(self, path: Path) -> Field | None:
         return find_field(self.owner.kind or KINDS[0], self.owner.version, self.effective.release, path)
@@ -153,7 +154,10 @@ class _ProposalWriter:
                 )
 
     def _propose_items_of_list_above(self) -> Iterator[Proposal]:
-        """Propose items if the key of an empty list is above the cursor. Dashes may have the same column as this key."""
+        """Propose items if the entry above the cursor is the key of a list that is still empty.
+
+        In YAML, the dashes of a list may have the same column as its key.
+        """
         above = [entry for entry in self.point.entries if entry.key[1] <= self.point.start]
         if self.on_own_line and above and above[-1].text == "" and above[-1].path[:-1] == self.point.path:
             path = above[-1].path[len(self.owner.prefix) :]

@@ -88,7 +88,7 @@ def _explain_field_or_level(text: str, offset: int, effective: Effective, *, jso
         path = path[:-1]  # the description of a list also explains its items
     kind, version = at.owner.kind, effective_version(at.owner.version, effective.release)
     field = find_field(kind, version, effective.release, path)
-    if field is None or not field.description:  # such as a label or an annotation
+    if field is None or not field.description:  # for example, the keys of labels and annotations have no description
         return None
     head = f"**{escape_markdown(field.name)}**: {field.facts}"
     if field.values and field.type != "array":

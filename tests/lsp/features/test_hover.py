@@ -94,15 +94,15 @@ def test_priority_levels() -> None:
     limits = known.limits.level("batch")
     assert limits is not None
     assert f"{limits.nominal} of the 600 seats of one API server; at least {limits.min}" in text
-    assert "64 queues of 50 requests each; a flow uses up to 8 of them." in text
+    assert "64 queues of 50 requests each; a flow uses up to 8 of these queues." in text
     assert "FlowSchemas: `jobs`." in text
     assert text == shown(f"{LEVEL}metadata:\n  name: |batch\n", known)
     assert "Unknown priority level `nobody`" in shown(
         f"{FLOW}spec:\n  priorityLevelConfiguration:\n    name: nob|ody\n", known
     )
     built_in = shown(f"{FLOW}spec:\n  priorityLevelConfiguration:\n    name: workload|-low\n", known)
-    assert built_in.endswith(f"Every API server of Kubernetes {NEWEST.name} creates it automatically.")
-    assert "Exempt. Its requests are never" in shown(f"{LEVEL}metadata:\n  name: exempt|\n", known)
+    assert built_in.endswith(f"Every API server of Kubernetes {NEWEST.name} creates this level automatically.")
+    assert "Exempt. Requests of this level are never" in shown(f"{LEVEL}metadata:\n  name: exempt|\n", known)
     node_high = f"{LEVEL}metadata:\n  name: node-hi|gh\n"
     assert shown(node_high, cluster(release="1.20")).startswith("Unknown priority level `node-high`")
 
