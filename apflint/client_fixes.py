@@ -1,4 +1,4 @@
-"""What the owner of a client can change, as verb phrases. They are alternatives to a change of API Priority and Fairness."""
+"""Verb phrases for what the owner of a client can change, instead of a change to FlowSchemas and priority levels."""
 
 from __future__ import annotations
 

@@ -109,10 +109,10 @@ def _join_to_cluster(parts: list[str], common: int) -> str:
 def suggest_clusters(layout: RepositoryLayout) -> Suggestion:
     """Return the clusters that the files of a repository suggest.
 
-    A directory may be a cluster if it is below one of `_CONTAINERS`, if it is a kustomize overlay, or if a sibling
-    directory defines the same object. If several such directories are inside of a directory and define the same object,
-    each of them is a cluster. Otherwise, the outer directory is one cluster with all files that it contains or
-    references. Overlays of different applications that have the same name form one cluster, unless they define the same
+    A directory is a candidate if the name of its parent is in `_CONTAINERS`, if it is a kustomize overlay, or if it
+    defines an object that a sibling directory defines, too. If a candidate contains several candidates that define the
+    same object, each of these inner candidates is a cluster. If not, the outer candidate is one cluster, with all files
+    that it contains or references. Overlays of different applications that have the same name form one cluster, unless they define the same
     object. If there are fewer than two clusters, the result contains no clusters.
     """
     parts = [_find_part(directory, layout) for directory in sorted(_find_directories(layout))]

@@ -88,7 +88,8 @@ class NonResourcePolicyRule(NamedTuple):
 class PolicyRulesWithSubjects(NamedTuple):
     """An item of `spec.rules`.
 
-    The rule matches a request if a subject and a resource or non-resource rule match the request.
+    The item matches a request if one of its subjects matches the user, and one of its resource rules or non-resource
+    rules matches the request.
     """
 
     subjects: tuple[Subject, ...]

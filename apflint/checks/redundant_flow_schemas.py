@@ -161,7 +161,7 @@ def redundant_flow_schema(effective: Effective) -> Iterator[Problem]:
             severity="info",
             notes=(
                 f"apflint proves redundancy for at most {MAX_REDUNDANCY_PROOFS} FlowSchemas.",
-                f"Each of these FlowSchemas may have at most {MAX_REDUNDANCY_PARTS:,} subjects, resource rules and non-resource rules in total.",
+                f"It does not analyze FlowSchemas with more than {MAX_REDUNDANCY_PARTS:,} subjects, resource rules and non-resource rules in total.",
             ),
         )
 

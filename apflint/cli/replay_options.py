@@ -31,9 +31,9 @@ _ENGINE = "Engine"
 _MAX_TOP = 2**31 - 1
 """Maximum of --top. A LIMIT of SQL is a 64-bit integer, and no log has as many groups."""
 _SINCE_HELP = (
-    "Only requests received at this time or later, such as 2h before the end of the log, or a time of RFC 3339."
+    "Only requests received at this time or later: 2h is 2 hours before the end of the log; or a time of RFC 3339."
 )
-_UNTIL_HELP = "Only requests received before this time, such as 1h before the end of the log, or a time of RFC 3339."
+_UNTIL_HELP = "Only requests received before this time: 1h is 1 hour before the end of the log; or a time of RFC 3339."
 _WHERE_HELP = "Only requests with this value, such as user=alice, verb!=watch or user=system:node:*; repeatable."
 _EVENT_FIELD_HELP = "Field with the audit event in each log record, such as payload or record.body. Known formats are recognized without it."
 _VERIFY_HELP = "kube-apiserver's own log of the same requests, with -v=3 or higher: compare its FlowSchemas, priority levels and seats with this replay; repeatable."

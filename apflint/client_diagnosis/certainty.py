@@ -139,4 +139,4 @@ def _list_gaps_of_clients(evidence: ClientEvidence, question: Question) -> Itera
     if not question.client.has_groups and not has_fixed_groups(question.client.user):
         needed.append("its groups with --as-group")
     advice = f": name {' and '.join(needed)}" if needed else ""
-    yield Gap(f"No dump and no log shows this client, so the FlowSchema is that of the configuration{advice}.")
+    yield Gap(f"No dump and no log shows this client, so its FlowSchema is computed from the configuration{advice}.")

@@ -167,8 +167,8 @@ class _FixRun:
             if len(groups) == 1:
                 self.refuse(*conflict)
         for groups in suspects:
-            # If the loop above has refused a fix of this conflict, the other fixes may succeed now, so none of them
-            # waits.
+            # If the loop above has refused a fix of this conflict, the other fixes may succeed now, so none of them is
+            # held back.
             if all(self._is_wanted(finding) for group in groups for finding in group):
                 held_back = groups[(len(groups) + 1) // 2 :]
                 self._waiting |= {identity(finding) for group in held_back for finding in group}
@@ -214,8 +214,8 @@ class _Comparison:
                 keys.append((finding.object.kind, finding.object.name))
             for key in dict.fromkeys(keys):
                 self._fixes[key].append(index)
-            # If a fix renames the object, later findings contain the new name. So the masked rules apply to all objects of
-            # the file, and not only to the object with the old name.
+            # If a fix renames the object, later findings contain the new name. So the findings of these rules are masked in
+            # the whole file, and not only for the object with the old name.
             is_renamed = any(f"{field}.".startswith("metadata.") for field in fields)
             self._masked[_scopes(finding)[1 if is_renamed or finding.object is None else 2]] |= _masked_rules(finding)
         self._masks_analysis = any(map(_masks_others, batch))

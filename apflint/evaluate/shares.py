@@ -64,7 +64,7 @@ def _find_fraction(seats: int, share_sum: int, total: int) -> int:
 def _adjust(
     wanted: Mapping[str, int], lowest: Mapping[str, int], found: dict[str, int], other_shares: int, total: int
 ) -> dict[str, int] | None:
-    """Raise the shares in `found` until each level gets the wanted seats, and lower shares that are not needed.
+    """Raise the shares in `found` until each level gets the wanted seats. Then lower the shares of levels with more seats.
 
     The seats are computed with the floating-point rounding of the server. No level gets fewer shares than in `lowest`.
     Return `found`, or None if a level would need more than `MAX_SHARES` shares.

@@ -14,7 +14,7 @@ from apflint.wording import quote
 class Template(NamedTuple):
     """Text that is not a manifest but contains or generates manifests.
 
-    `start` and `end` are the offsets of the text that shows this.
+    `start` and `end` are the offsets of the part by which the text was recognized.
     """
 
     what: str

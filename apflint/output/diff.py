@@ -380,9 +380,8 @@ def _describe_method(schema: FlowSchema) -> str:
 
 def _format_request(example: ChangedRequest) -> str:
     """Return the request as arguments of `apflint explain`, quoted for a shell."""
-    return shlex.join(
-        example.witness.words or ()
-    )  # `words` is None only for a request that lacks groups which authentication adds
+    # `words` is None only for users that cannot exist: users without the groups that authentication adds.
+    return shlex.join(example.witness.words or ())
 
 
 def _list_causes(example: ChangedRequest, difference: ConfigurationDifference) -> list[tuple[str, str]]:

@@ -458,5 +458,5 @@ def _describe_basis(basis: Basis) -> str:
         return f"{release}, {pluralize(live, 'object')} of the running cluster."
     if live:
         files, manifests = pluralize(len(basis.files) - live, "file"), pluralize(basis.objects - live, "object")
-        return f"{release}, {manifests} from {files}, {live} of the running cluster."
+        return f"{release}, {manifests} from {files}, and {live} from the running cluster."
     return f"{release}, {pluralize(basis.objects, 'object')} from {origin}, {built_in}."

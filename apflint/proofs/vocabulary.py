@@ -114,7 +114,7 @@ def build_vocabulary(rules: Collection[PolicyRulesWithSubjects], world: World, *
 
 
 def scope(rule: ResourcePolicyRule) -> Scope:
-    """Return the namespaces and the cluster scope of a resource rule: the key of the rule in `namespaces.covers`."""
+    """Return the namespaces and the cluster scope of a resource rule. Rules with equal scopes cover the same namespaces."""
     return rule.namespaces, rule.cluster_scope
 
 
@@ -204,8 +204,8 @@ def _paths(lists: Collection[tuple[str, ...]]) -> Axis:
     possible = sorted(prefix for prefix in prefixes if prefix.startswith("/") and is_valid_text(prefix))
     generic = (_path_under(prefix, prefixes, entries) for prefix in (*possible, None))
     values = tuple(dict.fromkeys((*sorted(exact), *filter(None, generic))))
-    # Every URL of a rule, even without `*`, covers the path that equals the URL, and all paths that begin with the
-    # prefix of the URL (`_prefix`). Looking up prefixes is faster than comparing all pairs.
+    # A URL of a rule covers the path that equals the URL. It also covers all paths below the URL, which begin with
+    # `_prefix(url)`, even if the URL has no `*`. Looking up prefixes is faster than comparing each URL with each path.
     below = _by_prefix(values, "/")
 
     def cover(urls: tuple[str, ...]) -> Iterable[str]:

@@ -160,8 +160,8 @@ class _Search:
             return NoProposal(f"all requests of {tenant} go to FlowSchemas for the system: {names}")
         last = self.configuration.order[self.last_built_in]
         return NoProposal(
-            f"all requests of {tenant} are captured by {names}, and an earlier FlowSchema would also precede"
-            f" {quote(last.name)} ({last.spec.matching_precedence}), which is for the system",
+            f"all requests of {tenant} are captured by {names}, and a new FlowSchema before them would also precede"
+            f" {quote(last.name)} (matchingPrecedence {last.spec.matching_precedence}), which is for the system",
             f"raise matchingPrecedence of your FlowSchema above {last.spec.matching_precedence}, or let it reference another level",
         )
 

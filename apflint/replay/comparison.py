@@ -36,7 +36,7 @@ class LoggedDestination(NamedTuple):
 
 
 class MovedRequest(NamedTuple):
-    """The first request in the log that belongs to a `LoggedMove`."""
+    """An example of requests that move: the first one in the log."""
 
     audit_id: str | None
     time: int

@@ -56,7 +56,7 @@ class Difference(NamedTuple):
 
     @property
     def first(self) -> int | None:
-        """Return the time of the first request in the baseline or the period, in microseconds since 1970.
+        """Return the time of the first of all requests in the baseline and the period, in microseconds since 1970.
 
         Return None if there are no requests.
         """

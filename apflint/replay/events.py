@@ -87,8 +87,8 @@ def read_attributes(event: object, namespaces: Collection[str], *, has_options: 
 
     If `has_options` is false, the options of lists and watches in the URL are omitted.
 
-    Raises AttributeError or TypeError if the event does not have the types of an audit event. Then `find_problem` returns
-    the reason. This function runs for every event, so it does not check strings.
+    Raises AttributeError or TypeError if a value that must be an object or a string of an audit event has another type. Then
+    `find_problem` returns the reason. To save time, the types of most strings are not checked.
     """
     fields: Any = event
     user = fields.get("impersonatedUser") or fields.get("user") or _NOTHING

@@ -70,8 +70,8 @@ def _list_absent(wrapper: Wrapper) -> Iterator[str]:
     yield from EVENT_KEYS
     at = WRAPPED_IN_FIELD.index(wrapper) if wrapper in WRAPPED_IN_FIELD else len(WRAPPED_IN_FIELD)
     roots = [other.path[0] for other in WRAPPED_IN_FIELD[:at]]
-    # DuckDB cannot distinguish keys that differ only in case. No record has two such keys, because fields of journald
-    # are uppercase.
+    # Omit keys that differ from the key of `wrapper` only in case, such as `MESSAGE` of journald and `message`, because
+    # DuckDB cannot distinguish them. No record has both: all fields of a record of journald are uppercase.
     yield from (root for root in roots if root.lower() != wrapper.path[0].lower())
 
 

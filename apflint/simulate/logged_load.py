@@ -230,11 +230,11 @@ def build_logged_load(
 ) -> LoggedLoad:
     """Return the load of a log under the configuration of `replay`.
 
-    `survey` is the survey of the same log, under the configuration that was in force. The factors of `scaling` are the
-    average number of times that a request is sent. If `merges` is true, only first attempts are sent at their logged
+    `survey` is the survey of the same log, under the configuration that was in force. A factor of `scaling` is the
+    average number of times that the simulation sends a request of the log. If `merges` is true, only first attempts are sent at their logged
     times, and clients retry if the simulated server rejects an attempt. Requests in the first `warmup` nanoseconds of
-    the log are not counted. `early` is a period (start and end in microseconds since 1970) whose requests have separate
-    routes, so that they are counted separately.
+    the log are not counted. Requests that the log has in the period `early` (start and end in microseconds since 1970)
+    are counted separately from later ones.
     """
     duration = max(to_nanoseconds(survey.end - survey.start + 1), _MIN_DURATION)
     routes = LoggedRoutes(replay, survey, early)

@@ -96,9 +96,9 @@ class SeatDemandStats(NamedTuple):
         return SeatDemandStats(observed.average, deviation, high_watermark, max(envelope, smoothed))
 
     def decay(self, periods: int, seconds: float) -> SeatDemandStats:
-        """Return the demand after a number of periods of `seconds` without demand.
+        """Return the statistics after further periods in which no seats are demanded. Each period is `seconds` long.
 
-        Calls `update` for each period, because a power of the coefficient would be rounded differently.
+        Calls `update` for each period, because a formula for all periods would be rounded differently.
         """
         demand, nothing = self, observe_nothing(seconds)
         for _ in range(periods):

@@ -68,7 +68,7 @@ class GrowthFinder:
         return self._executions.setdefault(kind, (array("q"), array("q")))
 
     def list_growths(self) -> Iterator[ServiceGrowth]:
-        """Yield the kinds whose service time grows, sorted by user, verb and resource."""
+        """Yield the growth for each kind of requests whose service time grows, sorted by user, verb and resource."""
         for kind, (starts, ends) in sorted(self._executions.items()):
             if len(starts) >= _MIN_FEW + _MIN_MANY and (growth := _find_growth(kind, starts, ends)):
                 yield growth

@@ -215,8 +215,8 @@ class _Finder:
         elif not members and not cluster.is_rendered:
             paths = join_some(cluster.paths, _MAX_PATHS)
             problem = f"cluster {quote(cluster.name)}: there is no file named *.yaml, *.yml or *.json in {paths}."
-        # If a cluster lists a file both as a manifest and as context, the file counts as context, as in a project
-        # without clusters.
+        # A file that a cluster lists both in `paths` and in `context` is only context: it is read, but not checked. The same
+        # is true in a project without clusters.
         rendered_files = frozenset[str]()
         if cluster.is_rendered:
             from apflint.sources.built_clusters import list_rendered_files

@@ -12,9 +12,12 @@ from apflint.replay.server_decisions import _read_lines, _Traffic
 from apflint.sources.audit_logs import find_audit_logs
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     import pytest
+
+    from apflint.sources.audit_logs import AuditLogFile
 
 
 class Block(NamedTuple):
@@ -30,7 +33,14 @@ def test_numbers_of_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         *(Block(b"one\n\n  \nfour\n"), Block(problem="too long"), Block(b"six\n"), Block(problem="damaged")),
         *(Block(problem="cut"), Block(b"nine\xff\nten\n"), Block(b"\nlast")),
     ]
-    monkeypatch.setattr(server_decisions, "read_blocks", lambda _: blocks)
+
+    def read_blocks(_file: AuditLogFile, report: Callable[[int], object]) -> Iterator[Block]:
+        for block in blocks:
+            yield block
+            if not block.problem:
+                report(len(block.data))
+
+    monkeypatch.setattr(server_decisions, "read_blocks", read_blocks)
     (file,) = find_audit_logs([str(write_log(tmp_path / "a.log", []))])
     damaged: list[UnreadableLine] = []
     sizes: list[int] = []

@@ -113,14 +113,14 @@ def test_large_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Call
     path.write_bytes(write(METRICS))
     assert kinds(path) == ["metrics"]
     path.write_bytes(write(METRICS + b"\n"))
-    with pytest.raises(UserError, match=r"m: more than 0 MiB\. Keep only the lines"):
+    with pytest.raises(UserError, match=r"m: the file has more than 0 MiB\. Keep only the lines"):
         read_parts([str(path)])
 
 
 def test_large_stream(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_state_files, "MAX_METRICS_BYTES", len(METRICS) - 1)
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(METRICS)))
-    with pytest.raises(UserError, match="-: more than 0 MiB"):
+    with pytest.raises(UserError, match="-: the file has more than 0 MiB"):
         read_parts(["-"])
 
 
@@ -130,7 +130,7 @@ def test_compressed_stream_that_becomes_large(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(gzip.compress(bytes(32 << 20), 1))))
     tracemalloc.start()
     try:
-        with pytest.raises(UserError, match="-: more than 1 MiB"):
+        with pytest.raises(UserError, match="-: the file has more than 1 MiB"):
             read_parts(["-"])
         assert tracemalloc.get_traced_memory()[1] < 8 << 20
     finally:

@@ -287,7 +287,7 @@ def find_own_wait(server: ServerLoad, overload: Overload) -> OverloadCause | Non
     client = domination.client
     width = client.seats / len(client.rows)
     # If the requests of this client take more seats than the average request, requests of other clients may wait behind
-    # them. Then the client does not wait only because of its own requests.
+    # them. Then the client harms others, and the load is not fair.
     if level.width.mean is not None and level.width.mean <= MAX_SAME_WIDTH * width:
         return None
     return _fair_cause(server, overload, domination)

@@ -44,7 +44,7 @@ def chart_seats(level: LevelTraffic, intervals: Intervals, zone: tzinfo) -> Seat
 def describe_charts(report: ReplayReport, intervals: Intervals) -> str:
     """Return sentences that explain the charts."""
     text = f"Times in {name_zone(intervals.start, report.zone)}. Each step shows the most seats in use within {format_duration(intervals.size)}"
-    text += ", on the API server that had the most." if len(report.servers) > 1 else "."
+    text += ", on the API server with the highest value." if len(report.servers) > 1 else "."
     return f"{text} A limit with an arrow is above the scale. Red marks show rejected requests."
 
 

@@ -182,7 +182,7 @@ class _PeriodWriter:
         """Yield a sentence for each priority level that rejects a larger part of its requests than in the baseline."""
         for level in self._now.report.levels:
             before = _sum_level(_find_level(self._before.report, level.name))
-            # Compare products instead of shares, because the baseline may have no requests.
+            # Compare products instead of quotients, because the baseline may have no requests.
             if level.rejected * before.requests > _MIN_FACTOR * before.rejected * level.requests or (
                 level.rejected and not before.rejected
             ):
