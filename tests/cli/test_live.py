@@ -119,7 +119,7 @@ def test_manifests_are_applied_to_the_live_objects(
     assert notes == ""
     assert [verdict["flowSchema"] for verdict in explanation["considered"]].count("tenant-dev") == 1
     assert run([*request, "-f", "new.yml"]) == 0
-    assert "Kubernetes 1.36, 1 object from 1 file, 36 of the running cluster. Tried" in capsys.readouterr().out
+    assert "Kubernetes 1.36, 1 object from 1 file, and 36 from the running cluster. Tried" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
