@@ -110,10 +110,10 @@ def _read_start(text: str, at: int) -> tuple[object, int]:
 
 
 def _read_string(text: str, at: int) -> tuple[str, int]:
-    value, at = scanstring(text, at, True)  # `scanstring` accepts only positional arguments
-    if "\\" in text:
-        value.encode()
-    return value, at
+    value, end = scanstring(text, at, True)  # `scanstring` accepts only positional arguments
+    if text.find("\\", at, end) >= 0:
+        value.encode()  # only an escape can be a lone surrogate, for which `encode` raises a ValueError
+    return value, end
 
 
 def _expect(character: str, text: str, at: int) -> int:

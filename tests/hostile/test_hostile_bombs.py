@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from limited import apflint
+from support.replayed_logs import recorded_lines
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -123,3 +124,14 @@ def test_hundreds_of_thousands_of_compressed_parts(tmp_path: Path) -> None:
     run = apflint(tmp_path, "replay", "--isolated", "--format", "json", "audit.log.gz", seconds=5)
     assert json.loads(run.out)["unreadable"] == 1
     assert run.status == 2
+
+
+@pytest.mark.parametrize("form", ["deep", "wide"])
+def test_large_line_for_the_lenient_parser(form: str, tmp_path: Path) -> None:
+    """The time grows with the length of the line. With the square of the length, it would be 20 seconds."""
+    members = ",".join(f'"a{number}":1' for number in range(200_000))
+    line = {"deep": '{"a":' * 400_000, "wide": f"{{{members},,}}"}[form]
+    (tmp_path / "audit.log").write_text(f"{line}\n{line}\n{recorded_lines()[0]}\n")
+    run = apflint(tmp_path, "replay", "--isolated", "--format", "json", "audit.log", seconds=5)
+    report = json.loads(run.out)
+    assert (report["unreadable"], report["events"]) == (2, 1)
