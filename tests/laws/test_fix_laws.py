@@ -43,7 +43,7 @@ MANY = os.environ.get("APFLINT_LAWS")
 _COMMENT = re.compile(r"#{1,2} ?c\d+ [^\r\n]*")
 
 RANDOM = st.integers(0, 2**40).map(Random)
-EVERY = settings(max_examples=int(MANY or 200), derandomize=MANY is None)
+EVERY = settings(max_examples=int(MANY or 100), derandomize=MANY is None)
 
 
 def judge(inputs: Mapping[str, bytes]) -> Report:

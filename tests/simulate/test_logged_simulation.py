@@ -283,7 +283,7 @@ def logs(draw: st.DrawFn) -> list[dict[str, Any]]:
     return events
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(events=logs(), seed=st.integers(0, 9))
 def test_order_of_lines_has_no_effect(tmp_path_factory: pytest.TempPathFactory, events: list[Any], seed: int) -> None:
     shuffled = random.Random(seed).sample(events, len(events))
