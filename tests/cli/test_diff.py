@@ -114,8 +114,21 @@ def test_output_of_an_upgrade(
     assert out == snapshot
 
 
-NONE_FOR_BOTH = "No release serves v1beta2 (1.23 to 1.28) of old.yaml and v1 (1.29 and later) of new.yaml. This comparison reads both sides"
-OLD_AND_1_37 = "Kubernetes 1.37 does not serve v1beta2 (1.23 to 1.28) of old.yaml"
+V1BETA2 = "apiVersion flowcontrol.apiserver.k8s.io/v1beta2"
+CHOOSE = "Choose the release of your cluster, such as --kubernetes 1.28."
+NONE_FOR_BOTH = (
+    f'No Kubernetes release serves both {V1BETA2} of FlowSchema "dev" in old.yaml (1.23 to 1.28) and'
+    ' apiVersion flowcontrol.apiserver.k8s.io/v1 of FlowSchema "dev" in new.yaml (1.29 and later): no API'
+    " server accepts all of them. This comparison reads both sides"
+)
+
+
+def unserved_object(file: str, version: str, releases: str, release: str) -> str:
+    """Return the beginning of the sentence about the object in a file."""
+    return (
+        f'FlowSchema "dev" in {file} has apiVersion flowcontrol.apiserver.k8s.io/{version}, which only'
+        f" Kubernetes {releases} serve: an API server of {release} rejects it."
+    )
 
 
 @pytest.mark.parametrize(
@@ -147,7 +160,12 @@ OLD_AND_1_37 = "Kubernetes 1.37 does not serve v1beta2 (1.23 to 1.28) of old.yam
             "",
             ["old.yaml", "new.yaml"],
             True,
-            [f"{OLD_AND_1_37} and new.yaml: choose the release of your cluster, such as --kubernetes 1.28."],
+            [
+                (
+                    f'FlowSchema "dev" and 1 more object in old.yaml and new.yaml have {V1BETA2}, which only Kubernetes 1.23 to'
+                    f" 1.28 serve: an API server of 1.37 rejects them. {CHOOSE}"
+                )
+            ],
         ),
         (
             ("v1beta2", "v1beta3"),
@@ -155,11 +173,8 @@ OLD_AND_1_37 = "Kubernetes 1.37 does not serve v1beta2 (1.23 to 1.28) of old.yam
             ["old.yaml", "new.yaml"],
             True,
             [
-                f"{OLD_AND_1_37}: choose the release of your cluster, such as --kubernetes 1.28.",
-                (
-                    "Kubernetes 1.37 does not serve v1beta3 (1.26 to 1.31) of new.yaml: choose the release of your cluster, such"
-                    " as --kubernetes 1.28."
-                ),
+                f"{unserved_object('old.yaml', 'v1beta2', '1.23 to 1.28', '1.37')} {CHOOSE}",
+                f"{unserved_object('new.yaml', 'v1beta3', '1.26 to 1.31', '1.37')} {CHOOSE}",
             ],
         ),
         (("v1beta2", "v1beta3"), "", ["old.yaml", "new.yaml", "--kubernetes", "1.27"], False, []),
@@ -168,7 +183,30 @@ OLD_AND_1_37 = "Kubernetes 1.37 does not serve v1beta2 (1.23 to 1.28) of old.yam
             "",
             ["defaults:1.25", "defaults:1.29", "-f", "old.yaml"],
             False,
-            ["Kubernetes 1.29 does not serve v1beta2 (1.23 to 1.28) of defaults:1.29 + old.yaml."],
+            [f"{unserved_object('old.yaml', 'v1beta2', '1.23 to 1.28', '1.29')} Use v1: apflint migrate --to v1."],
+        ),
+        (
+            ("v1beta2", "v1"),
+            "",
+            ["old.yaml", "defaults:1.29", "-f", "old.yaml"],
+            True,
+            [
+                f"{unserved_object('old.yaml', 'v1beta2', '1.23 to 1.28', '1.37')} {CHOOSE}",
+                f"{unserved_object('old.yaml', 'v1beta2', '1.23 to 1.28', '1.29')} Use v1: apflint migrate --to v1.",
+            ],
+        ),
+        (
+            ("v1", "v1"),
+            "",
+            ["old.yaml", "new.yaml", "--kubernetes", "1.28"],
+            False,
+            [
+                (
+                    'FlowSchema "dev" and 1 more object in old.yaml and new.yaml have apiVersion'
+                    " flowcontrol.apiserver.k8s.io/v1, which only Kubernetes 1.29 and later serve: an API server of 1.28 rejects"
+                    " them. Use v1beta3."
+                )
+            ],
         ),
         # Servers of these releases serve v1alpha1 only with --runtime-config.
         (("v1alpha1", "v1alpha1"), "", ["old.yaml", "new.yaml", "--kubernetes", "1.19"], False, []),
@@ -190,7 +228,7 @@ def test_names_an_assumed_release_and_unserved_versions(
         write(tmp_path / name, [{**schema("dev", "catch-all"), "apiVersion": f"{GROUP}/{version}"}])
     _, out, _ = run_diff(capsys, *arguments)
     assert ("(assumed: choose it with --kubernetes)" in out) == assumed
-    assert [line for line in out.splitlines() if " not serve " in line or "No release" in line] == unserved
+    assert [line for line in out.splitlines() if "apiVersion" in line] == unserved
     found = json.loads(run_diff(capsys, *arguments, "--format", "json")[1])
     assert (found["kubernetesAssumed"], found["unserved"]) == (assumed, unserved)
 

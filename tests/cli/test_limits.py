@@ -228,7 +228,10 @@ def test_note_about_an_api_version_that_the_release_does_not_serve(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "apf.yaml").write_text(UNSERVED, encoding="utf-8")
     assert run([*command, "apf.yaml", "--kubernetes", release]) == 0
-    note = "apflint: Kubernetes 1.37 does not serve v1beta2 (1.23 to 1.28) of apf.yaml\n"
+    note = (
+        'apflint: PriorityLevelConfiguration "monitoring" in apf.yaml has apiVersion flowcontrol.apiserver.k8s.io/v1beta2, which'
+        " only Kubernetes 1.23 to 1.28 serve: an API server of 1.37 rejects it. Use v1: apflint migrate --to v1\n"
+    )
     assert (note in capsys.readouterr().err) is not is_served
 
 
