@@ -222,12 +222,9 @@ def _observe(
 
 def _complete(selected: InputRequest, files: EvidenceFiles, states: Sequence[ServerState]) -> InputRequest:
     """Return `selected` with the manifests in `files` as sources, and with the release and the seats of the servers."""
-    used = (*files.server_files, *(file.path for file in (*files.audit_logs, *files.server_logs)))
     totals = {state.total for state in states}
     release = next((state.release for state in states if state.release is not None), None)
-    selected = selected._replace(
-        words=tuple(dict.fromkeys((*selected.words, *files.manifests))), ignored=frozenset(map(os.path.realpath, used))
-    )
+    selected = files.add_manifests(selected)
     return selected.assume(
         release if selected.kubernetes is None and selected.recorded is None else None,
         totals.pop() if len(totals) == 1 and selected.server_concurrency is None else None,

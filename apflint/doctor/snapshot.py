@@ -218,16 +218,21 @@ def is_server_file(text: str) -> bool:
     return looks_like_dump(text) or looks_like_metrics(text)
 
 
+class UnknownContentError(UserError):
+    """Raised for a file that contains neither metrics nor a dump, nor another answer of an API server."""
+
+
 def parse_part(name: str, text: str) -> Part:
     """Parse metrics or a dump. The content determines the kind of the file.
 
-    Raises UserError for other content. The message starts with `name`.
+    Raises UserError for metrics or a dump that cannot be used, and UnknownContentError for other content. The message
+    starts with `name`.
     """
     source = Source(name, text)
     try:
         return _parse(source)
     except UserError as error:
-        raise UserError(f"{name}: {error}") from None
+        raise type(error)(f"{name}: {error}") from None
 
 
 def _parse(source: Source) -> Part:
@@ -257,7 +262,7 @@ def _parse(source: Source) -> Part:
         raise UserError(
             "the API server has answered with an error instead of metrics or a dump: repeat the request as a user with permission"
         )
-    raise UserError(
+    raise UnknownContentError(
         "this is neither metrics nor one of the dumps dump_priority_levels, dump_queues and dump_requests. For manifests, use"
         f" -f {source.name}"
     )

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from apflint.budgets import MAX_METRICS_BYTES
-from apflint.doctor.snapshot import is_server_file, parse_part
+from apflint.doctor.snapshot import UnknownContentError, is_server_file, parse_part
 from apflint.named_tuple import NamedTuple
 from apflint.requests.server_log import parse_logged_request
 from apflint.sources.audit_logs import AuditLogFile, Block, find_audit_logs, read_beginning, read_blocks
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from apflint.doctor.snapshot import Part
+    from apflint.sources.input_types import InputRequest
 
     Kind = Literal["server", "audit log", "server log", "manifest", ""]
 
@@ -43,6 +44,19 @@ class EvidenceFiles(NamedTuple):
     """Logs of kube-apiserver itself."""
     manifests: tuple[str, ...] = ()
 
+    @property
+    def logs(self) -> tuple[AuditLogFile, ...]:
+        """The audit logs, and the logs of kube-apiserver itself."""
+        return (*self.audit_logs, *self.server_logs)
+
+    def add_manifests(self, request: InputRequest) -> InputRequest:
+        """Return the request with the manifests as sources. The other files are ignored, also in directories."""
+        used = (*self.server_files, *(file.path for file in self.logs))
+        return request._replace(
+            words=tuple(dict.fromkeys((*request.words, *self.manifests))),
+            ignored=frozenset(map(os.path.realpath, used)),
+        )
+
 
 def sort_evidence(paths: Iterable[str]) -> EvidenceFiles:
     """Sort files by the kind of their content. `paths` are files and directories. Subdirectories are ignored.
@@ -59,16 +73,14 @@ def sort_evidence(paths: Iterable[str]) -> EvidenceFiles:
         if os.path.isdir(path):
             manifests += _sort_directory(path, found)
             continue
-        (file,) = map(read_beginning, find_audit_logs([path]))
-        kind = recognize(file)
-        if kind in found:
-            found[kind].append(file)
-        elif kind == "manifest" and file.inode is not None:
-            manifests.append(path)
-        else:
-            raise UserError(
-                f"{file.name}: this is neither metrics, nor a debug dump, nor an audit log. For manifests, use -f {path}"
-            )
+        for file in map(read_beginning, find_audit_logs([path])):
+            kind = recognize(file)
+            if kind in found:
+                found[kind].append(file)
+            elif kind == "manifest" and file.inode is not None:
+                manifests.append(file.path)
+            else:
+                raise _explain_unusable(file)
     server, audit, own = ({file.path: file for file in found[kind]} for kind in ("server", "audit log", "server log"))
     return EvidenceFiles(
         tuple(part for file in server.values() for part in _read(file)),
@@ -76,6 +88,20 @@ def sort_evidence(paths: Iterable[str]) -> EvidenceFiles:
         tuple(audit.values()),
         tuple(own.values()),
         tuple(dict.fromkeys(manifests)),
+    )
+
+
+def _explain_unusable(file: AuditLogFile) -> UserError:
+    """Return the reason why a file of unknown content cannot be used, such as an error message of an API server."""
+    try:
+        if file.size <= MAX_METRICS_BYTES:
+            list(_read(file))
+    except UnknownContentError:
+        pass
+    except UserError as error:
+        return error
+    return UserError(
+        f"{file.name}: this is neither metrics, nor a debug dump, nor an audit log. For manifests, use -f {file.path}"
     )
 
 

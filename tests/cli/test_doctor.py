@@ -6,9 +6,11 @@ import gzip
 import json
 import re
 import shutil
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
+from support.incidents import find_files
 from support.recordings import ROOT, read_text
 
 from apflint.budgets import MAX_SHOWN_CAUSES
@@ -16,13 +18,11 @@ from apflint.cli.app import run
 from apflint.output.findings import FORMATS
 from apflint.releases import NEWEST
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 LIVE = ROOT / "fixtures" / "live"
 BUSY = str(LIVE / "2-slow-a.metrics.txt.gz")
 IDLE = str(LIVE / "0-idle.metrics.txt.gz")
 OBJECTS = str(LIVE / "objects.json")
+AUDIT_LOG = ROOT / "fixtures" / "simulate" / "incidents" / "small-level.log.gz"
 
 
 @pytest.fixture(autouse=True)
@@ -297,9 +297,10 @@ def test_inputs_that_cannot_be_used(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "kubelet: there is no metric apiserver_flowcontrol_*" in fail(capsys, "--metrics", "kubelet")
     assert "forbidden: the API server has answered with an error" in fail(capsys, "--dump", "forbidden")
     assert "absent: No such file or directory." in fail(capsys, "--metrics", "absent")
+    shutil.copy(LIVE / "2-slow-a.priority_levels.txt", "copy.txt")
     dumps = [str(LIVE / f"{moment}.priority_levels.txt") for moment in ("2-slow-a", "4-mixed")]
     assert "are dumps of several servers or moments" in fail(
-        capsys, "--metrics", BUSY, "--dump", dumps[1], "--dump", dumps[1]
+        capsys, "--metrics", BUSY, "--dump", dumps[0], "--dump", "copy.txt"
     )
     assert "unknown cluster" in fail(capsys, "--metrics", BUSY, "--cluster", "prod")
 
@@ -319,17 +320,73 @@ def test_files_are_arguments_and_recognized_by_content(
     assert "slow-writes" in outputs[0]
 
 
-def test_manifest_as_argument_is_an_error_with_advice(
+def test_only_manifests_or_logs_are_an_error_with_advice(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "level.yaml").write_text("kind: PriorityLevelConfiguration\n")
+    shutil.copy(OBJECTS, tmp_path / "level.json")
+    shutil.copy(AUDIT_LOG, tmp_path / "audit.log.gz")
     monkeypatch.chdir(tmp_path)
-    assert run(["doctor", "level.yaml"]) == 2
-    assert "For manifests, use -f level.yaml" in capsys.readouterr().err
-    assert run(["doctor", "."]) == 2
-    assert "For manifests, use -f ." in capsys.readouterr().err
-    assert run(["doctor", "--live", "level.yaml"]) == 2
-    assert "--live and FILE cannot be combined" in capsys.readouterr().err
+    assert "level.json: the manifests are not enough. Add metrics or dumps" in fail(capsys, "level.json")
+    assert "audit.log.gz: doctor reads no logs" in fail(capsys, "audit.log.gz")
+    (tmp_path / "audit.log.gz").unlink()
+    assert ".: the manifests are not enough" in fail(capsys, ".")
+    assert "cannot be combined with --live or --prometheus" in fail(capsys, "--live", BUSY)
+    assert "--live and --metrics cannot be combined" in fail(capsys, "--live", "--metrics", BUSY)
+    (tmp_path / "notes.md").write_text("Paged at 3 a.m.\n", "utf-8")
+    assert "notes.md: this is neither metrics" in fail(capsys, BUSY, "notes.md")
+    (tmp_path / "answer.txt").write_text('{"kind":"Status","status":"Failure"}', "utf-8")
+    assert "answer.txt: the API server has answered with an error" in fail(capsys, BUSY, "answer.txt")
+
+
+@pytest.fixture
+def incident(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Change to a directory with everything that was saved about an incident, and return the names of its files."""
+    path = tmp_path / "incident"
+    path.mkdir()
+    for file in find_files("small-level", "12", dumps=True):
+        shutil.copy(file, path)
+    shutil.copy(AUDIT_LOG, path / "audit.log.gz")
+    shutil.copy(AUDIT_LOG.with_name("small-level.objects.json"), path / "objects.json")
+    monkeypatch.chdir(path)
+    return sorted(file.name for file in path.iterdir())
+
+
+def test_mixture_of_files(incident: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """All files of an incident, in any order or as a directory: manifests are used as with -f, and logs are not read."""
+    servers = [name for name in incident if "metrics" in name or "dump" in name]
+    expected = answer(capsys, *servers, "-f", "objects.json", "--isolated")
+    assert expected["configuration"].startswith("objects.json (21 objects)")
+    mixtures = ([*servers, "objects.json"], incident, incident[::-1], ["--metrics", incident[0], *incident[1:]])
+    for words in mixtures:
+        assert answer(capsys, *words, "--isolated") == expected
+    assert run(["doctor", *incident, "--isolated"]) == 0
+    assert "audit.log.gz: doctor reads no logs. Use apflint why" in capsys.readouterr().err
+    found = answer(capsys, ".", "--isolated")
+    assert found["configuration"] == expected["configuration"].replace("objects.json", "./objects.json")
+    assert found["causes"][0]["cause"] == expected["causes"][0]["cause"] == "small-level"
+
+
+def test_accepts_what_why_accepts(incident: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """`doctor` and `why` take the same files as a configuration, and reject the same files."""
+    (incident_file,) = (name for name in incident if name.startswith("2-") and "metrics" in name)
+    Path("manifests").mkdir()
+    shutil.copy("objects.json", "manifests")
+    Path("notes.md").write_text("Paged at 3 a.m.\n", "utf-8")
+    Path("empty.txt").write_text("", "utf-8")
+    words = ["objects.json", "manifests", "audit.log.gz", "notes.md", "empty.txt", "absent", "*metrics*", "-"]
+    for word in words:
+        statuses, configurations, errors = [], [], []
+        for command in (["doctor"], ["why", "--as", "alice"]):
+            statuses.append(
+                run([*command, "--metrics", incident_file, "--dump", word, "--isolated", "--format", "json"])
+            )
+            out, err = capsys.readouterr()
+            configurations.append(json.loads(out)["configuration"] if out else None)
+            errors.append(err if statuses[-1] == 2 else "")
+        assert (statuses[0] == 2) == (statuses[1] == 2), (word, errors)
+        assert errors[0] == errors[1]
+        if word in ("objects.json", "manifests"):
+            assert configurations[0] == configurations[1] is not None
 
 
 def test_negative_counters_are_unknown_and_not_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -436,7 +436,11 @@ def test_invalid_times(options: tuple[str | None, str | None, str | None], reaso
     [
         (["--since", "1h", "metrics.txt"], "--since requires --prometheus"),
         (["--insecure-skip-tls-verify"], "--insecure-skip-tls-verify requires --prometheus"),
-        (["--prometheus", "http://localhost", "metrics.txt"], "--prometheus and FILE cannot be combined"),
+        (["--prometheus", "http://localhost", "--metrics", "m.txt"], "--prometheus and --metrics cannot be combined"),
+        (
+            ["--prometheus", "http://localhost", str(ROOT / "fixtures" / "live" / "2-slow-a.metrics.txt.gz")],
+            "cannot be combined with --live or --prometheus",
+        ),
         (["--prometheus", "http://localhost", "--live"], "--live and --prometheus cannot be combined"),
         (["--prometheus", "http://localhost", "--selector", "cluster"], "is not a selector of Prometheus"),
         (["--prometheus", "http://localhost", "--cluster-label", "a b"], "is not a label name"),

@@ -84,6 +84,14 @@ def folder(tmp_path: Path) -> Path:
     return path
 
 
+def test_pattern_of_several_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A quoted pattern names all matching files."""
+    files = sorted(map(str, folder.glob("*metrics*")))
+    assert len(files) == 2
+    answer = ask(capsys, "--as", DASHBOARD, "--metrics", str(folder / "*metrics*"))
+    assert answer == ask(capsys, "--as", DASHBOARD, *files)
+
+
 def test_directory_of_an_incident(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     answer = ask(capsys, "--as", DASHBOARD, str(folder))
     assert (answer["role"], answer["flowSchema"], answer["cause"]["cause"]) == ("victim", "reporting", "small-level")
@@ -444,7 +452,8 @@ def test_longest_names_fit(capsys: pytest.CaptureFixture[str], monkeypatch: pyte
 def test_unknown_content(content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "file.txt"
     path.write_bytes(content)
-    assert "this is neither metrics" in fail(capsys, "--as", "alice", str(path))
+    reason = "this is neither metrics" if content else "the file is empty"
+    assert reason in fail(capsys, "--as", "alice", str(path))
 
 
 def test_log_without_a_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from apflint.cli import options
 from apflint.cli.command_definitions import command, examples
 from apflint.cli.doctor_answers import DoctorQuestion, Observed, answer_question, diagnose_live
+from apflint.cli.error_reporting import print_note
 from apflint.cli.options import CLUSTER, INPUT, OUTPUT, argument, option
 from apflint.cli.prometheus_options import PrometheusOptions
 from apflint.cli.report_files import parse_format
@@ -14,14 +15,16 @@ from apflint.doctor.snapshot import group_servers
 from apflint.output.findings import FORMATS
 from apflint.run import show
 from apflint.settings.clusters import apply_cluster, find_cluster
+from apflint.sources.evidence_files import sort_evidence
 from apflint.sources.input_types import InputRequest
-from apflint.sources.server_state_files import read_parts
 from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from apflint.settings.model import Settings
+    from apflint.sources.evidence_files import EvidenceFiles
 
-_FILES_HELP = "Metrics and debug dumps of API servers: files, gzip, directories, or - for standard input."
+_FILES_HELP = "Metrics, debug dumps and manifests, recognized by their content: files, gzip, directories, or - for standard input."
+_NO_LOGS = "doctor reads no logs. Use apflint why, or for an audit log apflint replay"
 _MANIFESTS_HELP = "Manifests that the server should have: files or directories; repeatable."
 _LIVE_HELP = "Read the metrics, dumps and objects of the API servers that kubectl reaches."
 _WATCH_HELP = "With --live: read the metrics again after this time, such as 60s, and show rates. On a terminal, repeat until Ctrl-C."
@@ -39,7 +42,7 @@ def parse_doctor_format(name: str) -> str:
         ("the saved metrics of a server", "apflint doctor metrics.txt"),
         ("the API servers that kubectl reaches", "apflint doctor --live"),
         ("with dumps, which show clients and queues", "apflint doctor metrics.txt dump_requests.txt"),
-        ("compare the server with manifests", "apflint doctor metrics.txt -f manifests/"),
+        ("compare the server with manifests", "apflint doctor metrics.txt manifests/"),
     ),
 )
 def doctor(
@@ -90,7 +93,7 @@ def doctor(
     warning. If Ctrl-C ends --watch, the status is that of the last report.
     """
     kubectl = options.parse_kubectl(live, kubeconfig, kube_context)
-    _check_sources({"FILE": files, "--metrics": metrics, "--dump": dump}, prometheus, live=live, watch=watch)
+    _check_sources(files, {"--metrics": metrics, "--dump": dump}, prometheus, live=live, watch=watch)
     options.reject_combinations({"--cluster": cluster}, {"--kustomize": kustomize})
     settings = options.join_settings(
         config,
@@ -108,30 +111,60 @@ def doctor(
     )
     if cluster is not None:
         settings = _apply_cluster(settings, cluster)
-    question = DoctorQuestion(settings, named, output_format, color, verbose, exit_zero)
+    evidence = sort_evidence(options.chain_paths(files, metrics, dump))
+    _check_evidence(evidence, is_observed=live or prometheus.prometheus is not None)
+    question = DoctorQuestion(settings, evidence.add_manifests(named), output_format, color, verbose, exit_zero)
+    for log in evidence.logs:
+        print_note(f"{log.name}: {_NO_LOGS}")
     if kubectl is not None:
         return diagnose_live(question, kubectl, watch)
-    return show(answer_question(question, _observe(settings, prometheus, options.chain_paths(files, metrics, dump))))
+    return show(answer_question(question, _observe(settings, prometheus, evidence)))
 
 
-def _observe(settings: Settings, prometheus: PrometheusOptions, paths: tuple[str, ...]) -> Observed:
+def _observe(settings: Settings, prometheus: PrometheusOptions, evidence: EvidenceFiles) -> Observed:
     """Read the API servers from Prometheus if `--prometheus` is given, or else from saved metrics and dumps."""
     if prometheus.prometheus is None:
-        return Observed(group_servers(read_parts(paths)), is_live=False)
+        return Observed(group_servers(evidence.parts), is_live=False)
     reading = prometheus.read(settings.kubernetes if "kubernetes" in settings.origins else None)
     return Observed(reading.servers, reading=reading, is_live=False)
 
 
-def _check_sources(files: dict[str, object], prometheus: PrometheusOptions, *, live: bool, watch: float | None) -> None:
-    """Raise UserError if the options name no API server, or several sources of metrics. `files` are options that name files."""
+def _check_evidence(evidence: EvidenceFiles, *, is_observed: bool) -> None:
+    """Raise UserError if files contain no API server, or if they contain one in addition to an observed server."""
+    if is_observed and evidence.parts:
+        raise UserError(
+            f"{evidence.server_files[0]}: metrics and dumps in files cannot be combined with --live or --prometheus"
+        )
+    if is_observed or evidence.parts:
+        return
+    if evidence.manifests:
+        raise UserError(
+            f"{evidence.manifests[0]}: the manifests are not enough. Add metrics or dumps of an API server, as in apflint"
+            " doctor metrics.txt manifests/. To check only manifests, use apflint check"
+        )
+    raise UserError(f"{evidence.logs[0].name}: {_NO_LOGS}")
+
+
+def _check_sources(
+    files: list[str] | None,
+    saved: dict[str, object],
+    prometheus: PrometheusOptions,
+    *,
+    live: bool,
+    watch: float | None,
+) -> None:
+    """Raise UserError if the options name no API server, or several sources of metrics.
+
+    `saved` are options that name metrics and dumps. `files` may also be manifests.
+    """
     if watch is not None and not live:
         raise UserError("--watch requires --live")
     prometheus.reject_without_prometheus()
-    if not any(files.values()) and not live and prometheus.prometheus is None:
+    if not files and not any(saved.values()) and not live and prometheus.prometheus is None:
         raise UserError(
             "name the metrics or the dumps of an API server, as in apflint doctor metrics.txt, or use --live or --prometheus"
         )
-    options.reject_combinations({"--live": live, "--prometheus": prometheus.prometheus}, files)
+    options.reject_combinations({"--live": live, "--prometheus": prometheus.prometheus}, saved)
     options.reject_combinations({"--live": live}, {"--prometheus": prometheus.prometheus})
 
 
