@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from apflint.client_diagnosis.log_evidence import ClientLog
     from apflint.doctor.causes.conclusion import OverloadCause, Verdict
     from apflint.doctor.causes.servers import RecentStart
-    from apflint.doctor.level_state import LevelState
+    from apflint.doctor.level_state import LevelState, ServerState
     from apflint.evaluate.limits import LevelLimits
     from apflint.propose.incidents import Incident
     from apflint.propose.log_causes import LogCause
@@ -144,6 +144,8 @@ class ClientDiagnosis(NamedTuple):
     """FlowSchemas of the requests at the level of `placement`, the FlowSchema with the most requests first. Empty if unknown."""
     level: LevelState | None
     """The state of the level of `placement` at the server, or None if unknown."""
+    level_server: ServerState | None
+    """The server of `level`, or None if `level` is None."""
     service_seconds: float | None
     """Mean execution time of the requests of this level at the server, or None if unknown."""
     start: RecentStart | None
@@ -240,6 +242,7 @@ def diagnose_client(client: ConcernedClient, evidence: ClientEvidence, words: Co
         "dump" if dumped else "log",
         () if level is None else level.schemas,
         None if level is None else level.state,
+        None if level is None else evidence.find_server(level).state,
         None if level is None else level.service_seconds,
         None if cause is not None and cause.name == "restart" else _describe_start(evidence),
         tuple(_list_actions(client, role, cause, words, similar, evidence)),

@@ -148,6 +148,10 @@ class ClientEvidence(NamedTuple):
         ]
         return max(found, key=lambda level: (level.state.rejected or 0) + (level.state.waiting or 0), default=None)
 
+    def find_server(self, level: LevelLoad) -> ServerLoad:
+        """Return the server whose load contains `level`."""
+        return next(load for load in self.servers if any(other is level for other in load.levels))
+
     def list_unknown_objects(self) -> tuple[str, ...]:
         """Return the names of FlowSchemas and levels that the servers have and the configuration lacks.
 

@@ -30,6 +30,8 @@ class ClientLog(NamedTuple):
     users: frozenset[str]
     sightings: tuple[Sighting, ...]
     """The requests of the client during the incident or, if there are none, in the whole log."""
+    period: tuple[int, int]
+    """The time of `sightings`: the incident or the whole log, in microseconds since 1970."""
     incident: Incident | None
     """The incident with the most harmed requests of the client or, if there is none, of all clients."""
     cause: LogCause | None
@@ -76,10 +78,13 @@ def read_log_evidence(replay: Replay, client: ConcernedClient, *, are_seats_assu
     usage = measure_usage(replay, survey_log(replay, _SEED), incident) if incident is not None else None
     coverage = replay.log.coverage
     proven = find_proven_seats(replay) if are_seats_assumed else None
+    found = () if incident is None else _find_sightings(replay, own, incident)
+    extent = replay.extent.start, replay.extent.end
     return ClientLog(
         replay.extent.requests,
         frozenset(attributes.user for attributes in tuples if attributes.user is not None),
-        _find_sightings(replay, own, incident) or _find_sightings(replay, own, None),
+        found or _find_sightings(replay, own, None),
+        (incident.start, incident.end) if incident is not None and found else extent,
         incident,
         find_log_cause(replay, usage) if usage is not None else None,
         usage.overloaded if usage is not None else (),

@@ -148,6 +148,14 @@ class ServerState(NamedTuple):
     release: Release | None
     """Release of the server, or None if it is unknown."""
 
+    @property
+    def span(self) -> str:
+        """The time in which requests were counted, as a phrase such as `in 18 s`."""
+        if self.seconds is None:
+            return "since the start of the server" if self.since_start else "between the snapshots"
+        time = f"{self.seconds:.0f} s"
+        return f"in the {time} since the start of the server" if self.since_start else f"in {time}"
+
     def level(self, name: str) -> LevelState | None:
         """Return the state of a level, or None if there is no such level."""
         return next((level for level in self.levels if level.name == name), None)

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from apflint.client_diagnosis.diagnosis import ClientCause, ClientDiagnosis, Placement
     from apflint.output.blocks import Block, Tone
-    from apflint.propose.incidents import Incident
 
 TITLE = "Why the requests are slow or rejected"
 MAX_ROWS, COLUMNS = 15, 80
@@ -61,6 +60,15 @@ _OWN_CAUSES = {
     "watch-init-storm": "its watches start at the same time, and hold their seats until they are initialized",
 }
 """Description of each cause that is the diagnosed client itself."""
+
+_DEMAND = {
+    "dump": "Demand in the dump, with waiting requests",
+    "log": "Demand in the log, with rejected requests",
+}
+"""What the shares of the users count, by the source of the shares.
+
+Rejected requests count with the seat-seconds that they would have needed. `replay` shows shares without them.
+"""
 
 
 class _Fact(NamedTuple):
@@ -116,8 +124,9 @@ def _list_facts(diagnosis: ClientDiagnosis, configuration: str | None) -> Iterat
     if is_assumption:  # name the missing evidence before the conclusion, which it could reverse
         yield from _list_certainty(diagnosis)
     yield _Fact(0, _label("Client", " ".join(_describe_client(diagnosis))))
-    if level := " ".join(_describe_level(diagnosis)):
-        yield _Fact(2, _label("Level", level))
+    if level := list(_describe_level(diagnosis)):
+        short = _describe_shares(diagnosis, 1) if diagnosis.level is None else level[0]
+        yield _Fact(2, _label("Level", " ".join(level)), _label("Level", short) if short else (), 1)
     if (release := diagnosis.evidence.assumed_release) is not None:
         text = f"{release}, the newest known release, is assumed (see --kubernetes)."
         yield _Fact(_LEAST, _label("Release", text))
@@ -152,10 +161,17 @@ def _list_cause(diagnosis: ClientDiagnosis) -> Iterator[_Fact]:
         return
     is_elsewhere = _is_elsewhere(diagnosis)
     kind = ", not a client" if is_elsewhere and not cause.is_client else ""
-    when = "" if diagnosis.incident is None else f", {_describe_time(diagnosis.incident)}"
+    incident = _find_period(diagnosis)
+    when = "" if incident is None else f", {_describe_period(incident)}"
     label, name = "Also" if is_elsewhere else "Cause", f"{cause.name}{kind}{when}"
     start = "" if diagnosis.start is None else f" {write_sentence(diagnosis.start.clause)}"
     yield _Fact(3, _label(label, f"{name}: {cause.message}"), _label(label, f"{name}.{start}"))
+
+
+def _find_period(diagnosis: ClientDiagnosis) -> tuple[int, int] | None:
+    """Return the time of the incident that the line of the cause names, or None if it names none."""
+    incident = diagnosis.incident
+    return None if incident is None or diagnosis.cause is None else (incident.start, incident.end)
 
 
 def _label(label: str, text: str) -> Sequence[Block]:
@@ -271,7 +287,7 @@ def _describe_client(diagnosis: ClientDiagnosis) -> Iterator[str]:
     else:
         example = ", for example to list pods" if _is_example(diagnosis, placement) else ""
         yield f'FlowSchema "{placement.flow_schema}" -> priority level "{placement.level}"{example}.'
-        yield from _describe_sightings(placement)
+        yield from _describe_sightings(diagnosis, placement)
         others = [f'"{other.level}"' for other in diagnosis.placements if other.level != placement.level]
         if others:
             yield f"Other requests: {join_some(tuple(dict.fromkeys(others)), _MAX_LEVELS)}."
@@ -283,16 +299,21 @@ def _is_example(diagnosis: ClientDiagnosis, placement: Placement) -> bool:
     return placement.source == "configuration" and diagnosis.client.request is None
 
 
-def _describe_sightings(placement: Placement) -> Iterator[str]:
+def _describe_sightings(diagnosis: ClientDiagnosis, placement: Placement) -> Iterator[str]:
+    log = diagnosis.evidence.log
     for sighting in placement.sightings:
         longest = f" (up to {format_duration(sighting.longest_wait * 1e6)})" if sighting.longest_wait else ""
         if sighting.source == "dump":
             waiting = f"{sighting.waiting:,} waiting{longest if sighting.waiting else ''}"
             yield f"Dump: {waiting}, {sighting.requests - sighting.waiting:,} executing."
         else:
+            assert log is not None
             count = count_noun(sighting.requests, "request")
-            harm = f"{sighting.rejected or 0:,} rejected, {sighting.waiting:,} waited 500 ms or more{longest}"
-            yield f"Log: {count}, {harm if sighting.harmed else 'none rejected or waiting for 500 ms'}."
+            waited = f", {sighting.waiting:,} waited 500 ms or more{longest}" if sighting.waiting else ""
+            harm = f"{sighting.rejected or 0:,} rejected{waited}"
+            # The line of the cause has the date of the same period.
+            period = _describe_period(log.period, has_date=log.period != _find_period(diagnosis))
+            yield f"Log {period}: {count}, {harm if sighting.harmed else 'none rejected or waiting for 500 ms'}."
 
 
 def _describe_level(diagnosis: ClientDiagnosis) -> Iterator[str]:
@@ -310,9 +331,11 @@ def _describe_level(diagnosis: ClientDiagnosis) -> Iterator[str]:
             nominal = "" if state.is_exempt or state.nominal is None else f" (nominal {state.nominal})"
             parts.append(f"{seats} in use{nominal}")
         if state.waiting is not None:
-            parts.append(f"{pluralize(state.waiting, 'request')} waiting")
+            parts.append(f"{state.waiting} waiting")
         if state.rejected:
-            parts.append(f"{state.rejected:,} rejected")
+            assert diagnosis.level_server is not None
+            span = "since start" if diagnosis.level_server.since_start else diagnosis.level_server.span
+            parts.append(f"{state.rejected:,} rejected {span}")
         if parts:
             yield f"{', '.join(parts)}."
     elif diagnosis.evidence.explanation is not None and placement is not None and placement.source == "configuration":
@@ -320,15 +343,22 @@ def _describe_level(diagnosis: ClientDiagnosis) -> Iterator[str]:
         if not limits.is_exempt:
             yield f"Nominal {pluralize(limits.nominal, 'seat')}, attainable {limits.attainable}."
     if diagnosis.shares:
-        where = {"dump": "in the dump", "log": "in the log"}[diagnosis.shares_source]
-        large = [share for share in diagnosis.shares if share.share >= _MIN_SHARE]
-        shares = [f"{_abbreviate(share.user)} {share.share:.0%}" for share in large]
-        yield f"Seats {where}: {join_some(shares, _MAX_SHARES)}."
+        yield _describe_shares(diagnosis, _MAX_SHARES)
     elif diagnosis.flow_schemas:
         yield f"FlowSchemas: {join_some(diagnosis.flow_schemas, _MAX_SHARES)}."
     if diagnosis.role == "bystander" and diagnosis.service_seconds is not None:
         yield f"The requests of the client run for {format_duration(diagnosis.service_seconds * 1e6)} on average."
     yield from _describe_server_log(diagnosis)
+
+
+def _describe_shares(diagnosis: ClientDiagnosis, maximum: int) -> str:
+    """Return a sentence with at most `maximum` users of the level, or an empty string if the users are unknown."""
+    if not diagnosis.shares:
+        return ""
+    large = [share for share in diagnosis.shares if share.share >= _MIN_SHARE]
+    shares = [f"{_abbreviate(share.user)} {share.share:.0%}" for share in large]
+    text = join_some(shares[:1] if maximum == 1 else shares, maximum)
+    return f"{_DEMAND[diagnosis.shares_source]}: {text}."
 
 
 def _describe_server_log(diagnosis: ClientDiagnosis) -> Iterator[str]:
@@ -341,17 +371,20 @@ def _describe_server_log(diagnosis: ClientDiagnosis) -> Iterator[str]:
         yield "The log of the server has no requests of this FlowSchema."
     for row in found:
         wait = "" if row.max_wait is None else f", up to {row.max_wait:.1f} s"
+        period = f" ({report.start} to {report.end})" if report.start else ""
         yield (
-            f"In the log of the server, {row.rejected:,} of {count_noun(row.requests, 'request')} of all its clients were rejected, and"
+            f"In the log of the server{period}, {row.rejected:,} of {count_noun(row.requests, 'request')} of all its clients were rejected, and"
             f" {row.waited:,} waited{wait}."
         )
 
 
-def _describe_time(incident: Incident) -> str:
+def _describe_period(period: tuple[int, int], *, has_date: bool = True) -> str:
     from datetime import UTC, datetime
 
-    start, end = (datetime.fromtimestamp(time / 1e6, UTC) for time in (incident.start, incident.end))
-    return f"{start:%Y-%m-%d %H:%M:%S} to {end:%H:%M:%S} UTC"
+    start, end = (datetime.fromtimestamp(time / 1e6, UTC) for time in period)
+    if start.date() != end.date():
+        return f"{start:%Y-%m-%d %H:%M:%S} to {end:%Y-%m-%d %H:%M:%S} UTC"
+    return f"{start:{'%Y-%m-%d ' if has_date else ''}%H:%M:%S} to {end:%H:%M:%S} UTC"
 
 
 def client_diagnosis_json(diagnosis: ClientDiagnosis) -> dict[str, object]:
@@ -375,6 +408,8 @@ def client_diagnosis_json(diagnosis: ClientDiagnosis) -> dict[str, object]:
             "seatsInUse": state.seats_in_use,
             "waiting": state.waiting,
             "rejected": state.rejected,
+            "seconds": None if diagnosis.level_server is None else diagnosis.level_server.seconds,
+            "sinceStart": None if diagnosis.level_server is None else diagnosis.level_server.since_start,
         },
         "start": None if diagnosis.start is None else write_sentence(str(diagnosis.start)),
         "clientsSource": diagnosis.shares_source if diagnosis.shares else None,
@@ -418,6 +453,8 @@ def _cause_json(diagnosis: ClientDiagnosis, cause: ClientCause) -> dict[str, obj
         "isClient": cause.is_client,
         "message": cause.message,
         "source": cause.source,
-        "incident": None if diagnosis.incident is None else _describe_time(diagnosis.incident),
+        "incident": None
+        if diagnosis.incident is None
+        else _describe_period((diagnosis.incident.start, diagnosis.incident.end)),
         "url": CAUSE_URL.format(id=cause.name),
     }

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
     from apflint.output.blocks import Block, Cell, Column, Inline
 
-_PLAIN_WORD = re.compile(r"(?:[A-Za-z0-9.,;()'%?/=+µ→-]|<(?=[0-9]))+:?")
+_PLAIN_WORD = re.compile(r"(?:[A-Za-z0-9.,;()'%?/=+µ→≤-]|[<~](?=[0-9]))+:?")
 _LINK = re.compile(r"www\.|\b[0-9a-f]{7,40}\b|\bGH-[0-9]")
 """Pattern for plain text that GitHub turns into a link: a web address, a commit or an issue."""
 _WORDS = re.compile(r'(?:"[^"]*"|`[^`]*`|[^ ])+')
-_NUMBER = re.compile(r"(?:[A-Za-z0-9.,()%/+µ→ -]|[<>](?=[ 0-9]))*")
+_NUMBER = re.compile(r"(?:[A-Za-z0-9.,()%/+µ→≤ -]|[<>](?=[ 0-9])|~(?=[0-9]))*")
 """Pattern for cells with numbers, which need no escapes."""
 _STRONG = ("bold", "error", "warning")
 _TOP_LEVEL = 2

@@ -37,6 +37,7 @@ class Observation(NamedTuple):
     """Names of the files with the metrics and dumps."""
     level: LevelState | None
     """State of the priority level, or None if the metrics and dumps do not contain the level."""
+    server: ServerState
     is_complete: bool
     """Whether the metrics and dumps contain all priority levels of the server."""
     flow: Flow | None
@@ -72,6 +73,7 @@ def observe(explanation: Explanation, state: ServerState) -> Observation:
     return Observation(
         ", ".join(source.name for source in last.sources),
         level,
+        state,
         last.levels is not None or (last.metrics is not None and last.metrics.has_all_levels),
         flow,
         queues,
@@ -110,6 +112,8 @@ def observation_json(observation: Observation) -> dict[str, object]:
         "waiting": None if level is None else level.waiting,
         "executing": None if level is None else level.executing,
         "rejected": None if level is None else level.rejected,
+        "seconds": observation.server.seconds,
+        "sinceStart": observation.server.since_start,
         "flow": None if flow is None else {"waiting": flow.waiting, "executing": flow.executing},
         "queues": None
         if observation.queues is None
@@ -152,7 +156,7 @@ def _describe(observation: Observation) -> str:
         executing = "" if level.executing is None else f", {level.executing} executing"
         sentences.append(f"{pluralize(level.waiting, 'request')} waiting{executing}.")
     if level.rejected:
-        sentences.append(f"{pluralize(level.rejected, 'request')} rejected.")
+        sentences.append(f"{pluralize(level.rejected, 'request')} rejected {observation.server.span}.")
     if observation.flow is not None:
         sentences.append(f"This flow: {observation.flow.waiting} waiting, {observation.flow.executing} executing.")
     if observation.other_queues is not None:

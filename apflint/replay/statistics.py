@@ -142,6 +142,24 @@ class LevelTraffic(NamedTuple):
     """Number of requests that were rejected, or have a logged wait."""
     harmed_users: tuple[UserTraffic, ...] = ()
     """The users with the most rejections and waits."""
+    unknown_waits: int = 0
+    """Number of executed requests whose wait the log does not show. Such a wait counts as execution time."""
+
+    @property
+    def peak(self) -> int | None:
+        """The maximum seats in use at one API server, or None if no request of the level was executed."""
+        return max((peak.seats for peak in self.peaks), default=None)
+
+    @property
+    def may_count_waits(self) -> bool:
+        """Whether the seats in use may count waits that the log does not show, so that fewer seats were in use.
+
+        Then the level has queues, some of its requests have an unknown wait, and others were rejected or waited, or the
+        seats exceed those that the level can have.
+        """
+        if self.limits.response != "Queue" or not self.unknown_waits:
+            return False
+        return bool(self.rejected or self.waits or (self.peak or 0) > self.limits.attainable)
 
 
 class RequestGroup(NamedTuple):
@@ -253,7 +271,8 @@ def compute_report(replay: Replay, by: tuple[str, ...] = (), top_users: int = 3,
         for number, *sums in _query(
             database,
             "SELECT tuple, count(*), sum(rejected), coalesce(sum(seats * busy), 0), count(wait), coalesce(max(wait), 0),"
-            " sum(CASE WHEN rejected = 1 OR wait IS NOT NULL THEN 1 ELSE 0 END) FROM apf GROUP BY tuple",
+            " sum(CASE WHEN rejected = 1 OR wait IS NOT NULL THEN 1 ELSE 0 END),"
+            " sum(CASE WHEN busy IS NOT NULL AND wait IS NULL THEN 1 ELSE 0 END) FROM apf GROUP BY tuple",
         )
     ]
     return ReplayReport(
@@ -318,6 +337,7 @@ class _TupleTotal(NamedTuple):
     waits: int
     longest_wait: int
     harmed: int
+    unknown_waits: int
 
     def without_waits(self) -> _TupleTotal:
         """Return these sums without waits, for a level without queues.
@@ -391,6 +411,7 @@ def _compute_levels(
                 _rank(users, lambda user: user.waits)[:top],
                 sum(part.harmed for part in parts),
                 _rank(users, lambda user: user.harmed)[:top],
+                sum(part.unknown_waits for part in parts),
             )
         )
     yield from sorted(

@@ -64,7 +64,7 @@ def find_contradictions(report: ReplayReport) -> Iterator[Contradiction]:
     for level in () if is_partial else report.levels:
         if not level.rejected or level.limits.type == "Exempt":
             continue
-        seats = max((peak.seats for peak in level.peaks), default=0)
+        seats = level.peak or 0
         width = 1 if report.has_counts and not report.uncounted else level.limits.max_list_seats
         if report.are_seats_assumed and _contradicts_seats(report, level, seats):
             yield Contradiction(level.name, level.rejected, seats, _find_reached_limit(level), level.limits.min, True)

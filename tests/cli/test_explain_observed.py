@@ -78,6 +78,8 @@ def test_level_and_flow(capsys: pytest.CaptureFixture[str]) -> None:
         "waiting": 20,
         "executing": 3,
         "rejected": 166,
+        "seconds": pytest.approx(108.15, abs=0.01),
+        "sinceStart": True,
         "flow": {"waiting": 9, "executing": 2},
         "queues": [{"queue": 0, "waiting": 5, "executing": 1}, {"queue": 3, "waiting": 5, "executing": 2}],
         "list": None,
@@ -89,8 +91,8 @@ def test_text(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["explain", *words]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert (
-        "Now 3 of 3 seats in use, 20 requests waiting. 166 requests rejected. This flow: 9 waiting, 2 executing."
-        in shown
+        "Now 3 of 3 seats in use, 20 requests waiting. 166 requests rejected in the 108 s since the start of the"
+        " server. This flow: 9 waiting, 2 executing." in shown
     )
     assert "Waiting in its queues: queue 0 has 5 and queue 3 has 5." in shown
 

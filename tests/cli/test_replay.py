@@ -243,7 +243,7 @@ def test_singular_and_empty_names(tmp_path: Path, capsys: pytest.CaptureFixture[
     printed = capsys.readouterr().out
     assert "1 event of 1 request, " in printed
     assert "1 is known to have waited in queues" in printed
-    assert "Seat-seconds: - 100%" in printed
+    assert "Executed seat-seconds: - 100%" in printed
     assert re.search(r"  - 100% +global-default", printed)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
 import shlex
 import shutil
 import sys
@@ -134,6 +135,45 @@ def test_text_of_each_kind_of_evidence(
         rows = sum(max(1, -(-len(line) // 80)) for line in texts[name].splitlines())
         assert rows <= MAX_ROWS, texts[name]
     assert texts == snapshot
+
+
+@pytest.mark.parametrize("name", ["flood-one-flow", "list-heavy", "restart", SMALL])
+@pytest.mark.parametrize("moments", ["1", "12"])
+def test_numbers_name_their_period(
+    name: str, moments: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each number of rejections has a period, and each share of users says what it counts, within `MAX_ROWS` rows."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    shots = [str(path) for path in find_files(name, moments, dumps=True)]
+    logs = [str(path) for path in LOGS.glob(f"{name}.log.gz")]
+    counts = 0
+    for files in (shots, logs, [*shots, *logs]):
+        for user in (TAGGER, FRONTEND, DASHBOARD):
+            words = [
+                "why",
+                "--isolated",
+                "--color",
+                "never",
+                "--as",
+                user,
+                *files,
+                "-f",
+                str(LOGS / f"{SMALL}.objects.json"),
+            ]
+            assert run(words) == 0
+            out = capsys.readouterr().out
+            assert sum(max(1, -(-len(line) // 80)) for line in out.splitlines()) <= MAX_ROWS
+            text = " ".join(out.split())
+            (line,) = [*re.findall(r" Level (.*?) (?:Cause|Also|Start|Do|Unsure|Certain|Release) ", text), ""][:1]
+            counted = re.findall(r"[\d,]+ rejected(.{,12})", line)
+            assert all(re.match(r" in \d+ s[,. ]| since start", after) for after in counted), line
+            logged = re.findall(r"Log (.*?): [\d,]+ requests?, [\d,]+ rejected", text)
+            assert all(re.fullmatch(r"(\S+ )?[\d:]+ to (\S+ )?[\d:]+ UTC", period) for period in logged), text
+            shares = re.findall(r"(.{,60}): \S+ \d+%", line)
+            assert all(re.search(r"Demand in the (dump, with waiting|log, with rejected) requests$", s) for s in shares)
+            counts += len(counted) + len(logged) + len(shares)
+    assert counts > 0
 
 
 @pytest.mark.parametrize(
@@ -353,7 +393,8 @@ def test_log_of_the_server_names_no_clients(tmp_path: Path, capsys: pytest.Captu
     assert run(["why", "--isolated", "--as", FRONTEND, "list", "pods", str(path), *OBJECTS]) == 0
     out = capsys.readouterr().out
     assert (
-        "In the log of the server, 6 of 6 requests of all its clients were rejected, and 6 waited, up to 2.0 s." in out
+        "In the log of the server (11-23 16:23:31.000000 to 11-23 16:23:31.000000), 6 of 6 requests of all its clients were"
+        " rejected, and 6 waited, up to 2.0 s." in " ".join(out.split())
     )
     assert "names no users" in out
 

@@ -283,6 +283,7 @@ def test_every_figure_of_a_report(tmp_path: Path) -> None:
         waiting_users=(bob,),
         harmed=2,
         harmed_users=(bob,),
+        unknown_waits=2,
     )
     assert other._replace(limits=None, series=None) == LevelTraffic(  # type: ignore[arg-type]  # compared elsewhere
         name="exempt",
@@ -299,4 +300,5 @@ def test_every_figure_of_a_report(tmp_path: Path) -> None:
         rejected_users=(),
         busy_users=(UserTraffic("root", 1, 0, 2),),
         series=None,  # type: ignore[arg-type]
+        unknown_waits=1,
     )

@@ -44,10 +44,7 @@ def offered_seats(server: ServerLoad, level: LevelLoad) -> float | None:
 
 def describe_span(server: ServerLoad) -> str:
     """Return a phrase for the time in which requests were counted, such as `in 10 s`."""
-    if server.seconds is None:
-        return "between the snapshots" if not server.is_since_start else "since the start of the server"
-    span = f"{server.seconds:.0f} s"
-    return f"in the {span} since the start of the server" if server.is_since_start else f"in {span}"
+    return server.state.span
 
 
 def describe_harm(server: ServerLoad, overload: Overload) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.output.blocks import Figure, Group, Heading, Prose, Text
-from apflint.output.replay.wording import find_peak, format_clock, format_count
+from apflint.output.replay.wording import format_clock, format_count, format_peak
 from apflint.output.svg_chart import Line, SeatsOverTime
 from apflint.time_zones import name_zone
 from apflint.wording import format_duration
@@ -23,8 +23,8 @@ _TIMES = 5
 def chart_seats(level: LevelTraffic, intervals: Intervals, zone: tzinfo) -> SeatsOverTime:
     """Return a chart with the seats in use, the nominal and the attainable seats of a level. Times are in `zone`."""
     limits = {} if level.limits.is_exempt else {"nominal": level.limits.nominal, "attainable": level.limits.attainable}
-    peak, duration = find_peak(level), intervals.size * intervals.number
-    facts = [f"Peak {format_count(peak)}" if peak is not None else "No request was executed"]
+    duration = intervals.size * intervals.number
+    facts = [f"Peak {format_peak(level)}" if level.peak is not None else "No request was executed"]
     facts += [f"{name} {format_count(seats)}" for name, seats in limits.items()] or ["no limit"]
     facts += [f"{format_count(level.rejected)} rejected requests"] if level.rejected else []
     times = [

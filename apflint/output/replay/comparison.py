@@ -24,14 +24,15 @@ from apflint.output.replay.report import explain_numbers
 from apflint.output.replay.wording import (
     describe_coverage,
     describe_limits_of_log,
-    find_peak,
     format_attainable,
     format_count,
     format_moment,
+    format_peak,
     format_seat_seconds,
     format_share,
     format_time,
     is_overloaded,
+    mark_waits,
 )
 from apflint.replay.comparison import MOVE_TYPES
 from apflint.wording import pluralize
@@ -195,11 +196,10 @@ def _level_cells(report: ReplayReport, name: str) -> tuple[str, ...]:
     attainable = "-" if limits.is_exempt else format_count(limits.attainable)
     if level is None:
         return "0", format_seat_seconds(0), "0", nominal, attainable
-    peak = format_count(find_peak(level) or 0)
     return (
         format_count(level.requests),
-        format_seat_seconds(level.seat_microseconds),
-        peak,
+        f"{mark_waits(level)}{format_seat_seconds(level.seat_microseconds)}",
+        "0" if level.peak is None else format_peak(level),
         nominal,
         format_attainable(level),
     )

@@ -152,6 +152,7 @@ def _level_json(level: LevelTraffic) -> dict[str, object]:
         "requestsOverTime": list(level.series.requests),
         "rejectedOverTime": list(level.series.rejected),
         "peakSeatsOverTime": list(level.series.seats),
+        "seatsMayCountWaits": level.may_count_waits,
         "limits": level_json(level.limits),
     }
 

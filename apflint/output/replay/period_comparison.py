@@ -69,7 +69,8 @@ _MAX_NAME_CELLS = 100
 
 _RATES_NOTE = (
     "Numbers before an arrow are those of the baseline. REQUESTS/S: requests per second. X: this rate divided by the"
-    " rate in the baseline. SEATS: seat-seconds per second, which is the average number of seats in use."
+    " rate in the baseline. SEATS: seat-seconds per second, which is the average number of seats in use. A wait that the log"
+    " does not show counts as use."
 )
 _DIFFERENCE_NOTE = (
     "DIFFERENCE: the share of the row in all differences. Rows are sorted by this share, which grows with the requests, the"

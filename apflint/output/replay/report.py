@@ -29,14 +29,15 @@ from apflint.output.replay.wording import (
     describe_limits_of_log,
     describe_more_groups,
     describe_more_levels,
-    find_peak,
     format_attainable,
     format_clock,
     format_count,
+    format_peak,
     format_seat_seconds,
     format_share,
     is_overloaded,
     list_users,
+    mark_waits,
     summarize,
     summarize_levels,
 )
@@ -165,11 +166,10 @@ def _tabulate_seats(report: ReplayReport) -> Table:
 
 
 def _list_seats(level: LevelTraffic) -> tuple[str | Text, ...]:
-    peak = find_peak(level)
     return (
         _name(level),
-        format_seat_seconds(level.seat_microseconds),
-        Text("-" if peak is None else format_count(peak), "error" if is_overloaded(level) else ""),
+        f"{mark_waits(level)}{format_seat_seconds(level.seat_microseconds)}",
+        Text(format_peak(level), "error" if is_overloaded(level) else ""),
         format_count(level.limits.nominal),
         format_attainable(level),
     )
@@ -291,9 +291,8 @@ def _draw(report: ReplayReport, intervals: Intervals) -> Iterator[Block]:
 
 def _describe_folded(level: LevelTraffic) -> str:
     """Return a remark for the title of a folded plot, such as `(no rejections, peak 5 of 10 seats)`."""
-    peak = find_peak(level)
     limit = "" if level.limits.is_exempt else f" of {format_attainable(level)}"
-    seats = "no request executed" if peak is None else f"peak {format_count(peak)}{limit} seats"
+    seats = "no request executed" if level.peak is None else f"peak {format_peak(level)}{limit} seats"
     return f"(no rejections, {seats})"
 
 

@@ -108,7 +108,7 @@ def _summarize_level(level: LevelTraffic) -> LevelSummary:
         shares = [
             f"{user.name or '-'} {format_share(user.seat_microseconds, level.seat_microseconds)}" for user in busy
         ]
-        seats = f"Seat-seconds: {', '.join(shares)}"
+        seats = f"Executed seat-seconds: {', '.join(shares)}"
     return LevelSummary(level.name, rejections, waits, _compare_users(level), seats)
 
 
@@ -288,7 +288,7 @@ def describe_limits_of_log(report: ReplayReport) -> Iterator[str]:
     if not report.levels:
         return
     yield "REJECTED: 429 by API Priority and Fairness. WAITS: logged waits; only requests over 500 ms have one."
-    yield f"SEAT-SECONDS, PEAK: {_describe_seats(report)} A wait that the log does not show counts as execution time."
+    yield " ".join((f"SEAT-SECONDS, PEAK: {_describe_seats(report)}", *_explain_marks(report)))
     if report.watches:
         yield (
             f"Seats exclude {count_noun(report.watches, 'watch', 'watches')}: the log does not show when a watch is initialized"
@@ -296,7 +296,7 @@ def describe_limits_of_log(report: ReplayReport) -> Iterator[str]:
         )
     yield from _describe_origin_of_limits(report)
     overloaded = [
-        f"{level.name} {format_count(find_peak(level) or 0)} of {format_attainable(level)}"
+        f"{level.name} {format_peak(level)} of {format_attainable(level)}"
         for level in report.levels
         if is_overloaded(level)
     ]
@@ -317,6 +317,14 @@ def describe_limits_of_log(report: ReplayReport) -> Iterator[str]:
     yield from describe_omissions(report.omissions)
 
 
+def _explain_marks(report: ReplayReport) -> Iterator[str]:
+    """Yield a sentence for each mark of numbers that may count waits (see `mark_waits`), with the first such number."""
+    levels = {mark: level for level in reversed(report.levels) if (mark := mark_waits(level))}
+    for mark, clause in (("≤", ""), ("~", ", and each list as 1 seat")):
+        if mark in levels:
+            yield f"{format_peak(levels[mark])}: waits that the log does not show count as use{clause}."
+
+
 def _describe_origin_of_limits(report: ReplayReport) -> Iterator[str]:
     """If the log has several configurations, yield sentences that name the one whose limits the tables show."""
     if not report.later_configurations:
@@ -333,8 +341,8 @@ def _describe_origin_of_limits(report: ReplayReport) -> Iterator[str]:
 
 def _describe_seats(report: ReplayReport) -> str:
     if not report.has_counts:
-        return "estimates, 1 seat per request. For the seats of lists, use --metrics or --objects."
-    text = "estimates from object counts. Changes take 1 seat: the log does not show how many watchers they notify."
+        return "estimates, 1 seat per executed request. For the seats of lists, use --metrics or --objects."
+    text = "estimates for executed requests, from object counts. Changes take 1 seat: the log does not show how many watchers they notify."
     if report.uncounted:
         text += f" Counted as 1 seat, because the number or size of the objects is unknown: {count_noun(report.uncounted, 'list')}."
     return text
@@ -369,15 +377,24 @@ def list_users(users: Sequence[UserTraffic], total: int) -> list[tuple[str, str]
     return [(user.name or "-", format_share(user.requests, total)) for user in users]
 
 
-def find_peak(level: LevelTraffic) -> int | None:
-    """Return the maximum seats in use at one API server, or None if no request of the level was executed."""
-    return max((peak.seats for peak in level.peaks), default=None)
-
-
 def is_overloaded(level: LevelTraffic) -> bool:
     """Return whether the estimated number of seats in use was greater than the attainable seats of the level."""
-    peak = find_peak(level)
-    return peak is not None and not level.limits.is_exempt and peak > level.limits.attainable
+    return level.peak is not None and not level.limits.is_exempt and level.peak > level.limits.attainable
+
+
+def format_peak(level: LevelTraffic) -> str:
+    """Return the maximum seats in use at one API server, such as `39` or `≤39`, or `-` if no request was executed."""
+    return "-" if level.peak is None else f"{mark_waits(level)}{format_count(level.peak)}"
+
+
+def mark_waits(level: LevelTraffic) -> str:
+    """Return the mark of numbers that may count waits that the log does not show, or an empty string.
+
+    The mark is `≤`, or `~` if lists of an unknown number of objects may take more seats than they count.
+    """
+    if not level.may_count_waits:
+        return ""
+    return "~" if level.list_microseconds else "≤"
 
 
 def format_attainable(level: LevelTraffic) -> str:

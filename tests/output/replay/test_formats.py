@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from html import unescape
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
@@ -164,6 +166,36 @@ def test_default_report_fits_on_a_screen(width: int, lines: int) -> None:
     printed = text.render(report_replay(compute(LIVE / "audit.log.gz"), Style(width)), Style(width)).splitlines()
     assert len(printed) <= lines
     assert max(map(count_cells, printed)) <= width
+
+
+def test_numbers_that_may_count_waits_are_marked(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In each format, PEAK and SEAT-SECONDS say that they may count waits: only at levels with queues and other waits."""
+    monkeypatch.chdir(LIVE)
+
+    def print_report(output_format: str) -> str:
+        assert run([*COMMAND, "--format", output_format]) == 0
+        return unescape(capsys.readouterr().out)
+
+    levels = json.loads(print_report("json"))["levels"]
+    marked = [level for level in levels if level["seatsMayCountWaits"]]
+    assert {"batch", "slow"} <= {level["name"] for level in marked}
+    assert {level["limits"]["limitResponse"] for level in marked} == {"Queue"}
+    assert not any(level["seatsMayCountWaits"] for level in levels if not level["rejected"] and not level["waits"])
+    for output_format, cell in (
+        ("text", r"\s+{}\s"),
+        ("markdown", r" \| {} "),
+        ("html", '</td><td class="number">{}<'),
+    ):
+        printed = print_report(output_format)
+        for level in levels:
+            mark = "[≤~]" if level["seatsMayCountWaits"] else ""
+            peak = max((peak["seats"] for peak in level["peaks"]), default="-")
+            assert re.search(f"{mark}{level['seatSeconds']:,.1f}{cell.format(f'{mark}{peak}')}", printed), level["name"]
+        for mark, clause in (("≤2", "."), ("~3", ", and each list as 1 seat.")):
+            assert f"{mark}: waits that the log does not show count as use{clause}" in printed
+    assert "Peak ~3, nominal 1, attainable 1" in print_report("html")
 
 
 def test_levels_with_rejections_are_red() -> None:
