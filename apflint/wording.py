@@ -71,5 +71,6 @@ def format_duration(microseconds: float) -> str:
             return f"{seconds * factor:.{0 if seconds * factor >= 10 or unit == 'µs' else 1}f} {unit}"
     minutes, hours, days = seconds / 60, seconds / 3600, seconds / 86400
     if hours < 1:
-        return f"{int(minutes)}m {int(seconds % 60)}s"
+        rest = int(seconds % 60)
+        return f"{int(minutes)}m {rest}s" if rest else f"{int(minutes)}m"
     return f"{int(hours)}h {int(minutes % 60)}m" if days < 2 else f"{int(days)}d {int(hours % 24)}h"

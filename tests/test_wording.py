@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apflint.wording import join_some, join_words, pluralize, quote, quote_some, write_sentence
+from apflint.wording import format_duration, join_some, join_words, pluralize, quote, quote_some, write_sentence
 
 
 def test_long_values_are_cut() -> None:
@@ -33,3 +33,9 @@ def test_nouns_have_a_plural() -> None:
 
 def test_sentence_keeps_the_case_of_names() -> None:
     assert write_sentence("it must be v1beta3 or FlowSchema") == "It must be v1beta3 or FlowSchema."
+
+
+def test_durations() -> None:
+    seconds = (0.0000005, 0.0042, 0.043, 2.7, 42, 60, 108, 3600, 12_000, 200_000)
+    shown = ["0 µs", "4.2 ms", "43 ms", "2.7 s", "42 s", "1m", "1m 48s", "1h 0m", "3h 20m", "2d 7h"]
+    assert [format_duration(value * 1e6) for value in seconds] == shown

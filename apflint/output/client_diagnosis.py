@@ -62,8 +62,8 @@ _OWN_CAUSES = {
 """Description of each cause that is the diagnosed client itself."""
 
 _DEMAND = {
-    "dump": "Demand in the dump, with waiting requests",
-    "log": "Demand in the log, with rejected requests",
+    "dump": "Demand in the dump (incl. waiting)",
+    "log": "Demand in the log (incl. rejected)",
 }
 """What the shares of the users count, by the source of the shares.
 
@@ -125,8 +125,9 @@ def _list_facts(diagnosis: ClientDiagnosis, configuration: str | None) -> Iterat
         yield from _list_certainty(diagnosis)
     yield _Fact(0, _label("Client", " ".join(_describe_client(diagnosis))))
     if level := list(_describe_level(diagnosis)):
-        short = _describe_shares(diagnosis, 1) if diagnosis.level is None else level[0]
-        yield _Fact(2, _label("Level", " ".join(level)), _label("Level", short) if short else (), 1)
+        brief = " ".join(filter(None, (_describe_shares(diagnosis, 1), *_describe_server_log(diagnosis))))
+        short = brief if diagnosis.level is None else level[0]
+        yield _Fact(4, _label("Level", " ".join(level)), _label("Level", short) if short else (), 1)
     if (release := diagnosis.evidence.assumed_release) is not None:
         text = f"{release}, the newest known release, is assumed (see --kubernetes)."
         yield _Fact(_LEAST, _label("Release", text))

@@ -384,14 +384,20 @@ def _tabulate_clients(clients: Sequence[ClientResult]) -> Table:
 def _draw_levels(levels: Sequence[LevelResult], result: SimulationResult) -> Iterator[Block]:
     from apflint.output.simulation_charts import chart_queues, chart_seats  # imported for HTML only
 
+    servers = result.load.servers
+    title = "Seats over time" if servers == 1 else f"Seats over time, sum of {servers} API servers"
     for level in levels:
         yield Heading(Text(level.name, "name"))
-        yield Heading("Seats over time", 3)
+        yield Heading(title, 3)
         yield Figure(chart_seats(level, result), (("use", "seats in use"),))
         if heat_map := chart_queues(level, result):
             yield Heading("Waiting requests of each queue", 3)
             yield Figure(heat_map, list(_list_flows(level)))
-        yield _tabulate_clients(level.clients)
+        table = _tabulate_clients(level.clients)  # the heading names the priority level
+        yield table._replace(
+            columns=[column for column in table.columns if column is not _LEVEL],
+            rows=[(name, *cells) for name, _, *cells in table.rows],
+        )
 
 
 def _list_flows(level: LevelResult) -> Iterator[tuple[str, str]]:
@@ -399,7 +405,7 @@ def _list_flows(level: LevelResult) -> Iterator[tuple[str, str]]:
     if elephants:
         names = [f"{flow.client} ({flow.distinguisher or flow.flow_schema})" for flow in elephants]
         yield "busy", f"mostly busy flows: {join_some(names, _MAX_NAMES)}"
-    yield "use", pluralize(len(level.flows) - len(elephants), "other flow")
+    yield "use", pluralize(len(level.flows) - len(elephants), "other flow" if elephants else "flow")
 
 
 def comparison_json(comparison: SimulationComparison, failures: Sequence[tuple[str, str]] = ()) -> dict[str, object]:

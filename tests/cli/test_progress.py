@@ -80,7 +80,7 @@ def test_remaining_time_is_estimated_from_the_start_of_the_activity(monkeypatch:
     assert shown.describe() == "Simulated 0:10 of 1:00, 17%"
     now = 170.0
     shown.advance("Simulated 0:30 of 1:00", 30, 60)
-    assert shown.describe() == "Simulated 0:30 of 1:00, 50%, about 1m 0s left"
+    assert shown.describe() == "Simulated 0:30 of 1:00, 50%, about 1m left"
     shown.label = "Computing the report"
     assert shown.describe() == "Computing the report"
 

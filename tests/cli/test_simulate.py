@@ -92,6 +92,20 @@ def test_whole_output(
     assert read(capsys, [*arguments, "--format", output_format]) == snapshot
 
 
+def test_html_says_what_charts_show(capsys: pytest.CaptureFixture[str]) -> None:
+    """The charts are sums over the API servers, unlike the table. Without busy flows, no flow is an "other" one."""
+    page = read(capsys, [*COMMAND, "--format", "html"])
+    assert "2 API servers with" in page
+    assert page.count("Seats over time, sum of 2 API servers</h3>") == page.count("<h3>Seats over time")
+    for section in page.split("<h2>")[1:]:
+        assert ("other flow" in section) == ("mostly busy flows" in section)
+        assert "Priority level" not in section  # the heading of the section names the level
+    load = write_load(f"{CLIENT}, rate: 1/s")
+    single = read(capsys, ["simulate", load, *TWO, "--kubernetes", "1.37", "--format", "html"])
+    assert "Seats over time</h3>" in single
+    assert "in 1m<" in single
+
+
 def test_all_tables(capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
     assert read(capsys, [*COMMAND, "--verbose"]) == snapshot
 
@@ -305,7 +319,7 @@ def test_warmup_does_not_count(capsys: pytest.CaptureFixture[str]) -> None:
         file.write("warmup: 0s\n")
     assert json.loads(read(capsys, ["simulate", load, *TWO, "--format", "json"])) == found["0"]
     assert json.loads(read(capsys, ["simulate", load, *TWO, "--format", "json", "--warmup", "1m"])) == found["1m"]
-    sentence = "after a warm-up of 1m 0s that does not count"
+    sentence = "after a warm-up of 1m that does not count"
     for format_ in ("text", "markdown", "html"):
         assert sentence in read(capsys, ["simulate", load, *TWO, "--warmup", "1m", "--format", format_])
         assert "warm-up" not in read(capsys, ["simulate", load, *TWO, "--format", format_]).replace("--warmup", "")

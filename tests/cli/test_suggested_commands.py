@@ -1,4 +1,7 @@
-"""The commands that `apflint why` and `apflint doctor` suggest about recorded incidents run, with known and with unknown seats."""
+"""The commands that reports about recorded incidents suggest run, with known and with unknown seats.
+
+These are the reports of `why`, `doctor`, `replay`, `simulate` and `propose`.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ from apflint.cli.app import run
 from apflint.client_diagnosis.diagnosis import SAVE_SEATS, SEATS_FILE
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 LOGS = ROOT / "fixtures" / "simulate" / "incidents"
@@ -132,3 +136,84 @@ def test_similar_client_and_directory_without_objects(folder: Path, capsys: pyte
     (proposal,) = suggest(capsys, *shlex.split(command)[1:])
     assert proposal == "apflint propose audit.log.gz --isolated --server-concurrency 14"
     follow(proposal, "flood-one-flow", folder, capsys)
+
+
+_COMMAND_LINE = re.compile(r"(?m)^ +(apflint .+)$")
+"""A line of text that contains only a command."""
+_COMMAND_IN_SENTENCE = re.compile(r"(?:^|: |`)(apflint [a-z]+ [^`.]*(?:[^`. ]|\.(?=[a-z/]))+)(?:`|\.?$)")
+"""A command at the end of a sentence, in backticks, or that is a complete string."""
+NO_COMMANDS = {"apflint check", "apflint test FILE"}
+
+
+def list_strings(value: object) -> Iterator[str]:
+    """Yield all strings in a JSON value, except the texts of written files."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        yield from (text for key, item in value.items() if key != "text" for text in list_strings(item))
+    elif isinstance(value, list):
+        yield from (text for item in value for text in list_strings(item))
+
+
+def collect(capsys: pytest.CaptureFixture[str], *words: str, writes: bool = False) -> set[str]:
+    """Return the apflint commands in the text and in the JSON of a report, except those for the running cluster.
+
+    If `writes` is true, the report also writes the files that its commands name.
+    """
+    found: set[str] = set()
+    for output_format in ("text", "json"):
+        target = ["-o", f"out {output_format}"] if writes else []
+        status = run([*words, *target, "--format", output_format])
+        out, err = capsys.readouterr()
+        assert status in (0, 1), (words, err)
+        if output_format == "text":
+            found.update(_COMMAND_LINE.findall(out), _COMMAND_LINE.findall(err))
+        else:
+            strings = list_strings(json.loads(out))
+            found.update(command for text in strings for command in _COMMAND_IN_SENTENCE.findall(text))
+    found = {command.replace("--seats N", "--seats 1") for command in found} - NO_COMMANDS
+    return {command for command in found if not re.search(r"--live|\blive\b", command)}
+
+
+def copy_incident(name: str, folder: Path) -> list[str]:
+    """Copy the log and the objects of an incident. Return the words that name them."""
+    shutil.copy(LOGS / f"{name}.log.gz", folder / "audit log.gz")
+    shutil.copy(LOGS / f"{name}.objects.json", folder / "my objects.json")
+    return ["audit log.gz", "-f", "my objects.json", "--isolated"]
+
+
+@pytest.mark.parametrize("name", ["catch-all", "inversion", "single-flow"])
+def test_propose(name: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The commands to verify a proposal, and the command for a proposal of another kind."""
+    words = copy_incident(name, folder)
+    commands = collect(capsys, "propose", *words, "--server-concurrency", str(SEATS[name]), writes=True)
+    assert commands or name == "inversion"
+    for command in sorted(commands):
+        follow(command, name, folder, capsys)
+
+
+@pytest.mark.parametrize("goal", ["group:analytics", "serviceaccount:ci/runner", "user:alice bob"])
+@pytest.mark.parametrize("source", ["defaults:1.33", "my objects.json"])
+def test_propose_a_level_for_a_tenant(goal: str, source: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    copy_incident("single-flow", folder)
+    words = ["propose", "--isolate", goal, "--seats", "5", "-f", source, "--isolated"]
+    commands = collect(capsys, *words, writes=True)
+    assert {" ".join(command.split()[:2]) for command in commands} >= {
+        "apflint diff",
+        "apflint test",
+        "apflint explain",
+    }
+    for command in sorted(commands):
+        follow(command, "single-flow", folder, capsys)
+
+
+def test_replay_and_simulate(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`replay` and `simulate` suggest options and pages, but no commands that a test could run."""
+    for name in CLIENTS:
+        words = copy_incident(name, folder)
+        reports = [["replay"], ["replay", "--baseline", "24h"]]
+        if name in ("flood-one-flow", "small-level"):
+            reports.append(["simulate", "--server-concurrency", str(SEATS[name]), "--from-audit"])
+        for report in reports:
+            for command in collect(capsys, *report, *words):
+                follow(command, name, folder, capsys)

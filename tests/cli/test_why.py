@@ -171,7 +171,7 @@ def test_numbers_name_their_period(
             logged = re.findall(r"Log (.*?): [\d,]+ requests?, [\d,]+ rejected", text)
             assert all(re.fullmatch(r"(\S+ )?[\d:]+ to (\S+ )?[\d:]+ UTC", period) for period in logged), text
             shares = re.findall(r"(.{,60}): \S+ \d+%", line)
-            assert all(re.search(r"Demand in the (dump, with waiting|log, with rejected) requests$", s) for s in shares)
+            assert all(re.search(r"Demand in the (dump \(incl\. waiting|log \(incl\. rejected)\)$", s) for s in shares)
             counts += len(counted) + len(logged) + len(shares)
     assert counts > 0
 
