@@ -56,8 +56,11 @@ def levels_json(changes: Sequence[LevelChange]) -> list[dict[str, object]]:
     return [{"name": change.name, "before": get(change.old), "after": get(change.new)} for change in changes]
 
 
-def report_wanted_seats(found: WantedSeats, configuration: str) -> Iterator[Block]:
-    """Yield the shares that each level needs, the seats of all levels before and after the change, and the changes to make."""
+def report_wanted_seats(found: WantedSeats, configuration: str, words: str) -> Iterator[Block]:
+    """Yield the shares that each level needs, the seats of all levels before and after the change, and the changes to make.
+
+    `words` are the options that name the configuration, for the suggested command.
+    """
     limits = found.before
     share_sums = [sum(level.shares for level in side.levels) for side in (limits, found.after)]
     after = {level.name: level for level in found.after.levels}
@@ -71,8 +74,9 @@ def report_wanted_seats(found: WantedSeats, configuration: str) -> Iterator[Bloc
     formula = f"{limits.server_concurrency} x SHARES / {before} before, and / {now} after, rounded up"
     yield tabulate_seats(compare_levels(found.before, found.after), [f"NOMINAL: the seats of the level, {formula}."])
     yield Group([Prose(["To change it:"]), Bullets([_describe_edit(change) for change in changed])])
-    arguments = " ".join(f"--set {change.level.name}.nominalConcurrencyShares={change.after}" for change in changed)
-    yield Group([Prose(["To simulate it first:"]), Command("apflint simulate", f"LOAD {arguments}", 2)])
+    changes = (f"--set {change.level.name}.nominalConcurrencyShares={change.after}" for change in changed)
+    arguments = " ".join(filter(None, ("LOAD", words, *changes)))
+    yield Group([Prose(["To simulate it first:"]), Command("apflint simulate", arguments, 2)])
 
 
 def tabulate_seats(changes: Sequence[LevelChange], notes: Sequence[str] = ()) -> Table:

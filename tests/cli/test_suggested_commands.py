@@ -217,3 +217,19 @@ def test_replay_and_simulate(folder: Path, capsys: pytest.CaptureFixture[str]) -
         for report in reports:
             for command in collect(capsys, *report, *words):
                 follow(command, name, folder, capsys)
+
+
+def test_propose_more_seats_for_a_tenant(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """If the tenant has a level, the command to verify the proposal shows the seats of this level."""
+    words = ["propose", "--isolate", "group:analytics", "-f", "defaults:1.33", "--isolated"]
+    assert run([*words, "--seats", "5", "-o", "out put"]) == 0
+    capsys.readouterr()
+    commands = collect(capsys, *words, "--seats", "9", "-f", "out put/analytics.yaml")
+    assert "apflint limits --want analytics=9 defaults:1.33 'out put/analytics.yaml' --kubernetes=1.33" in commands
+    for command in sorted(commands):
+        follow(command, "", folder, capsys)
+    status = run(["limits", "--want", "analytics=9", "-f", "defaults:1.33", "-f", "out put/analytics.yaml"])
+    (simulation,) = _COMMAND_LINE.findall(capsys.readouterr().out)
+    assert status == 0
+    load = ROOT / "fixtures" / "simulate" / "load.yaml"
+    follow(simulation.replace("LOAD", str(load)), "", folder, capsys)

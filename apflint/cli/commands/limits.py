@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,6 +19,7 @@ from apflint.run import Answer, analyze
 if TYPE_CHECKING:
     from apflint.output.console import Style
     from apflint.sources.effective_configurations import EffectiveConfiguration
+    from apflint.sources.input_types import InputRequest
 
 
 @command(
@@ -54,7 +56,8 @@ def limits(
     manifests define them or --no-defaults is given.
     """
     if want:
-        return analyze(sources.select(paths), partial(_find_shares, want, output_format, style(color)))
+        selected = sources.select(paths)
+        return analyze(selected, partial(_find_shares, want, output_format, style(color), selected))
 
     def find_answer(configuration: EffectiveConfiguration) -> Answer:
         limits, description = configuration.effective.limits, configuration.description
@@ -66,8 +69,11 @@ def limits(
     return analyze(sources.select(paths), find_answer)
 
 
-def _find_shares(want: list[str], output_format: str, how: Style, configuration: EffectiveConfiguration) -> Answer:
+def _find_shares(
+    want: list[str], output_format: str, how: Style, selected: InputRequest, configuration: EffectiveConfiguration
+) -> Answer:
     """Return the report for --want. Raises UserError if a value is invalid, or if no shares give the wanted seats."""
+    from apflint.cli.repeated_options import name_sources, repeat_configuration, repeat_seats, repeat_settings
     from apflint.output.wanted_seats import report_wanted_seats, wanted_seats_json
     from apflint.wanted_seats import find_wanted_seats, parse_wanted
 
@@ -75,4 +81,6 @@ def _find_shares(want: list[str], output_format: str, how: Style, configuration:
     if output_format == "json":
         value = {**limits_json(found.before), **wanted_seats_json(found)}
         return Answer(to_json(name_configuration(value, description), 2))
-    return Answer(render(report_wanted_seats(found, description), how))
+    repeated = repeat_configuration(selected, name_sources(selected, configuration))
+    words = shlex.join((*repeated, *repeat_seats(selected), *repeat_settings(selected)))
+    return Answer(render(report_wanted_seats(found, description, words), how))
