@@ -125,9 +125,9 @@ def _list_facts(diagnosis: ClientDiagnosis, configuration: str | None) -> Iterat
         yield from _list_certainty(diagnosis)
     yield _Fact(0, _label("Client", " ".join(_describe_client(diagnosis))))
     if level := list(_describe_level(diagnosis)):
-        brief = " ".join(filter(None, (_describe_shares(diagnosis, 1), *_describe_server_log(diagnosis))))
-        short = brief if diagnosis.level is None else level[0]
-        yield _Fact(4, _label("Level", " ".join(level)), _label("Level", short) if short else (), 1)
+        main = " ".join(filter(None, (_describe_shares(diagnosis, 1), *_describe_server_log(diagnosis))))
+        text = main if diagnosis.level is None else level[0]
+        yield _Fact(4, _label("Level", " ".join(level)), _label("Level", text) if text else (), 1)
     if (release := diagnosis.evidence.assumed_release) is not None:
         text = f"{release}, the newest known release, is assumed (see --kubernetes)."
         yield _Fact(_LEAST, _label("Release", text))
