@@ -102,6 +102,16 @@ def test_file_in_the_directory_of_the_configuration(project: Path, capsys: pytes
     assert "the file exists, and is not replaced" in capsys.readouterr().err
 
 
+def test_existing_level_is_not_called_new(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "apf" / "level.json").write_text(json.dumps(priority_level("builds", 1)), "utf-8")
+    command = ["propose", "--isolate", "group:builds", "--seats", "50", "-f", "apf", "--kubernetes", "1.36"]
+    found = read_json(capsys, *command)
+    (finding,) = (finding for finding in found["findings"] if finding["rule"] == "APF603")
+    assert finding["message"].startswith("priority level takes ")
+    assert "new" not in (finding["message"] + finding["why"]).split()
+    assert [item["kind"] for item in found["objects"]] == ["FlowSchema"]
+
+
 def test_other_shares_of_a_level(capsys: pytest.CaptureFixture[str]) -> None:
     command = ["propose", "--isolate", "group:builds", "--seats", "50", "-f", "apf", "--kubernetes", "1.36"]
     found = read_json(capsys, *command, "-o", "out")
