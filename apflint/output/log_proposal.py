@@ -92,12 +92,6 @@ def _format_moment(microseconds: int) -> str:
     return datetime.fromtimestamp(microseconds / _MICROSECONDS, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
-def _describe_incident(incident: Incident) -> str:
-    start, end = _format_moment(incident.start), _format_moment(incident.end)
-    end = end[11:] if end[:10] == start[:10] else end
-    return f"{start} to {end} UTC"
-
-
 def _describe_evidence(evidence: LogEvidence, *, is_searched: bool) -> list[str]:
     lines = [
         f"{count_noun(evidence.requests, 'request')} in {evidence.seconds:,.0f} s, {count_noun(evidence.servers, 'API server')}"
@@ -131,7 +125,7 @@ def _describe_cause(answer: LogAnswer) -> list[str]:
     if cause is not None and not answer.is_usable:
         lines.append("uncertain, because the simulation does not reproduce the log:")
     if cause is not None and answer.evidence.incidents:
-        lines.append(f"{_describe_incident(answer.evidence.incidents[0])}: {cause.message}")
+        lines.append(f"{answer.evidence.incidents[0].describe()}: {cause.message}")
         lines += cause.evidence
     if observed is not None:
         lines.append(f"metrics ({observed.cause}): {observed.message}")
@@ -150,7 +144,7 @@ def _describe_other(incident: Incident, cause: LogCause | None) -> str:
         if helps
         else "; no proposal"
     )
-    return f"{_describe_incident(incident)}: {found}{advice}"
+    return f"{incident.describe()}: {found}{advice}"
 
 
 def _describe_change(change: Change) -> str:
@@ -383,6 +377,16 @@ def _evidence_json(evidence: LogEvidence, others: Sequence[tuple[Incident, LogCa
             "reasons": [*test.reasons],
         },
         "heldOutFrom": None if evidence.split is None else _iso(evidence.split),
+        "metrics": [
+            {
+                "file": time.file,
+                "from": None if time.period is None else _iso(round(time.period[0] * _MICROSECONDS)),
+                "to": None if time.period is None else _iso(round(time.period[1] * _MICROSECONDS)),
+                "relation": time.relation,
+                "counts": time.counts,
+            }
+            for time in evidence.metrics
+        ],
         "notes": [*evidence.notes],
     }
 
