@@ -288,25 +288,25 @@ def list_log_steps(proposal: LogProposal, files: ProposalFiles) -> dict[str, lis
     # Delete FlowSchemas before levels. When a FlowSchema is deleted, its requests go to their former FlowSchemas. So no request
     # uses a new level when the level is deleted.
     changes = sorted(proposal.candidate.changes, key=lambda change: isinstance(change, NewLevel))
-    back = [_roll_back(proposal, change) for change in changes]
+    back = [_roll_back(proposal, change, files.kubectl) for change in changes]
     return {
         "verify": list_checks(files, proposal.manifests, proposal.policy_test),
-        "apply": [f"kubectl apply -f {shlex.quote(files.manifests)}"],
+        "apply": [f"{files.kubectl} apply -f {shlex.quote(files.manifests)}"],
         "rollBack": back,
     }
 
 
-def _roll_back(proposal: LogProposal, change: Change) -> str:
+def _roll_back(proposal: LogProposal, change: Change, kubectl: str) -> str:
     match change:
         case NewLevel():
-            return f"kubectl delete prioritylevelconfiguration {change.name}"
+            return f"{kubectl} delete prioritylevelconfiguration {change.name}"
         case NewFlowSchema():
-            return f"kubectl delete flowschema {change.name}"
+            return f"{kubectl} delete flowschema {change.name}"
         case FlowSchemaFieldChange():
             schema = next(schema for schema in proposal.before.configuration.order if schema.name == change.flow_schema)
             stored: dict[str, Any] = schema.document.value
             value = stored["spec"].get(change.field)
-            return _patch("flowschema", change.flow_schema, {change.field: value})
+            return _patch(kubectl, "flowschema", change.flow_schema, {change.field: value})
     document = proposal.before.configuration.levels[change.level].document
     manifest: dict[str, Any] = document.value
     limited: dict[str, Any] = manifest["spec"].get("limited") or {}
@@ -315,12 +315,12 @@ def _roll_back(proposal: LogProposal, change: Change) -> str:
     else:
         queuing = (limited.get("limitResponse") or {}).get("queuing") or {}
         spec = {"limited": {"limitResponse": {"queuing": {change.field: queuing.get(change.field)}}}}
-    return _patch("prioritylevelconfiguration", change.level, spec)
+    return _patch(kubectl, "prioritylevelconfiguration", change.level, spec)
 
 
-def _patch(kind: str, name: str, spec: Mapping[str, object]) -> str:
+def _patch(kubectl: str, kind: str, name: str, spec: Mapping[str, object]) -> str:
     patch = json.dumps({"spec": spec}, separators=(",", ":"))
-    return f"kubectl patch {kind} {name} --type merge -p {shlex.quote(patch)}"
+    return f"{kubectl} patch {kind} {name} --type merge -p {shlex.quote(patch)}"
 
 
 def log_answer_json(answer: LogAnswer, files: ProposalFiles | None) -> dict[str, object]:

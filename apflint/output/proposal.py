@@ -146,36 +146,36 @@ def list_steps(found: ProvenProposal, files: ProposalFiles) -> dict[str, list[st
     change = isolation.shares_change
     steps = {
         "verify": list_checks(files, found.manifests, found.policy_test),
-        "apply": [] if change is None else [_apply_shares(found, change)],
+        "apply": [] if change is None else [_apply_shares(found, change, files.kubectl)],
         "rollBack": [],
     }
     if found.manifests:
-        steps["apply"].append(f"kubectl apply -f {shlex.quote(files.manifests)}")
+        steps["apply"].append(f"{files.kubectl} apply -f {shlex.quote(files.manifests)}")
     # Delete the FlowSchema before the level. The requests of the FlowSchema then match their former FlowSchemas, so no
     # request uses the level when the level is deleted.
     if (schema := isolation.flow_schema) is not None:
-        steps["rollBack"].append(f"kubectl delete flowschema {schema.name}")
+        steps["rollBack"].append(f"{files.kubectl} delete flowschema {schema.name}")
     if (level := isolation.new_level) is not None:
-        steps["rollBack"].append(f"kubectl delete prioritylevelconfiguration {level.name}")
+        steps["rollBack"].append(f"{files.kubectl} delete prioritylevelconfiguration {level.name}")
     if change is not None:
         before = next(side.old for side in found.proof.levels if side.name == change.level)
-        wanted = f"apflint limits --want {change.level}={isolation.goal.seats} {files.words}"
+        wanted = f"apflint limits --want {change.level}={isolation.goal.seats} {files.options}"
         steps["verify"].append(wanted.rstrip())
-        steps["rollBack"].append(_patch_shares(found, change, before.shares if before else 0))
+        steps["rollBack"].append(_patch_shares(found, change, before.shares if before else 0, files.kubectl))
     return steps
 
 
-def _apply_shares(found: ProvenProposal, change: LevelFieldChange) -> str:
+def _apply_shares(found: ProvenProposal, change: LevelFieldChange, kubectl: str) -> str:
     document = found.before.configuration.levels[change.level].document
     if document.source.is_live:
-        return _patch_shares(found, change, change.value or 0)
-    return f"kubectl apply -f {shlex.quote(document.source.name)}"
+        return _patch_shares(found, change, change.value or 0, kubectl)
+    return f"{kubectl} apply -f {shlex.quote(document.source.name)}"
 
 
-def _patch_shares(found: ProvenProposal, change: LevelFieldChange, shares: int) -> str:
+def _patch_shares(found: ProvenProposal, change: LevelFieldChange, shares: int, kubectl: str) -> str:
     field = shares_field(found.before.release.newest_version)
     patch = f'{{"spec":{{"limited":{{"{field}":{shares}}}}}}}'
-    return f"kubectl patch prioritylevelconfiguration {change.level} --type merge -p {shlex.quote(patch)}"
+    return f"{kubectl} patch prioritylevelconfiguration {change.level} --type merge -p {shlex.quote(patch)}"
 
 
 def proposal_json(found: ProvenProposal, files: ProposalFiles) -> dict[str, object]:

@@ -10,7 +10,9 @@ import pytest
 import yaml
 from support.builders import ALL, flow_schema, group, priority_level
 
+from apflint.builtin import build_manifests
 from apflint.cli.app import run
+from apflint.releases import parse_release
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -122,6 +124,55 @@ def test_other_shares_of_a_level(capsys: pytest.CaptureFixture[str]) -> None:
     assert (field["file"], field["line"]) == ("apf/level.json", 1)
     assert "kubectl apply -f apf/level.json" in found["commands"]["apply"]
     assert f"apf/level.json:1: nominalConcurrencyShares 10 -> {field['after']}" in read(capsys, *command)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        (),
+        ("--config", "other.toml"),
+        ("--isolated",),
+        ("--render",),
+        ("--no-defaults",),
+        ("--server-concurrency", "1000"),
+        ("--kubernetes", "1.35"),
+        ("--config", "other.toml", "--render", "--server-concurrency", "900"),
+    ],
+)
+@pytest.mark.parametrize("client", ["group:builds", "group:analytics"])
+def test_printed_commands_repeat_the_options(
+    options: tuple[str, ...], client: str, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each printed command of apflint has the options of this run, and shows the seats of the proposal."""
+    (project / "other.toml").write_text("server-concurrency = 800\n", "utf-8")
+    (project / "apflint.toml").write_text('server-concurrency = 700\nkubernetes = "1.33"\n', "utf-8")
+    if (
+        "--no-defaults" in options
+    ):  # the manifests then have the objects for system components, as in an export of a cluster
+        objects = {"apiVersion": "v1", "kind": "List", "items": build_manifests(parse_release("1.33"), "v1")}
+        (project / "apf" / "built-in.json").write_text(json.dumps(objects), "utf-8")
+    command = ["propose", "--isolate", client, "--seats", "50", "-f", "apf", *options, "-o", "out"]
+    found = read_json(capsys, *command)
+    lines = [line for line in found["commands"]["verify"] if line.startswith("apflint ")]
+    assert {line.split()[1] for line in lines} >= {"test", "diff" if client == "group:analytics" else "limits"}
+    expected = {level["name"]: (level["after"] or {}).get("nominal") for level in found["levels"]}
+    for line in lines:
+        _, name, *words = shlex.split(line)
+        dropped = {"--no-defaults", "--kubernetes", "--server-concurrency"} if name == "test" else set()
+        for option in options:
+            if option.startswith("--") and option not in dropped:
+                assert option in words
+        if name == "test":
+            assert run([name, *words]) == bool(found["fields"])  # the test fails until the user edits the manifests
+        if name == "diff" and not found["fields"]:  # other shares are a change of the existing manifests
+            levels = {level["name"]: level for level in read_json(capsys, name, *words, status=1)["levels"]}
+            assert {change: levels[change]["new"]["nominal"] for change in levels} == {
+                change: expected[change] for change in levels
+            }
+        if name == "limits":
+            answer = read_json(capsys, name, *words)
+            assert {level["name"]: level["after"]["nominal"] for level in answer["changes"]} == expected
+        capsys.readouterr()
 
 
 def test_new_cluster(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
