@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import re
 import shlex
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 from support.builders import ALL, flow_schema, group, priority_level
+from support.incidents import INCIDENTS
 
 from apflint.builtin import build_manifests
 from apflint.cli.app import run
@@ -175,6 +178,49 @@ def test_printed_commands_repeat_the_options(
         capsys.readouterr()
 
 
+@pytest.mark.parametrize(
+    ("options", "servers"),
+    [
+        ((), None),
+        (("--servers", "1"), 1),
+        (("--servers", "3"), 3),
+        (("--metrics", "a.txt"), 1),
+        (("--metrics", "a.txt", "--metrics", "b.txt"), 2),
+        (("--metrics", "a.txt", "--metrics", "b.txt", "--servers", "5"), 5),
+    ],
+)
+def test_seats_of_all_servers(
+    options: tuple[str, ...], servers: int | None, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The seats are per server. Their sum is shown if the number of servers is known, and greater than 1."""
+    text = gzip.decompress((INCIDENTS / "list-heavy" / "2-during.metrics.txt.gz").read_bytes()).decode()
+    (project / "a.txt").write_text(text, "utf-8")
+    moved = re.sub(r"(?m)^(process_start_time_seconds) .+$", r"\1 1790000000", text)
+    (project / "b.txt").write_text(moved, "utf-8")
+    command = [
+        "propose",
+        "--isolate",
+        "group:analytics",
+        "--seats",
+        "8",
+        "-f",
+        "apf",
+        "--kubernetes",
+        "1.36",
+        *options,
+    ]
+    found = read_json(capsys, *command)
+    nominal = next(level["after"]["nominal"] for level in found["levels"] if level["name"] == "analytics")
+    total = None if servers is None else servers * nominal
+    assert (found["servers"], found["seatsInAllServers"]) == (servers, total)
+    # The metrics also have the seats of a server: 120 instead of the default of 600.
+    seats = sum(level["after"]["nominal"] for level in found["levels"])
+    assert (seats < 150) == ("--metrics" in options)
+    printed = read(capsys, *command)
+    assert f"{nominal} seats in each API server" in printed
+    assert (f"({total} in all {servers} API servers)" in printed) == (servers is not None and servers > 1)
+
+
 def test_new_cluster(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = read_json(
         capsys, "propose", "--isolate", "user:a b@example.com", "--seats", "5", "-f", "defaults:1.30", "-o", "."
@@ -194,6 +240,9 @@ def test_new_cluster(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["--isolate", "group:a", "--seats", "0"], "use 1 to 600, the seats of an API server"),
         (["--isolate", "group:a", "--seats", "x"], "is not an integer"),
         (["--isolate", "group:a", "--seats", "5", "--write", "a", "-o", "b"], "cannot be combined"),
+        (["--isolate", "group:a", "--seats", "5", "--servers", "0"], "a cluster has at least 1 API server"),
+        (["--isolate", "group:a", "--seats", "5", "--objects", "pods=5"], "--objects requires audit logs"),
+        (["audit.log", "--servers", "3"], "logs and --servers cannot be combined"),
         (["--isolate", "group:a", "--seats", "5", "--write", "apf/level.json/x"], "not written"),
     ],
 )

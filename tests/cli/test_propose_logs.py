@@ -291,7 +291,7 @@ def test_old_release(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_options_for_logs_need_logs(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["propose", "--protect", "batch"]) == 2
-    assert "require audit logs" in capsys.readouterr().err
+    assert "--protect requires audit logs" in capsys.readouterr().err
     assert run(["propose"]) == 2
     assert "name audit logs, or clients and their seats" in capsys.readouterr().err
 
