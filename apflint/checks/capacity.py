@@ -151,6 +151,8 @@ def _new_levels(effective: Effective) -> Iterator[Problem]:
     Existing levels are the built-in levels and the levels in files of `--context`. Many new levels may together take
     many seats, even if each new level takes only few seats. So the configuration is compared with the same
     configuration without any of the new levels.
+
+    Without `--context`, nothing shows whether the cluster already has a level. So the message then does not call it new.
     """
     total, default = effective.assumptions.server_concurrency, _default_shares(effective)
     known = default.keys() | {manifest.document.name for manifest in effective.workspace.context}
@@ -171,16 +173,18 @@ def _new_levels(effective: Effective) -> Iterator[Problem]:
     if len(losses) > _MAX_NAMED_LEVELS:
         losses.sort(key=lambda loss: loss.after - loss.before)
     largest, *others = sorted(new, key=lambda name: -new[name])
-    owner = "the built-in ones" if default.keys() >= {loss.name for loss in losses} else "the existing ones"
-    subject = f"{len(new)} new priority levels take" if others else "new priority level takes"
+    owner, kind = "existing", "new priority level"
+    if default.keys() >= {loss.name for loss in losses}:
+        owner, kind = "built-in", "priority level"
+    subject = f"{len(new)} {kind}s take" if others else f"{kind} takes"
     seats = join_some([f"{name} {new[name]}" for name in (largest, *others)], _MAX_NAMED_LEVELS)
     yield Problem(
         places[largest],
-        f"{subject} {taken} of {total} seats from {owner}",
+        f"{subject} {taken} of {total} seats from the {owner} ones",
         related=tuple(Elsewhere(places[name], f"takes {new[name]} seats") for name in others[: _MAX_NAMED_LEVELS - 1]),
         severity="warning" if any(loss.ratio < -_SEVERE for loss in losses) else None,
         notes=(
-            *([f"Seats of the new priority levels: {seats}."] if others else ()),
+            *([f"Seats of the {kind}s: {seats}."] if others else ()),
             f"{figures}: {join_some([*map(str, losses)], _MAX_NAMED_LEVELS + 1)}.",
         ),
         help="if this is not intended, lower "

@@ -23,7 +23,7 @@ from apflint.output.proposal import TITLE
 from apflint.output.report import render_report
 from apflint.propose.goals import parse_protection, parse_subject
 from apflint.propose.log_proposal import LogGoals, Naming, propose_from_log
-from apflint.propose.observed_state import observe
+from apflint.propose.observed_state import ObservedState
 from apflint.releases import OLDEST_SIMULATED_MINOR
 from apflint.replay.running import ReplayOptions, replay_sides
 from apflint.run import Answer, read, show
@@ -139,7 +139,7 @@ def propose_change(
                 raise UserError(
                     "the audit log has no request: no event has the stage ResponseComplete or ResponseStarted"
                 )
-            answer = propose_from_log(replay, counts, observe(states), goals, naming, _make_show(progress))
+            answer = propose_from_log(replay, counts, ObservedState(states), goals, naming, _make_show(progress))
     finally:
         gc.enable()
     return _print(answer, place, configuration, output_format, how, exit_zero=exit_zero)

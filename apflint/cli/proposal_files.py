@@ -7,13 +7,14 @@ import shlex
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from apflint.atomic_write import write_atomically
+from apflint.cli.repeated_options import name_sources, repeat_configuration, repeat_seats, repeat_settings
 from apflint.output.proposal_files import ProposalFiles
 from apflint.sources.source_arguments import BUILT_IN_PREFIX, KUSTOMIZE_PREFIX, LIVE, PREFIXES
 from apflint.unknown_seats import describe_assumed_seats
 from apflint.user_error import UserError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from apflint.propose.log_proposal import LogProposal
     from apflint.propose.proposal import ProvenProposal
@@ -56,18 +57,18 @@ class ProposalPlace(NamedTuple):
         file = self.name_manifests(name)
         words = [_relate(word, start) for word in self._words if word not in ("-", LIVE)]
         words = [word for word in words if not word.startswith(BUILT_IN_PREFIX)]
-        return (*words, *([] if self._contains(file) else [_relate(file, start)]))
+        is_contained = any(self._contains(file, word) for word in self._words)
+        return (*words, *([] if is_contained else [_relate(file, start)]))
 
     @property
     def _words(self) -> tuple[str, ...]:
         return self.request.words or (".",) * bool(self.configuration.objects)
 
-    def _contains(self, file: str) -> bool:
-        """Return whether the file is in a directory of the configuration, so that the configuration contains the file."""
-        if self.write is None and self.directory is None:
+    def _contains(self, file: str, word: str) -> bool:
+        """Return whether the source argument `word` is a directory in which the file is written."""
+        if word.startswith(PREFIXES) or (self.write is None and self.directory is None):
             return False
-        paths = (os.path.realpath(word) for word in self._words if not word.startswith(PREFIXES))
-        return any(os.path.realpath(file).startswith(f"{path.rstrip(os.sep)}{os.sep}") for path in paths)
+        return os.path.realpath(file).startswith(f"{os.path.realpath(word).rstrip(os.sep)}{os.sep}")
 
     def write_files(self, found: ProvenProposal | LogProposal) -> ProposalFiles:
         """Write the files that the user requests, and return the names of all files.
@@ -88,7 +89,9 @@ class ProposalPlace(NamedTuple):
             alerts,
             _write_new(texts),
             diff,
-            shlex.join((*self._words, *self._list_assumptions())),
+            shlex.join(self._repeat_options(name_sources(self.request, self.configuration))),
+            shlex.join(repeat_settings(self.request._replace(kubectl=None))),
+            shlex.join(("kubectl", *(() if self.request.kubectl is None else self.request.kubectl.arguments))),
         )
 
     def mark_assumption(self, found: Proposal) -> Proposal:
@@ -120,30 +123,30 @@ class ProposalPlace(NamedTuple):
         file = _relate(self.name_manifests(name), self.directory or ".")
         return tuple(word for word in words if word != file) if edits_objects else words
 
-    def _list_assumptions(self) -> list[str]:
-        """Return the options that set the release and the seats of this run, for command lines that the report shows.
+    def _repeat_options(self, sources: Iterable[str]) -> tuple[str, ...]:
+        """Return the options of this run for command lines that the report shows: sources, release, seats and settings.
 
-        For a running cluster, the release is omitted, because the cluster determines the release.
+        The release is always named, except for a running cluster, which determines the release. Otherwise, another version
+        of apflint could assume another release.
         """
-        effective = self.configuration.effective
-        release = [] if LIVE in self._words else [f"--kubernetes={effective.release.name}"]
-        if self.request.server_concurrency is None:
-            return release
-        return [*release, f"--server-concurrency={effective.limits.server_concurrency}"]
+        pinned = self.request.assume(kubernetes=self.configuration.effective.release)
+        return (*repeat_configuration(pinned, sources), *repeat_seats(pinned), *repeat_settings(pinned))
 
     def _write_diff(self, file: str) -> str:
-        """Return a command line that shows what the new objects change. `file` is the file with these objects."""
-        effective = self.configuration.effective
-        arguments = self._list_assumptions()
+        """Return a command line that shows what the new objects change. `file` is the file with these objects.
+
+        Return "" if there is no short command line for this purpose.
+        """
+        words = [word for word in self._words if word not in ("-", LIVE) and not word.startswith(BUILT_IN_PREFIX)]
         if LIVE in self._words:
-            return shlex.join(("apflint", "diff", LIVE, file, *arguments))
-        if self.configuration.cluster or self._contains(file):
+            others = [word for word in words if not self._contains(file, word)]
+            return shlex.join(("apflint", "diff", LIVE, file, *self._repeat_options(others)))
+        if self.configuration.cluster or any(self._contains(file, word) for word in words):
             cluster = ["--cluster", self.configuration.cluster] if self.configuration.cluster else []
-            return shlex.join(("apflint", "diff", "git:HEAD", ".", *cluster, *arguments))
-        words = (word for word in self._words if word != "-" and not word.startswith(BUILT_IN_PREFIX))
-        files = (part for word in words for part in ("-f", word))
-        release = f"{BUILT_IN_PREFIX}{effective.release.name}"
-        return shlex.join(("apflint", "diff", *files, release, file, *arguments))
+            return shlex.join(("apflint", "diff", "git:HEAD", ".", *cluster, *self._repeat_options(())))
+        release = f"{BUILT_IN_PREFIX}{self.configuration.effective.release.name}"
+        old = release if self.request.defaults else next(iter(words), None)
+        return "" if old is None else shlex.join(("apflint", "diff", old, file, *self._repeat_options(words)))
 
 
 def _relate(word: str, start: str) -> str:

@@ -133,8 +133,9 @@ class ClientEvidence(NamedTuple):
         log = self.log
         if log is None or log.incident is None or not self.servers:
             return log
-        times = [load.started + load.age for load in self.servers if load.started is not None and load.age is not None]
-        return log if log.incident.is_near(times) and not self.list_unknown_objects() else None
+        ends = [load.period[1] for load in self.servers if load.period is not None]
+        is_near = not ends or any(log.incident.is_near((end, end)) for end in ends)
+        return log if is_near and not self.list_unknown_objects() else None
 
     def level(self, name: str, server: str = "") -> LevelLoad | None:
         """Return the load of a level at `server`, or None if unknown.

@@ -135,6 +135,11 @@ class Metrics(NamedTuple):
         return max(ages, default=None)
 
     @property
+    def moment(self) -> float | None:
+        """Time of the metrics in seconds since 1970, or None if unknown."""
+        return None if self.started is None or self.age_seconds is None else self.started + self.age_seconds
+
+    @property
     def order(self) -> float:
         """A number that grows while the server runs: its age or, before Kubernetes 1.26, the dispatched requests."""
         age = self.age_seconds
@@ -167,6 +172,14 @@ class Snapshot(NamedTuple):
     requests: tuple[RequestRow, ...] | None = None
     sources: tuple[Source, ...] = ()
     """The files of the snapshot: metrics and dumps of levels, queues and requests."""
+
+    @property
+    def moment(self) -> float | None:
+        """Time in seconds since 1970: that of the metrics, or else the latest time in the dump of requests. None if unknown."""
+        if self.metrics is not None and self.metrics.moment is not None:
+            return self.metrics.moment
+        times = [moment for row in self.requests or () for moment in (row.arrived, row.started) if moment is not None]
+        return max(times).timestamp() if times else None
 
     def source_of(self, part: str) -> Source:
         """Return the file of a part: `metrics`, `levels`, `queues` or `requests`."""

@@ -78,7 +78,10 @@ class Bullets(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """Short labels, each with a description. In text, all descriptions start in one column."""
+    """Short labels, each with a description. In text, all descriptions start in one column.
+
+    If a description has several lines, the parts of a line that is broken are indented, so that each line stands out.
+    """
 
     pairs: Sequence[tuple[Inline, Inline]]
     """(label, description) of each fact. A fact with an empty label continues the description before it on a new line."""

@@ -78,7 +78,7 @@ _SHOWN = ("Change", "Nominal", "Min", "Attainable", "Queued")
 
 def report_difference(difference: ConfigurationDifference, sides: Sides) -> Iterator[Block]:
     """Yield the requests that move, the seats of levels, and the objects that differ."""
-    first, *others = (*_summarize(difference), *_describe_borrowing(difference))
+    first, *others = (*summarize_difference(difference), *describe_borrowing(difference))
     warnings = [*_warn_about_queues(difference)]
     warnings += ((Text(sentence, "warning"),) for sentence in sides.unserved)
     scope: Inline = (
@@ -232,7 +232,7 @@ def _describe_managers(managers: tuple[str, ...]) -> str:
     return f" (set by {', '.join(managers)})" if managers else ""
 
 
-def _summarize(difference: ConfigurationDifference) -> list[str]:
+def summarize_difference(difference: ConfigurationDifference) -> list[str]:
     """Return sentences about the requests that move, the seats of levels, and objects."""
     level, schema, flow = (len(difference.changes_of_type(kind)) for kind in ("priorityLevel", "flowSchema", "flow"))
     groups = level + schema
@@ -262,7 +262,7 @@ def _summarize(difference: ConfigurationDifference) -> list[str]:
     return sentences
 
 
-def _describe_borrowing(difference: ConfigurationDifference) -> Iterator[str]:
+def describe_borrowing(difference: ConfigurationDifference) -> Iterator[str]:
     """If only one of the releases has borrowing, yield sentences about the effect on seats, with examples of levels."""
     releases = [side.limits.release for side in (difference.old, difference.new)]
     if releases[0].has_borrowing == releases[1].has_borrowing:

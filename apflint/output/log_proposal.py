@@ -92,12 +92,6 @@ def _format_moment(microseconds: int) -> str:
     return datetime.fromtimestamp(microseconds / _MICROSECONDS, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
-def _describe_incident(incident: Incident) -> str:
-    start, end = _format_moment(incident.start), _format_moment(incident.end)
-    end = end[11:] if end[:10] == start[:10] else end
-    return f"{start} to {end} UTC"
-
-
 def _describe_evidence(evidence: LogEvidence, *, is_searched: bool) -> list[str]:
     lines = [
         f"{count_noun(evidence.requests, 'request')} in {evidence.seconds:,.0f} s, {count_noun(evidence.servers, 'API server')}"
@@ -131,7 +125,7 @@ def _describe_cause(answer: LogAnswer) -> list[str]:
     if cause is not None and not answer.is_usable:
         lines.append("uncertain, because the simulation does not reproduce the log:")
     if cause is not None and answer.evidence.incidents:
-        lines.append(f"{_describe_incident(answer.evidence.incidents[0])}: {cause.message}")
+        lines.append(f"{answer.evidence.incidents[0].describe()}: {cause.message}")
         lines += cause.evidence
     if observed is not None:
         lines.append(f"metrics ({observed.cause}): {observed.message}")
@@ -150,7 +144,7 @@ def _describe_other(incident: Incident, cause: LogCause | None) -> str:
         if helps
         else "; no proposal"
     )
-    return f"{_describe_incident(incident)}: {found}{advice}"
+    return f"{incident.describe()}: {found}{advice}"
 
 
 def _describe_change(change: Change) -> str:
@@ -294,25 +288,25 @@ def list_log_steps(proposal: LogProposal, files: ProposalFiles) -> dict[str, lis
     # Delete FlowSchemas before levels. When a FlowSchema is deleted, its requests go to their former FlowSchemas. So no request
     # uses a new level when the level is deleted.
     changes = sorted(proposal.candidate.changes, key=lambda change: isinstance(change, NewLevel))
-    back = [_roll_back(proposal, change) for change in changes]
+    back = [_roll_back(proposal, change, files.kubectl) for change in changes]
     return {
         "verify": list_checks(files, proposal.manifests, proposal.policy_test),
-        "apply": [f"kubectl apply -f {shlex.quote(files.manifests)}"],
+        "apply": [f"{files.kubectl} apply -f {shlex.quote(files.manifests)}"],
         "rollBack": back,
     }
 
 
-def _roll_back(proposal: LogProposal, change: Change) -> str:
+def _roll_back(proposal: LogProposal, change: Change, kubectl: str) -> str:
     match change:
         case NewLevel():
-            return f"kubectl delete prioritylevelconfiguration {change.name}"
+            return f"{kubectl} delete prioritylevelconfiguration {change.name}"
         case NewFlowSchema():
-            return f"kubectl delete flowschema {change.name}"
+            return f"{kubectl} delete flowschema {change.name}"
         case FlowSchemaFieldChange():
             schema = next(schema for schema in proposal.before.configuration.order if schema.name == change.flow_schema)
             stored: dict[str, Any] = schema.document.value
             value = stored["spec"].get(change.field)
-            return _patch("flowschema", change.flow_schema, {change.field: value})
+            return _patch(kubectl, "flowschema", change.flow_schema, {change.field: value})
     document = proposal.before.configuration.levels[change.level].document
     manifest: dict[str, Any] = document.value
     limited: dict[str, Any] = manifest["spec"].get("limited") or {}
@@ -321,12 +315,12 @@ def _roll_back(proposal: LogProposal, change: Change) -> str:
     else:
         queuing = (limited.get("limitResponse") or {}).get("queuing") or {}
         spec = {"limited": {"limitResponse": {"queuing": {change.field: queuing.get(change.field)}}}}
-    return _patch("prioritylevelconfiguration", change.level, spec)
+    return _patch(kubectl, "prioritylevelconfiguration", change.level, spec)
 
 
-def _patch(kind: str, name: str, spec: Mapping[str, object]) -> str:
+def _patch(kubectl: str, kind: str, name: str, spec: Mapping[str, object]) -> str:
     patch = json.dumps({"spec": spec}, separators=(",", ":"))
-    return f"kubectl patch {kind} {name} --type merge -p {shlex.quote(patch)}"
+    return f"{kubectl} patch {kind} {name} --type merge -p {shlex.quote(patch)}"
 
 
 def log_answer_json(answer: LogAnswer, files: ProposalFiles | None) -> dict[str, object]:
@@ -383,6 +377,16 @@ def _evidence_json(evidence: LogEvidence, others: Sequence[tuple[Incident, LogCa
             "reasons": [*test.reasons],
         },
         "heldOutFrom": None if evidence.split is None else _iso(evidence.split),
+        "metrics": [
+            {
+                "file": time.file,
+                "from": None if time.period is None else _iso(round(time.period[0] * _MICROSECONDS)),
+                "to": None if time.period is None else _iso(round(time.period[1] * _MICROSECONDS)),
+                "relation": time.relation,
+                "counts": time.counts,
+            }
+            for time in evidence.metrics
+        ],
         "notes": [*evidence.notes],
     }
 

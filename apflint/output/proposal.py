@@ -19,6 +19,7 @@ from apflint.wording import join_words, pluralize, quote, write_sentence
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from apflint.evaluate.limits import LevelLimits
     from apflint.output.blocks import Block, Inline
     from apflint.output.proposal_files import ProposalFiles
     from apflint.proofs.two_configurations import Move
@@ -32,12 +33,17 @@ _LABEL_CELLS = 10
 _MAX_LOSERS = 4
 
 
-def report_proposal(found: ProvenProposal, files: ProposalFiles, configuration: str) -> Iterator[Block]:
-    """Yield the proposed changes, the proofs, the seats of each level, the files, and the commands."""
+def report_proposal(
+    found: ProvenProposal, files: ProposalFiles, configuration: str, servers: int | None = None
+) -> Iterator[Block]:
+    """Yield the proposed changes, the proofs, the seats of each level, the files, and the commands.
+
+    `servers` is the number of API servers, or None if unknown.
+    """
     yield Only(DOCUMENTS, [Heading(TITLE, 1)])
     yield Only(TEXT, [Prose([f"Configuration: {configuration}"], "dim")])
     yield Only(DOCUMENTS, [Prose([f"Configuration: {configuration}"])])
-    yield Facts([*_list_facts(found)], _LABEL_CELLS)
+    yield Facts([*_list_facts(found, servers)], _LABEL_CELLS)
     if examples := _list_examples(found):
         yield Group([Heading("Requests that move, for example"), *examples])
     yield Only(TEXT, [Heading("Seats in each API server")])
@@ -56,12 +62,13 @@ def report_no_proposal(reason: NoProposal, configuration: str) -> Iterator[Block
     yield Prose([*sentences, *([write_sentence(reason.advice)] if reason.advice else [])])
 
 
-def _list_facts(found: ProvenProposal) -> Iterator[tuple[str, Inline]]:
+def _list_facts(found: ProvenProposal, servers: int | None) -> Iterator[tuple[str, Inline]]:
     isolation = found.isolation
-    level = next(change.new for change in found.proof.levels if change.name == isolation.level)
-    assert level is not None, "the configuration has the level"
+    level = _find_level(found)
     kind = "new" if isolation.new_level else "existing"
     figures = f"{level.shares} shares, {level.nominal} seats in each API server"
+    if servers is not None and servers > 1:
+        figures += f" ({servers * level.nominal:,} in all {servers:,} API servers)"
     seats = f"{kind} priority level {quote(isolation.level)} with {figures}"
     schema = isolation.flow_schema
     if schema is None:
@@ -87,6 +94,13 @@ def _list_facts(found: ProvenProposal) -> Iterator[tuple[str, Inline]]:
             yield "Stays", f"requests that earlier FlowSchemas capture: {earlier}, and those for other clients"
     yield "Costs", _describe_losses(found)
     yield "Check", _describe_findings(found)
+
+
+def _find_level(found: ProvenProposal) -> LevelLimits:
+    """Return the limits of the client's level with the proposal."""
+    level = next(change.new for change in found.proof.levels if change.name == found.isolation.level)
+    assert level is not None, "the configuration has the level"
+    return level
 
 
 def _describe_losses(found: ProvenProposal) -> str:
@@ -146,47 +160,53 @@ def list_steps(found: ProvenProposal, files: ProposalFiles) -> dict[str, list[st
     change = isolation.shares_change
     steps = {
         "verify": list_checks(files, found.manifests, found.policy_test),
-        "apply": [] if change is None else [_apply_shares(found, change)],
+        "apply": [] if change is None else [_apply_shares(found, change, files.kubectl)],
         "rollBack": [],
     }
     if found.manifests:
-        steps["apply"].append(f"kubectl apply -f {shlex.quote(files.manifests)}")
+        steps["apply"].append(f"{files.kubectl} apply -f {shlex.quote(files.manifests)}")
     # Delete the FlowSchema before the level. The requests of the FlowSchema then match their former FlowSchemas, so no
     # request uses the level when the level is deleted.
     if (schema := isolation.flow_schema) is not None:
-        steps["rollBack"].append(f"kubectl delete flowschema {schema.name}")
+        steps["rollBack"].append(f"{files.kubectl} delete flowschema {schema.name}")
     if (level := isolation.new_level) is not None:
-        steps["rollBack"].append(f"kubectl delete prioritylevelconfiguration {level.name}")
+        steps["rollBack"].append(f"{files.kubectl} delete prioritylevelconfiguration {level.name}")
     if change is not None:
         before = next(side.old for side in found.proof.levels if side.name == change.level)
-        wanted = f"apflint limits --want {change.level}={isolation.goal.seats} {files.words}"
+        wanted = f"apflint limits --want {change.level}={isolation.goal.seats} {files.options}"
         steps["verify"].append(wanted.rstrip())
-        steps["rollBack"].append(_patch_shares(found, change, before.shares if before else 0))
+        steps["rollBack"].append(_patch_shares(found, change, before.shares if before else 0, files.kubectl))
     return steps
 
 
-def _apply_shares(found: ProvenProposal, change: LevelFieldChange) -> str:
+def _apply_shares(found: ProvenProposal, change: LevelFieldChange, kubectl: str) -> str:
     document = found.before.configuration.levels[change.level].document
     if document.source.is_live:
-        return _patch_shares(found, change, change.value or 0)
-    return f"kubectl apply -f {shlex.quote(document.source.name)}"
+        return _patch_shares(found, change, change.value or 0, kubectl)
+    return f"{kubectl} apply -f {shlex.quote(document.source.name)}"
 
 
-def _patch_shares(found: ProvenProposal, change: LevelFieldChange, shares: int) -> str:
+def _patch_shares(found: ProvenProposal, change: LevelFieldChange, shares: int, kubectl: str) -> str:
     field = shares_field(found.before.release.newest_version)
     patch = f'{{"spec":{{"limited":{{"{field}":{shares}}}}}}}'
-    return f"kubectl patch prioritylevelconfiguration {change.level} --type merge -p {shlex.quote(patch)}"
+    return f"{kubectl} patch prioritylevelconfiguration {change.level} --type merge -p {shlex.quote(patch)}"
 
 
-def proposal_json(found: ProvenProposal, files: ProposalFiles) -> dict[str, object]:
-    """Return the object that `propose --format json` prints for a proposal."""
+def proposal_json(found: ProvenProposal, files: ProposalFiles, servers: int | None = None) -> dict[str, object]:
+    """Return the object that `propose --format json` prints for a proposal.
+
+    `servers` is the number of API servers, or None if unknown.
+    """
     isolation, proof = found.isolation, found.proof
+    level = _find_level(found)
     return {
         **_goal_json(isolation.goal),
         "proposal": True,
         "reason": None,
         "advice": None,
         "priorityLevel": isolation.level,
+        "servers": servers,
+        "seatsInAllServers": None if servers is None else servers * level.nominal,
         "objects": [
             {
                 "kind": "FlowSchema" if isinstance(change, NewFlowSchema) else "PriorityLevelConfiguration",

@@ -27,8 +27,12 @@ class ProposalFiles(NamedTuple):
     """Names of the files that apflint has written. apflint only suggests the names of all other files."""
     diff: str
     """Command line that shows what the proposal changes, or "" if there is no short command line for this purpose."""
-    words: str = ""
-    """Command-line arguments for the configuration."""
+    options: str = ""
+    """Options of `apflint` for the configuration of this run."""
+    test_options: str = ""
+    """Options of `apflint test` for the settings of this run."""
+    kubectl: str = "kubectl"
+    """`kubectl` with the options that select the running cluster, if the configuration is from there."""
 
 
 def report_files(files: ProposalFiles, manifests: str, policy_test: str) -> Iterator[Block]:
@@ -57,8 +61,8 @@ def list_checks(files: ProposalFiles, manifests: str, policy_test: str) -> list[
         return []
     return [
         *([files.diff] if files.diff else []),
-        *([f"apflint test {shlex.quote(files.policy_test)}"] if policy_test else []),
-        f"kubectl diff -f {shlex.quote(files.manifests)}",
+        *([f"apflint test {shlex.quote(files.policy_test)} {files.test_options}".rstrip()] if policy_test else []),
+        f"{files.kubectl} diff -f {shlex.quote(files.manifests)}",
     ]
 
 

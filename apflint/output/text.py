@@ -153,10 +153,12 @@ def _facts(facts: Facts, style: Style) -> Iterator[str]:
     cells = facts.cells
     if cells is None:
         cells = max(map(count_cells, labels), default=0) + _GAP
-    indent = facts.indent + cells
-    for label, (_, text) in zip(labels, facts.pairs, strict=True):
+    start = facts.indent + cells
+    for place, (label, (_, text)) in enumerate(zip(labels, facts.pairs, strict=True)):
         head = f"{' ' * facts.indent}{style.paint(label, 'dim')}{' ' * (cells - count_cells(label))}"
-        yield from _hang(head, text, style, indent, cells=indent, starts_line=not label.strip())
+        # The lines of a label with several lines are items of a list, so the rest of a broken line is indented.
+        is_item = not label or labels[place + 1 : place + 2] == [""]
+        yield from _hang(head, text, style, start + _GAP * is_item, cells=start, starts_line=not label.strip())
     if facts.more:
         yield f"{' ' * facts.indent}and {sanitize(facts.more)}"
 

@@ -6,6 +6,7 @@ Only what a log shows counts: rejections, and waits of more than half a second.
 from __future__ import annotations
 
 from collections import Counter
+from datetime import UTC, datetime
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,7 @@ MIN_HARMED, MIN_HARMED_SHARE = 5, 0.01
 """
 _MAX_SAMPLES = 20_000
 MAX_DISTANCE = 60.0
-"""Maximum time in seconds between an incident in a log and the last snapshot for assuming that both show the same overload."""
+"""Maximum time in seconds between an incident in a log and snapshots for assuming that both show the same overload."""
 
 
 class Incident(NamedTuple):
@@ -46,13 +47,28 @@ class Incident(NamedTuple):
         """Duration in seconds."""
         return (self.end - self.start) / MICROSECONDS
 
-    def is_near(self, moments: Sequence[float]) -> bool:
-        """Return whether metrics of one of these moments may show the incident. True if `moments` is empty.
+    def is_near(self, period: tuple[float, float]) -> bool:
+        """Return whether snapshots of a period may show the incident.
 
-        Moments are in seconds since 1970.
+        `period` has the times of the first and the last snapshot, in seconds since 1970.
         """
-        start, end = self.start / MICROSECONDS - MAX_DISTANCE, self.end / MICROSECONDS + MAX_DISTANCE
-        return not moments or any(start <= moment <= end for moment in moments)
+        first, last = period
+        return first <= self.end / MICROSECONDS + MAX_DISTANCE and self.start / MICROSECONDS - MAX_DISTANCE <= last
+
+    def describe(self) -> str:
+        """Return the time of the incident, as `describe_period` does."""
+        return describe_period(self.start / MICROSECONDS, self.end / MICROSECONDS)
+
+
+def describe_period(start: float, end: float) -> str:
+    """Return a period such as `2026-11-23 16:54:36 to 16:55:15 UTC`. `start` and `end` are in seconds since 1970.
+
+    If both are in the same second, the result has only one time.
+    """
+    first, last = (datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d %H:%M:%S") for moment in (start, end))
+    if first == last:
+        return f"{first} UTC"
+    return f"{first} to {last[11:] if first[:10] == last[:10] else last} UTC"
 
 
 def is_harmed(request: LoggedArrival) -> bool:

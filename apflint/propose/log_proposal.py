@@ -41,7 +41,7 @@ from apflint.wording import count_noun, quote
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from apflint.doctor.causes.conclusion import OverloadCause
+    from apflint.doctor.causes.conclusion import Conclusion, OverloadCause
     from apflint.effective_configuration import Effective
     from apflint.model import Subject
     from apflint.propose.candidates import Candidate
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from apflint.propose.goals import Protection
     from apflint.propose.incidents import Usage
     from apflint.propose.log_causes import LogCause
-    from apflint.propose.observed_state import ObservedState
+    from apflint.propose.observed_state import MetricsTime, ObservedState
     from apflint.propose.proof import Proof
     from apflint.propose.search import Need, Tried
     from apflint.propose.trials import LogPart, TrialOutcome
@@ -72,7 +72,6 @@ LOADS = (1.5, 2.0)
 """Factors of the load for which a proposal is also simulated."""
 MAX_EXAMINED = 5
 """Maximum number of further incidents whose causes are searched."""
-_OTHER_TIME = "The metrics show no overload, and are from another time than the incident: the proposal uses only the seats and the numbers of objects in the metrics."
 _NOBODY = PolicyRulesWithSubjects((), (), ())
 
 
@@ -106,7 +105,9 @@ class LogEvidence(NamedTuple):
     The search uses the requests on one side of this time. The report uses the requests on the other side.
     """
     notes: tuple[str, ...]
-    """Sentences about facts that the log does not show."""
+    """Sentences about facts that the log does not show, and about the time of metrics."""
+    metrics: tuple[MetricsTime, ...] = ()
+    """The times of the metrics, if the log has an incident to compare them with."""
 
 
 class LoadEffect(NamedTuple):
@@ -222,7 +223,8 @@ class _Proposer:
         naming: Naming,
         show: Callable[[str, int, int], object],
     ) -> None:
-        self.replay, self.counts, self.state, self.conclusion = replay, counts, observed, observed.conclusion
+        self.replay, self.counts, self.state = replay, counts, observed
+        self.conclusion: Conclusion | None = None
         self.goals, self.naming, self._show = goals, naming, show
         self.step = ""
         """Current activity of the proposer, as a clause that begins with a capital letter."""
@@ -240,8 +242,7 @@ class _Proposer:
         )
         self.cause: LogCause | None = None
         self.survey: LogSurvey | None = None
-        conclusion = observed.conclusion
-        self.observed = None if conclusion is None else next(iter(conclusion.warnings or conclusion.causes), None)
+        self.observed = _find_worst(observed.conclusion)
 
     def show(self, step: str, done: int = 0, maximum: int = 0) -> None:
         self.step = step
@@ -303,9 +304,7 @@ class _Proposer:
             return self._decline(
                 "the log has no incident: hardly any request is rejected or waits for more than 500 ms"
             )
-        if not self.state.is_about(found[0]):
-            self.conclusion = self.observed = None
-            self.evidence = self.evidence._replace(notes=(*self.evidence.notes, _OTHER_TIME))
+        self._observe(found[0])
         period, is_cut = self._choose_period(found[0])
         if is_cut:
             note = f"Only {MAX_EVIDENCE_REQUESTS:,} requests of the incident are simulated, from its beginning."
@@ -328,6 +327,13 @@ class _Proposer:
         if not test.is_usable:
             return self._decline("the simulation does not reproduce the log", is_usable=False)
         return self._search(found[0], period, usage, cause, assumed[0], survey.start)
+
+    def _observe(self, incident: Incident) -> None:
+        """Set the conclusion to that of the metrics that count for an incident, and note their times."""
+        observed = self.state.compare(incident)
+        self.conclusion, self.observed = observed.conclusion, _find_worst(observed.conclusion)
+        notes = (*self.evidence.notes, *observed.notes)
+        self.evidence = self.evidence._replace(notes=notes, metrics=observed.times)
 
     def _decline(self, reason: str, advice: str = "", *, is_usable: bool = True) -> LogAnswer:
         return LogAnswer(self.evidence, self.cause, self.observed, None, reason, advice, is_usable, None, ())
@@ -516,6 +522,11 @@ class _Proposer:
             tuple(loads),
             tuple(list_unpredictable(self.survey, changed)),
         )
+
+
+def _find_worst(conclusion: Conclusion | None) -> OverloadCause | None:
+    """Return the worst cause, or None if there is none."""
+    return None if conclusion is None else next(iter(conclusion.warnings or conclusion.causes), None)
 
 
 def _assign(part: LogPart, effective: Effective) -> list[Assignment]:

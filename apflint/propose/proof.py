@@ -39,7 +39,7 @@ UNAVOIDABLE = {
     "APF501": _REPLACED,
     "APF502": _REPLACED,
     "APF516": "the new FlowSchema also matches these requests, so you may remove the other FlowSchema",
-    "APF603": "a new level takes its seats from the other levels; the table shows how many",
+    "APF603": "a level gets its seats from the other levels; the table shows how many",
 }
 """Rules whose findings do not prevent a proposal, with the reason. See `_is_unavoidable`."""
 _RETURNED = "with the change, other FlowSchemas capture these requests; after you apply the change, remove the rules without effect"

@@ -437,7 +437,7 @@ def test_new_levels_are_one_finding_with_the_severity_of_their_sum(number: int, 
     limits = {level.name: level for level in effective(*new).limits.levels}
     seats = limits["tenant-00"].nominal
     assert finding.severity == severity
-    assert finding.message == f"{number} new priority levels take {number * seats} of 600 seats from the built-in ones"
+    assert finding.message == f"{number} priority levels take {number * seats} of 600 seats from the built-in ones"
     assert finding.help == "if this is not intended, lower their shares, or use built-in priority levels"
     assert changes(finding) == {name: (before, limits[name].nominal) for name, before in STOCK.items()}
     assert f"tenant-00 {seats}" in finding.notes[0]
@@ -456,7 +456,7 @@ def test_many_levels_below_the_threshold_are_reported_together() -> None:
     new = [priority_level(f"tenant-{at:02}", 2) for at in range(30)]
     assert not findings(*used(new[0]), only="APF603")
     (finding,) = findings(*used(*new), only="APF603")
-    assert finding.message.startswith("30 new priority levels take 120 of 600 seats")
+    assert finding.message.startswith("30 priority levels take 120 of 600 seats")
 
 
 def test_finding_about_new_levels_is_at_the_largest() -> None:
@@ -466,12 +466,12 @@ def test_finding_about_new_levels_is_at_the_largest() -> None:
     assert finding.object.name == "large"
     assert finding.field == "metadata.name"
     assert [related.file for related in finding.related] == ["2.json", "0.json"]
-    assert "Seats of the new priority levels: large 94, medium 38 and small 10." in finding.notes
+    assert "Seats of the priority levels: large 94, medium 38 and small 10." in finding.notes
 
 
 def test_level_that_is_defined_twice_takes_its_seats_once() -> None:
     (finding,) = findings(*used(priority_level("x", 60), priority_level("x", 30)), only="APF603")
-    assert finding.message == "new priority level takes 66 of 600 seats from the built-in ones"
+    assert finding.message == "priority level takes 66 of 600 seats from the built-in ones"
     assert finding.file == "1.json"  # the last definition counts
 
 
@@ -493,7 +493,7 @@ def test_level_that_takes_no_seats_is_not_reported() -> None:
     )
     assert found.object is not None
     assert found.object.name == "b"
-    assert found.message.startswith("new priority level takes")
+    assert found.message.startswith("priority level takes")
     assert not found.related
 
 

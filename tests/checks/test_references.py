@@ -271,7 +271,7 @@ def test_seats_of_all_unused_levels_are_added_up() -> None:
     assert (first.severity, {finding.severity for finding in others}) == ("warning", {"info"})
     own, total, _, losses = first.notes
     assert own == "The priority level still takes 10 of 600 seats from the other priority levels."
-    assert total == "Together, 20 new priority levels take 200 of 600 seats from the built-in ones."
+    assert total == "Together, 20 priority levels take 200 of 600 seats from the built-in ones."
     assert "workload-low 245 -> 165" in losses
     assert {finding.notes for finding in others} == {(own,)}
     (alone,) = findings(priority_level("batch", 300))

@@ -58,6 +58,23 @@ def items_of(resource: str) -> list[dict[str, Any]]:
     return items
 
 
+def test_commands_of_a_proposal_select_the_cluster(cluster: str, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--live", "--kubeconfig", cluster, "--kube-context", "recorded"]
+    command = ["propose", "--isolate", "group:analytics", "--seats", "20", *options, "-o", "out"]
+    assert run([*command, "--format", "json"]) == 0
+    commands = json.loads(capsys.readouterr().out)["commands"]
+    kubectl = f"kubectl --kubeconfig={cluster} --context=recorded "
+    for line in (line for lines in commands.values() for line in lines):
+        assert line.startswith((kubectl, "apflint "))
+        if line.startswith("apflint diff"):
+            assert f"--kubeconfig {cluster} --kube-context recorded" in line
+            assert run(line.split()[1:]) == 1
+            assert "-> analytics" in capsys.readouterr().out
+        elif line.startswith("apflint test"):
+            assert run(line.split()[1:]) == 0
+    assert {line.split()[1] for line in commands["verify"] if line.startswith("apflint")} == {"diff", "test"}
+
+
 def test_limits_are_those_of_the_objects_on_the_server(cluster: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["limits", "--live", "--kubeconfig", cluster, "--kube-context", "recorded", "--format", "json"]) == 0
     printed, notes = capsys.readouterr()

@@ -24,7 +24,6 @@ ABSENT: dict[str, dict[str, str]] = {
         **_SHELLS,
         **dict.fromkeys(("dashboard", "schema"), "prints JSON"),
         "fix": "`check --format json` has the edits of fixes, and --diff prints a patch",
-        "migrate": "--diff prints a patch",
     },
     "--exit-zero": {
         **_SHELLS,

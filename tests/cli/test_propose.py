@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import re
 import shlex
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 from support.builders import ALL, flow_schema, group, priority_level
+from support.incidents import INCIDENTS
 
+from apflint.builtin import build_manifests
 from apflint.cli.app import run
+from apflint.releases import parse_release
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -102,6 +107,16 @@ def test_file_in_the_directory_of_the_configuration(project: Path, capsys: pytes
     assert "the file exists, and is not replaced" in capsys.readouterr().err
 
 
+def test_existing_level_is_not_called_new(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "apf" / "level.json").write_text(json.dumps(priority_level("builds", 1)), "utf-8")
+    command = ["propose", "--isolate", "group:builds", "--seats", "50", "-f", "apf", "--kubernetes", "1.36"]
+    found = read_json(capsys, *command)
+    (finding,) = (finding for finding in found["findings"] if finding["rule"] == "APF603")
+    assert finding["message"].startswith("priority level takes ")
+    assert "new" not in (finding["message"] + finding["why"]).split()
+    assert [item["kind"] for item in found["objects"]] == ["FlowSchema"]
+
+
 def test_other_shares_of_a_level(capsys: pytest.CaptureFixture[str]) -> None:
     command = ["propose", "--isolate", "group:builds", "--seats", "50", "-f", "apf", "--kubernetes", "1.36"]
     found = read_json(capsys, *command, "-o", "out")
@@ -112,6 +127,98 @@ def test_other_shares_of_a_level(capsys: pytest.CaptureFixture[str]) -> None:
     assert (field["file"], field["line"]) == ("apf/level.json", 1)
     assert "kubectl apply -f apf/level.json" in found["commands"]["apply"]
     assert f"apf/level.json:1: nominalConcurrencyShares 10 -> {field['after']}" in read(capsys, *command)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        (),
+        ("--config", "other.toml"),
+        ("--isolated",),
+        ("--render",),
+        ("--no-defaults",),
+        ("--server-concurrency", "1000"),
+        ("--kubernetes", "1.35"),
+        ("--config", "other.toml", "--render", "--server-concurrency", "900"),
+    ],
+)
+@pytest.mark.parametrize("client", ["group:builds", "group:analytics"])
+def test_printed_commands_repeat_the_options(
+    options: tuple[str, ...], client: str, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each printed command of apflint has the options of this run, and shows the seats of the proposal."""
+    (project / "other.toml").write_text("server-concurrency = 800\n", "utf-8")
+    (project / "apflint.toml").write_text('server-concurrency = 700\nkubernetes = "1.33"\n', "utf-8")
+    if (
+        "--no-defaults" in options
+    ):  # the manifests then have the objects for system components, as in an export of a cluster
+        objects = {"apiVersion": "v1", "kind": "List", "items": build_manifests(parse_release("1.33"), "v1")}
+        (project / "apf" / "built-in.json").write_text(json.dumps(objects), "utf-8")
+    command = ["propose", "--isolate", client, "--seats", "50", "-f", "apf", *options, "-o", "out"]
+    found = read_json(capsys, *command)
+    lines = [line for line in found["commands"]["verify"] if line.startswith("apflint ")]
+    assert {line.split()[1] for line in lines} >= {"test", "diff" if client == "group:analytics" else "limits"}
+    expected = {level["name"]: (level["after"] or {}).get("nominal") for level in found["levels"]}
+    for line in lines:
+        _, name, *words = shlex.split(line)
+        dropped = {"--no-defaults", "--kubernetes", "--server-concurrency"} if name == "test" else set()
+        for option in options:
+            if option.startswith("--") and option not in dropped:
+                assert option in words
+        if name == "test":
+            assert run([name, *words]) == bool(found["fields"])  # the test fails until the user edits the manifests
+        if name == "diff" and not found["fields"]:  # other shares are a change of the existing manifests
+            levels = {level["name"]: level for level in read_json(capsys, name, *words, status=1)["levels"]}
+            assert {change: levels[change]["new"]["nominal"] for change in levels} == {
+                change: expected[change] for change in levels
+            }
+        if name == "limits":
+            answer = read_json(capsys, name, *words)
+            assert {level["name"]: level["after"]["nominal"] for level in answer["changes"]} == expected
+        capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    ("options", "servers"),
+    [
+        ((), None),
+        (("--servers", "1"), 1),
+        (("--servers", "3"), 3),
+        (("--metrics", "a.txt"), 1),
+        (("--metrics", "a.txt", "--metrics", "b.txt"), 2),
+        (("--metrics", "a.txt", "--metrics", "b.txt", "--servers", "5"), 5),
+    ],
+)
+def test_seats_of_all_servers(
+    options: tuple[str, ...], servers: int | None, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The seats are per server. Their sum is shown if the number of servers is known, and greater than 1."""
+    text = gzip.decompress((INCIDENTS / "list-heavy" / "2-during.metrics.txt.gz").read_bytes()).decode()
+    (project / "a.txt").write_text(text, "utf-8")
+    moved = re.sub(r"(?m)^(process_start_time_seconds) .+$", r"\1 1790000000", text)
+    (project / "b.txt").write_text(moved, "utf-8")
+    command = [
+        "propose",
+        "--isolate",
+        "group:analytics",
+        "--seats",
+        "8",
+        "-f",
+        "apf",
+        "--kubernetes",
+        "1.36",
+        *options,
+    ]
+    found = read_json(capsys, *command)
+    nominal = next(level["after"]["nominal"] for level in found["levels"] if level["name"] == "analytics")
+    total = None if servers is None else servers * nominal
+    assert (found["servers"], found["seatsInAllServers"]) == (servers, total)
+    # The metrics also have the seats of a server: 120 instead of the default of 600.
+    seats = sum(level["after"]["nominal"] for level in found["levels"])
+    assert (seats < 150) == ("--metrics" in options)
+    printed = read(capsys, *command)
+    assert f"{nominal} seats in each API server" in printed
+    assert (f"({total} in all {servers} API servers)" in printed) == (servers is not None and servers > 1)
 
 
 def test_new_cluster(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -133,6 +240,9 @@ def test_new_cluster(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["--isolate", "group:a", "--seats", "0"], "use 1 to 600, the seats of an API server"),
         (["--isolate", "group:a", "--seats", "x"], "is not an integer"),
         (["--isolate", "group:a", "--seats", "5", "--write", "a", "-o", "b"], "cannot be combined"),
+        (["--isolate", "group:a", "--seats", "5", "--servers", "0"], "a cluster has at least 1 API server"),
+        (["--isolate", "group:a", "--seats", "5", "--objects", "pods=5"], "--objects requires audit logs"),
+        (["audit.log", "--servers", "3"], "logs and --servers cannot be combined"),
         (["--isolate", "group:a", "--seats", "5", "--write", "apf/level.json/x"], "not written"),
     ],
 )

@@ -9,6 +9,7 @@ import re
 import shlex
 import signal
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,8 +22,6 @@ from apflint.propose import search
 from apflint.propose.trials import run_trial
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from syrupy.assertion import SnapshotAssertion
 
     from apflint.propose.trials import TrialOutcome
@@ -146,37 +145,129 @@ def test_log_with_two_incidents(project: Path, capsys: pytest.CaptureFixture[str
 
 
 START = "process_start_time_seconds "
+INCIDENT = datetime.fromisoformat("2026-11-23T16:30:07.500Z")
+"""End of the incident in the log of `SINGLE_FLOW`, rounded up to half a second."""
 
 
-def test_metrics_of_a_healthy_server(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Metrics without an overload decide the answer only if they are from the time of the incident.
+def move_metrics(name: str, end: datetime | None) -> list[str]:
+    """Write copies of the metrics of an incident, the last of which is from `end`. Return options for the copies.
 
-    Metrics from another time show the seats of the server, and apflint says so.
+    If `end` is None, there is one copy, which does not show its time.
     """
-    path = str(METRICS / "healthy-busy" / "2-during.metrics.txt.gz")
-    command = [*SINGLE_FLOW[:-2], "--protect", "batch=1ms", "--max-objects", "0"]
-    other = read_json(capsys, *command, "--metrics", path, status=2)
-    assert other["reason"] == "the simulation does not reproduce the log"  # healthy-busy has 14 seats, not 30
-    assert any("another time" in note for note in other["evidence"]["notes"])
-    incident = other["evidence"]["incidents"][0]
-    text = gzip.decompress((METRICS / "healthy-busy" / "2-during.metrics.txt.gz").read_bytes()).decode()
-    metrics = parse_part("metrics", text).content
-    assert isinstance(metrics, Metrics)
-    age = metrics.age_seconds or 0.0
-    lines = [
-        f"{START}{datetime.fromisoformat(incident['end']).timestamp() - age}" if line.startswith(START) else line
-        for line in text.splitlines()
+    texts = [
+        gzip.decompress((METRICS / name / f"{moment}.metrics.txt.gz").read_bytes()).decode()
+        for moment in ("1-during", "2-during")[end is None :]
     ]
-    (project / "same-time.txt").write_text("\n".join(lines) + "\n", "utf-8")
-    found = read_json(capsys, *SINGLE_FLOW, "--metrics", "same-time.txt", status=1)
-    assert found["reason"] == "the metrics show no overload: no request waits or is rejected unexpectedly"
+    metrics = parse_part("metrics", texts[-1]).content
+    assert isinstance(metrics, Metrics)
+    words = []
+    for number, text in enumerate(texts):
+        lines = [line for line in text.splitlines() if not line.startswith(START)]
+        if end is not None:
+            lines.append(f"{START}{end.timestamp() - (metrics.age_seconds or 0.0)}")
+        Path(f"{name}-{number}.txt").write_text("\n".join(lines) + "\n", "utf-8")
+        words += ["--metrics", f"{name}-{number}.txt"]
+    return words
 
 
-def test_metrics_of_another_cause(capsys: pytest.CaptureFixture[str]) -> None:
-    found = read_json(capsys, *SINGLE_FLOW, *find_metrics("slow-webhook"), status=1)
-    assert found["observedCause"]["cause"] == "slow-webhook"
+def find_note(answer: Any) -> str:
+    (note,) = (note for note in answer["evidence"]["notes"] if note.startswith("The metrics"))
+    assert isinstance(note, str)
+    return note
+
+
+TRIED = ["--protect", "batch=1ms", "--max-objects", "0"]
+"""Goals that no change meets, so that the search ends early."""
+
+
+@pytest.mark.parametrize(
+    ("distance", "counts"), [(-1800, False), (-110, False), (-104, True), (0, True), (80, True), (83, False)]
+)
+def test_an_overload_counts_only_at_the_time_of_the_incident(
+    distance: int, *, counts: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The metrics show a slow webhook, for which there is no proposal, and the log a FlowSchema without a distinguisher.
+
+    The incident takes 45 s, and the metrics 21 s. They count if they are at most 60 s apart.
+    """
+    end = INCIDENT + timedelta(seconds=distance)
+    words = move_metrics("slow-webhook", end)
+    command = [*SINGLE_FLOW, *words] if counts else [*SINGLE_FLOW, *TRIED, *words]
+    found = read_json(capsys, *command, status=1)
+    assert found["cause"]["cause"] == "single-flow"
+    assert (found["observedCause"] is not None) == counts
+    assert ("slow-webhook" in found["reason"]) == counts
+    assert (found["search"] is None) == counts
+    (time,) = found["evidence"]["metrics"]
+    assert (time["file"], time["counts"]) == ("slow-webhook-1.txt", counts)
+    assert time["relation"] == ("same-time" if counts else "another-time")
+    assert abs(datetime.fromisoformat(time["to"]) - end) <= timedelta(seconds=1)
+    note = find_note(found)
+    assert time["to"][11:19] in note
+    assert "2026-11-23 16:29:22 to 16:30:07 UTC" in note
+    assert ("ignores their cause (slow-webhook)" in note) != counts
+    assert ("apflint assumes that they show this incident" in note) == counts
+
+
+@pytest.mark.parametrize("output_format", ["text", "markdown", "html"])
+@pytest.mark.parametrize(
+    ("distance", "period", "assumption"),
+    [
+        (-1800, "2026-11-23 15:59:45 to 16:00:07 UTC", "another time than the incident,"),
+        (0, "2026-11-23 16:29:45 to 16:30:07 UTC", "at most 60 s from the incident,"),
+    ],
+)
+def test_times_of_metrics_are_printed_in_each_format(
+    output_format: str, distance: int, period: str, assumption: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = move_metrics("slow-webhook", INCIDENT + timedelta(seconds=distance))
+    printed = read(capsys, *SINGLE_FLOW, *TRIED, *words, "--format", output_format, status=1)
+    expected = f"The metrics are from {period}, {assumption} 2026-11-23 16:29:22 to 16:30:07 UTC: "
+    assert expected in printed.replace("`", "")
+
+
+def test_overload_without_a_time(capsys: pytest.CaptureFixture[str]) -> None:
+    """Metrics without a time cannot be compared with the incident. Their cause counts, and the answer states the assumption."""
+    found = read_json(capsys, *SINGLE_FLOW, *move_metrics("slow-webhook", None), status=1)
     assert "slow-webhook" in found["reason"]
-    assert found["search"] is None
+    assert find_note(found) == (
+        "The metrics do not show their time: apflint assumes that they show the incident, 2026-11-23 16:29:22 to 16:30:07 UTC."
+    )
+    (time,) = found["evidence"]["metrics"]
+    assert time == {
+        "file": "slow-webhook-0.txt",
+        "from": None,
+        "to": None,
+        "relation": "unknown-time",
+        "counts": True,
+    }
+
+
+@pytest.mark.parametrize("distance", [0, 600, None])
+def test_calm_metrics_count_only_at_the_time_of_the_incident(
+    distance: int | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a time, calm metrics do not count, because the log proves an incident."""
+    end = None if distance is None else INCIDENT + timedelta(seconds=distance)
+    words = move_metrics("healthy-busy", end)
+    found = read_json(capsys, *SINGLE_FLOW, *([] if distance == 0 else TRIED), *words, status=1)
+    no_overload = "the metrics show no overload: no request waits or is rejected unexpectedly"
+    assert (found["reason"] == no_overload) == (distance == 0)
+    assert [time["counts"] for time in found["evidence"]["metrics"]] == [distance == 0]
+    note = find_note(found)
+    assert ("ignores that they show no overload" in note) == (distance == 600)
+    assert ("neither their time nor an overload" in note) == (distance is None)
+
+
+def test_metrics_of_two_servers_from_two_times(capsys: pytest.CaptureFixture[str]) -> None:
+    """Only the metrics of the server that were saved during the incident count."""
+    words = [*move_metrics("slow-webhook", INCIDENT), *move_metrics("list-heavy", INCIDENT + timedelta(hours=1))]
+    found = read_json(capsys, *SINGLE_FLOW, *words, status=1)
+    assert found["observedCause"]["cause"] == "slow-webhook"
+    counts = {time["file"]: time["counts"] for time in found["evidence"]["metrics"]}
+    assert counts == {"slow-webhook-1.txt": True, "list-heavy-1.txt": False}
+    notes = [note for note in found["evidence"]["notes"] if note.startswith("The metrics of 1 API server are from")]
+    assert len(notes) == 2
 
 
 @pytest.mark.parametrize(
@@ -200,7 +291,7 @@ def test_old_release(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_options_for_logs_need_logs(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["propose", "--protect", "batch"]) == 2
-    assert "require audit logs" in capsys.readouterr().err
+    assert "--protect requires audit logs" in capsys.readouterr().err
     assert run(["propose"]) == 2
     assert "name audit logs, or clients and their seats" in capsys.readouterr().err
 

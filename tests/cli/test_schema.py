@@ -35,6 +35,7 @@ OUTPUTS = {
         ["doctor", "--metrics", str(LIVE / "0-idle.metrics.txt.gz"), "--metrics", str(LIVE / "4-mixed.metrics.txt.gz")],
         ["doctor", "--dump", str(LIVE / "6-level-deleted.priority_levels.txt")],
     ],
+    "migrate-output": [["migrate", "--plan", "--range", "1.25..1.37", str(STORY)]],
     "explain-output": [
         ["explain", *REQUEST, "-f", str(STORY)],
         ["explain", "get", "/healthz", "--as", "system:anonymous", "--kubernetes", "1.20"],

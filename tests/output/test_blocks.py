@@ -199,3 +199,18 @@ def test_text_fits(width: int) -> None:
     assert max(map(count_cells, shown.splitlines())) <= width
     assert shown.count("1,234,567") == 18
     assert all(f"{number}" in shown for number in range(9))
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_lines_of_a_fact_stand_out(width: int) -> None:
+    """If a fact has several lines, the rest of a broken line has a larger indent than the beginning. Other facts have one indent."""
+    long = " ".join(["word"] * 30)
+    facts = [("alone", f"start {long}"), ("several", f"start {long}"), ("", f"start {long}")]
+    lines = text.render([Facts(facts, 10)], Style(width=width)).splitlines()
+    several = next(number for number, line in enumerate(lines) if line.startswith("several"))
+    starts = [number for number, line in enumerate(lines) if line.find("start") == 10]
+    assert len(starts) == 3
+    for number, line in enumerate(lines):
+        if number not in starts:
+            assert len(line) - len(line.lstrip()) == (10 if number < several else 12)
+    assert len(lines) > 5

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 from apflint.cli import completers, options
 from apflint.cli.command_definitions import command, examples
 from apflint.cli.edited_files import is_standard_input, print_edited, print_remark
 from apflint.cli.error_reporting import format_note, print_note
 from apflint.cli.exit_codes import ExitCode
-from apflint.cli.options import CLUSTER, FIXES, option
+from apflint.cli.options import CLUSTER, FIXES, OUTPUT, option
+from apflint.cli.terminal import style
 from apflint.edit.file_content import decode
 from apflint.edit.migration import migrate as migrate_source
 from apflint.edit.migration_target import (
@@ -59,6 +60,7 @@ class _Cluster(NamedTuple):
         ("preview the edits as a diff", "apflint migrate --to v1 --diff manifests/"),
         ("edit the files", "apflint migrate manifests/"),
         ("before an upgrade: a version that all these releases serve", "apflint migrate --range 1.26..1.31 old.yaml"),
+        ("an upgrade over several releases, step by step", "apflint migrate --plan --range 1.25..1.33 manifests/"),
         ("as a filter", "apflint migrate --to v1 - < old.yaml > new.yaml"),
     ),
 )
@@ -81,6 +83,18 @@ def migrate(
     releases: Annotated[
         str | None, option(CLUSTER, "Choose a version that all these releases serve.", "--range", metavar="X.Y..X.Z")
     ] = None,
+    plan: Annotated[
+        bool,
+        option(
+            OUTPUT,
+            "With --range: show what to change before and after each minor release of an upgrade, without editing files.",
+            "--plan",
+        ),
+    ] = False,
+    output_format: Annotated[
+        Literal["text", "json", "markdown"], option(OUTPUT, "With --plan: output format.", "--format")
+    ] = "text",
+    server_concurrency: options.ServerConcurrency = None,
     diff: options.Diff = False,
     accept_changes: Annotated[
         bool, option(FIXES, "Migrate objects whose meaning changes, too.", "--accept-changes")
@@ -96,18 +110,26 @@ def migrate(
     meaning is refused, and its file stays unchanged. For standard input (-),
     the result goes to standard output.
 
-    Exits with 1 if an object is refused, or if --diff shows edits.
+    Exits with 1 if an object is refused, if --diff shows edits, or if --plan has
+    changes of manifests.
     """
     words = options.list_words(paths, filename)
     options.reject_other_sources("apflint migrate", words)
-    project = options.join_settings(config, isolated, exclude=exclude)
+    project = options.join_settings(config, isolated, exclude=exclude, server_concurrency=server_concurrency)
     if kubernetes is not None and releases is not None:
         raise UserError("--kubernetes and --range cannot be combined")
     version = parse_api_version(to) if to is not None else None
-    target_releases: tuple[Release, ...] = ()
-    if releases is not None:
-        target_releases = parse_release_range(releases)
-    elif kubernetes is not None or version is None:
+    target_releases = parse_release_range(releases) if releases is not None else ()
+    if plan:
+        options.reject_combinations({"--plan": plan}, {"--to": to, "--diff": diff, "--accept-changes": accept_changes})
+        from apflint.cli.upgrade_plans import show_plan
+
+        own = project._replace(cluster=(), context=())
+        request = InputRequest(words, own, "migrate", force_exclude=force_exclude)
+        return show_plan(request, target_releases, output_format, style(color), exit_zero=exit_zero)
+    if output_format != "text" or server_concurrency is not None:
+        raise UserError("--format and --server-concurrency require --plan")
+    if releases is None and (kubernetes is not None or version is None):
         target_releases = (kubernetes or project.kubernetes,)
     default = choose_target(version, target_releases)
     follows_clusters = releases is None and kubernetes is None and version is None

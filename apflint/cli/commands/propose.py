@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from apflint.cli import options
 from apflint.cli.command_definitions import command, examples
 from apflint.cli.exit_codes import ExitCode
+from apflint.cli.observed_server import read_observed_servers, use_seats_of_server
 from apflint.cli.options import OUTPUT, argument, option, parse_integer
 from apflint.cli.terminal import style
 from apflint.output.configuration_line import name_configuration
@@ -17,6 +18,9 @@ from apflint.run import Answer, analyze
 from apflint.user_error import UserError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from apflint.cli.observed_server import ObservedServers
     from apflint.sources.effective_configurations import EffectiveConfiguration
 
 PROPOSAL, EVIDENCE = "Proposal", "Evidence"
@@ -66,11 +70,22 @@ def propose(
             PROPOSAL, "Nominal seats of the level in each API server.", "--seats", metavar="N", parser=parse_integer
         ),
     ] = None,
+    servers: Annotated[
+        int | None,
+        option(
+            PROPOSAL,
+            "Number of API servers, to show the seats in all of them, too.",
+            "--servers",
+            metavar="N",
+            parser=parse_integer,
+            show_default="those in --metrics",
+        ),
+    ] = None,
     metrics: Annotated[
         list[str] | None,
         option(
             EVIDENCE,
-            "With logs: metrics and debug dumps of the API servers, before and during the incident; repeatable.",
+            "Metrics and debug dumps of all API servers, with logs from before and during the incident; repeatable.",
             "--metrics",
             metavar="FILE",
         ),
@@ -155,6 +170,9 @@ def propose(
     effects on the other part. Without --protect, all clients except the cause are
     protected. If seats are not the cause, there is no proposal.
 
+    Seats are those of each API server. With --servers, or with the metrics of several
+    servers, the answer also has the seats of all servers.
+
     Nothing is applied. Exits with 1 if there is no proposal, and with 2 if the
     simulation does not reproduce the log.
     """
@@ -168,7 +186,10 @@ def propose(
             return ExitCode.ERROR
         isolate, seats = list(parsed.isolate), parsed.seats
     if logs:
-        options.reject_combinations({"logs": logs}, {"--isolate": isolate, "--seats": seats is not None})
+        options.reject_combinations(
+            {"logs": logs},
+            {"--isolate": isolate, "--seats": seats is not None, "--servers": servers is not None},
+        )
         options.reject_combinations({"--write": write}, {"--output-dir": output_dir})
         from apflint.cli.log_proposals import LogRequest, propose_change
         from apflint.replay.filters import Filter, check_period, parse_moment
@@ -183,14 +204,22 @@ def propose(
         return propose_change(wanted, sources.select(), output_format, style(color), exit_zero=exit_zero)
     if parsed is not None and (parsed.protect or parsed.may_suffer or parsed.max_objects is not None):
         raise UserError(f"{goals}: protect, maySuffer and maxObjects require audit logs")
-    if since is not None or until is not None:
-        raise UserError("--since and --until require audit logs")
-    if metrics or objects or protect or may_suffer or max_objects is not None:
-        raise UserError("--metrics, --objects, --protect, --may-suffer and --max-objects require audit logs")
+    _reject_without_logs(
+        {
+            "--since": since is not None,
+            "--until": until is not None,
+            "--objects": objects,
+            "--protect": protect,
+            "--may-suffer": may_suffer,
+            "--max-objects": max_objects is not None,
+        }
+    )
     if not isolate or seats is None:
         raise UserError("name audit logs, or clients and their seats, as in --isolate group:analytics --seats 50")
     options.reject_combinations({"--write": write}, {"--output-dir": output_dir})
-    request = sources.select()
+    observed = read_observed_servers(tuple(metrics or ()), None)
+    request = use_seats_of_server(sources.select(), observed)
+    servers = _count_servers(servers, observed)
 
     def find_answer(configuration: EffectiveConfiguration) -> Answer:
         from apflint.cli.proposal_files import ProposalPlace
@@ -209,8 +238,8 @@ def propose(
         else:
             found = place.mark_assumption(found)
             files = place.write_files(found)
-            value = output.proposal_json(found, files)
-            blocks = output.report_proposal(found, files, configuration.description)
+            value = output.proposal_json(found, files, servers)
+            blocks = output.report_proposal(found, files, configuration.description, servers)
         if output_format == "json":
             text = to_json(name_configuration(value, configuration.description), 2)
         else:
@@ -219,3 +248,17 @@ def propose(
         return Answer(text, status=ExitCode.OK if is_found else ExitCode.FINDINGS)
 
     return analyze(request, find_answer)
+
+
+def _count_servers(servers: int | None, observed: ObservedServers | None) -> int | None:
+    """Return the number of API servers: that of `--servers` (`servers`), or of the observed ones, or None if unknown."""
+    if servers is not None and servers < 1:
+        raise UserError("--servers: a cluster has at least 1 API server")
+    return servers if observed is None or servers is not None else len(observed.states)
+
+
+def _reject_without_logs(given: Mapping[str, object]) -> None:
+    """Raise UserError if an option is given that requires audit logs. Options that are not given have a false value."""
+    for name, value in given.items():
+        if value:
+            raise UserError(f"{name} requires audit logs")

@@ -28,6 +28,7 @@ Name = Literal[
     "doctor-output",
     "explain-output",
     "limits-output",
+    "migrate-output",
     "propose-output",
     "replay-output",
     "rule-output",

@@ -92,6 +92,11 @@ class Conclusion(NamedTuple):
     """Causes with severity warning. The key is the file of the server and the name of the level or FlowSchema."""
 
     @property
+    def is_calm(self) -> bool:
+        """Whether there is no overload now."""
+        return self.verdict in ("healthy", "past")
+
+    @property
     def warnings(self) -> tuple[OverloadCause, ...]:
         """The causes with severity warning."""
         return tuple(cause for cause in self.causes if cause.severity == "warning")

@@ -209,6 +209,12 @@ class ServerLoad(NamedTuple):
         return self.state.server.last.sources[0].name
 
     @property
+    def period(self) -> tuple[float, float] | None:
+        """Times of the first and the last snapshot in seconds since 1970, or None if the files do not show a time."""
+        moments = [moment for shot in self.state.server.snapshots if (moment := shot.moment) is not None]
+        return (min(moments), max(moments)) if moments else None
+
+    @property
     def exempt(self) -> LevelLoad | None:
         """The mandatory level `exempt`, or None if the files do not show this level."""
         return self.by_name.get(EXEMPT)
