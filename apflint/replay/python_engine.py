@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import zlib
 from collections import Counter
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any
 
 from apflint.budgets import MAX_AUDIT_VALUE_BYTES, MAX_AUDIT_VALUE_PARTS, MAX_LINES_WITHOUT_EVENTS
 from apflint.interrupts import defer_interrupt
+from apflint.named_tuple import NamedTuple
 from apflint.replay.bare_lines import LineUnwrapper
 from apflint.replay.database_tables import close_on_error, create_log_tables
 from apflint.replay.events import (
@@ -40,6 +42,7 @@ from apflint.requests.log_wrappers import (
     MAX_DEPTH,
     PLAIN,
     find_field,
+    find_list,
     find_prefix,
     is_bare,
     is_other_log,
@@ -73,6 +76,17 @@ _CACHE_KIBIBYTES = 65_536
 _SAMPLE_LINES = 100
 _MAX_DESCRIBED_CHARACTERS = 100_000
 _EVENT_START = b'{"kind":"Event"'
+
+
+class OddRecord(NamedTuple):
+    """A record of a list that another engine could not read."""
+
+    text: str
+    """JSON text of the record, in as many lists as there are wrappers around the record."""
+    server: str
+    """Name of the API server that the list states, or ""."""
+    checksum: int
+    """CRC-32 of the line that contains the list."""
 
 
 class SqliteDatabase:
@@ -166,11 +180,15 @@ class EventReader:
         call. Call `flush` after the last file: the last rows of a file stay in a buffer, so that one statement stores the
         rows of many small files.
         """
+        self.read_file_blocks(file, read_blocks(file, report), max_bytes=max_bytes)
+
+    def read_file_blocks(self, file: AuditLogFile, blocks: Iterator[Block], *, max_bytes: int | None = None) -> None:
+        """Read the events in the blocks of a file, as `read_file` does."""
         self._file = file.name
         size = useless = 0
         self.coverage.files += 1
         server = self.server_number(file.server)
-        blocks = self._join_value(read_blocks(file, report), server)
+        blocks = self._join_value(blocks, server)
         number = 1
         self._first_line = ""
         records, rejected = self._count_records(), self.coverage.unreadable
@@ -206,8 +224,8 @@ class EventReader:
         """Return the number of values read so far: audit events, and other log records."""
         return self.coverage.stages.total() + self.coverage.other_records
 
-    def read_odd_lines(self, file: AuditLogFile, lines: Iterable[str]) -> None:
-        """Read lines that another engine could not read. All of them are from `file`, in any order."""
+    def read_odd_lines(self, file: AuditLogFile, lines: Iterable[str], records: Iterable[OddRecord] = ()) -> None:
+        """Read lines, and records of lists, that another engine could not read. All of them are from `file`, in any order."""
         coverage = self.coverage
         self._file = file.name
         coverage.files += 1
@@ -217,9 +235,38 @@ class EventReader:
             self._read_line(0, line, server)
             if problem := coverage.take_first_unreadable():
                 reasons[line] = problem.reason
+        checksums: set[int] = set()
+        for record in records:
+            self._read_line(0, record.text, self.server_number(record.server) if record.server else server)
+            if coverage.take_first_unreadable():
+                checksums.add(record.checksum)
         coverage.unreadable += self._split_lines.clear()
-        coverage.first_unreadable = first or _find_first_unreadable(file, reasons)
+        coverage.first_unreadable = first or self._find_first_unreadable(file, reasons, checksums)
         self.flush()
+
+    def _find_first_unreadable(
+        self, file: AuditLogFile, reasons: Mapping[str, str], checksums: Collection[int]
+    ) -> UnreadableLine | None:
+        """Return the first line of a file that is in `reasons`, or that has a checksum and contains an unreadable record.
+
+        `reasons` maps unreadable lines to reasons.
+        """
+        texts = {line.encode(): reason for line, reason in reasons.items()}
+        first = 1
+        for block in read_blocks(file) if texts or checksums else ():
+            for number, line in enumerate(block.data.split(b"\n"), first):
+                reason = texts.get(line) or (self._find_problem(line) if zlib.crc32(line) in checksums else "")
+                if reason:
+                    return UnreadableLine(file.name, number, reason)
+            first += 1 if block.problem else block.data.count(b"\n")
+        return None
+
+    def _find_problem(self, line: bytes) -> str:
+        """Return why the first record of a line that is not an event is unreadable, or "" if there is no such record."""
+        reader = EventReader(self._wanted, self.namespaces, lambda _table, _rows: None)
+        reader._read_line(1, line, reader.server_number(""))
+        problem = reader.coverage.first_unreadable
+        return problem.reason if problem else ""
 
     def flush(self) -> None:
         """Store the rows that are still in the buffer.
@@ -249,7 +296,7 @@ class EventReader:
         for block in blocks:
             head.append(block)
             size += len(block.data)
-            if (len(head) == 1 and not _is_beginning(block.data)) or block.problem or size > MAX_AUDIT_VALUE_BYTES:
+            if (len(head) == 1 and not is_beginning(block.data)) or block.problem or size > MAX_AUDIT_VALUE_BYTES:
                 break
         else:
             if head:
@@ -547,18 +594,6 @@ def _check_size(data: str | bytes) -> None:
         raise UserError(f"this JSON has more than {MAX_AUDIT_VALUE_PARTS:,} commas, colons and brackets")
 
 
-def _find_first_unreadable(file: AuditLogFile, reasons: Mapping[str, str]) -> UnreadableLine | None:
-    """Return the first line of a file that is in `reasons`, which maps unreadable lines to reasons."""
-    texts = {line.encode(): reason for line, reason in reasons.items()}
-    first = 1
-    for block in read_blocks(file) if texts else ():
-        for number, line in enumerate(block.data.split(b"\n"), first):
-            if line in texts:
-                return UnreadableLine(file.name, number, texts[line])
-        first += 1 if block.problem else block.data.count(b"\n")
-    return None
-
-
 def find_format(file: AuditLogFile, event_field: Sequence[str] = ()) -> Wrapper | None:
     """Return the wrapper of the events in the first lines of a file, or `PLAIN` if the events have no wrapper.
 
@@ -583,7 +618,7 @@ def _find_wrapper(line: bytes, event_field: Sequence[str]) -> Wrapper | None:
             return prefix if find_problem(values[0]) is None else None
         field = find_field(values[0], event_field)
         if field is None:
-            return PLAIN if find_problem(values[0]) is None else None
+            return find_list(values[0]) or (PLAIN if find_problem(values[0]) is None else None)
         content = unwrap(values[0], event_field)
     except UserError:
         return None
@@ -592,7 +627,7 @@ def _find_wrapper(line: bytes, event_field: Sequence[str]) -> Wrapper | None:
     return field if content is not None and find_problem(content.value) is None else None
 
 
-def _is_beginning(data: bytes) -> bool:
+def is_beginning(data: bytes) -> bool:
     """Return whether the first line of a block is an incomplete JSON value."""
     line = next((line for line in data.split(b"\n", 100) if line.strip()), b"").decode("utf-8", "replace").strip()
     try:

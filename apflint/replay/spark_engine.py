@@ -11,22 +11,24 @@ import os
 import re
 import shutil
 import socket
-from collections import Counter
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 from urllib.request import proxy_bypass
 
+from apflint.named_tuple import NamedTuple
 from apflint.replay.database_tables import create_log_tables, create_table
 from apflint.replay.events import DECISION, QUEUE_WAIT, RECEIVED, TOO_MANY_REQUESTS
 from apflint.replay.loaded_log import Log, Wanted
-from apflint.replay.python_engine import EventReader, find_format
+from apflint.replay.python_engine import EventReader, OddRecord, find_format, is_beginning
 from apflint.replay.reduction_sql import IS_REQUEST, ODD, STAGES, is_ambiguous, read_key, reduce_events
 from apflint.replay.spark_database import SparkDatabase
-from apflint.replay.spark_wrappers import unwrap_lines
+from apflint.replay.spark_lists import is_unicode
+from apflint.replay.spark_wrappers import OTHER_LINE, SEPARATOR, unwrap_lines
+from apflint.replay.sql_text import quote
 from apflint.replay.wrapper_sql import can_unwrap
-from apflint.requests.log_wrappers import PLAIN
-from apflint.sources.audit_logs import AuditLogFile, find_compression, is_url
+from apflint.requests.log_wrappers import JSON_ARRAY, PLAIN
+from apflint.sources.audit_logs import AuditLogFile, Block, find_compression, is_url, read_blocks
 from apflint.sources.file_reading import open_without_waiting
 from apflint.sources.log_names import WHOLE_LOG, OmittedObjects, ReadPeriod, StoredObject, select_logs
 from apflint.user_error import UserError
@@ -49,12 +51,14 @@ _TEXTS = (
 )
 _MAX_PYTHON_BYTES = 64 * 1024 * 1024
 """Maximum size in bytes of the lines that Python reads on this machine, and of the local files that only Python can read."""
+_ONE_VALUE = (
+    "Spark cannot split a JSON value that has several lines; write each record, or each list of records, in one line, for"
+    " example with jq -c '.[]'"
+)
 _SERVER = re.compile(r"sc://(?:\[([0-9A-Fa-f:.]+)\]|([^\s/:;?#@\[\]]+))(?::([0-9]{1,5}))?(?:/(?:;.*)?)?")
 """URL of a Spark Connect server: an IPv6 address or a host, a port, and parameters such as a token."""
 _DEFAULT_PORT = 15002
 _CONNECT_SECONDS = 10.0
-_SERVER_SEPARATOR = "\x01"
-"""Separates the path of a file from the name of the API server in a log record."""
 _GLOB = re.compile(r"[][{}*?\\]")
 """Characters of patterns in the paths that Spark reads."""
 _PROXIES = ("grpc_proxy", "https_proxy", "http_proxy")
@@ -84,7 +88,7 @@ def read_log(
         distributed = [file for file in files if file.is_remote or _is_readable(file, wanted.event_field)]
         others = [file for file in files if file not in distributed]
         if others:
-            _require_small(others, f"{others[0].name}: Spark cannot take events out of this file")
+            _require_small(others, _describe_format(others[0]))
         database = SparkDatabase(spark)
         create_log_tables(database)
         reader = EventReader(wanted, namespaces, database.insert, hash_id=str)
@@ -117,6 +121,14 @@ def _require_small(files: Sequence[AuditLogFile], problem: str) -> None:
             f"{problem}. Python reads at most {_describe_size(_MAX_PYTHON_BYTES)} of files that Spark cannot read, and"
             f" these files have {_describe_size(size)}: use --engine duckdb"
         )
+
+
+def _describe_format(file: AuditLogFile) -> str:
+    """Return a clause about the format of a local file that Spark cannot read."""
+    block = next(read_blocks(file), None)
+    if block is not None and is_beginning(block.data):
+        return f"{file.name}: {_ONE_VALUE}"
+    return f"{file.name}: Spark cannot take events out of this file"
 
 
 def _describe_size(size: int) -> str:
@@ -247,55 +259,98 @@ def _is_readable(file: AuditLogFile, event_field: Sequence[str]) -> bool:
         return False
     wrapper = find_format(file, event_field)
     is_named = compression == ("gzip" if file.path.endswith(".gz") else "none")
-    return is_named and wrapper is not None and (wrapper == PLAIN or can_unwrap(wrapper))
+    return (
+        is_named
+        and wrapper is not None
+        and (wrapper in (PLAIN, JSON_ARRAY) or can_unwrap(wrapper) or bool(wrapper.items))
+    )
 
 
 def _read_files(database: SparkDatabase, reader: EventReader, files: Sequence[AuditLogFile], wanted: Wanted) -> None:
     """Define the tables `request` and `received` from the events of files."""
     spark = database.spark
-    lines = spark.read.text([_GLOB.sub(r"\\\g<0>", make_url(file.path)) for file in files], lineSep="\n")
+    lines = spark.read.text([_escape_glob(make_url(file.path)) for file in files], lineSep="\n")
     lines.selectExpr("value", "_metadata.file_path AS file").createOrReplaceTempView("apflint_line")
     spark.sql(_escape(unwrap_lines("apflint_line", wanted.event_field))).createOrReplaceTempView("apflint_text")
     named = [name for name in reader.namespaces if "\\" not in name and "'" not in name]
     database.define("raw", spark.sql(reduce_events(_EVENT, "unix_micros", wanted, named)).persist())
     by_path = {_normalize(make_url(file.path)): file for file in files}
     found: dict[str, AuditLogFile] = {}
-    odd_lines: Counter[str] = Counter()
-    odd_bytes: Counter[str] = Counter()
-    for server, kind, count, size in _collect(
-        database, "SELECT server, class, count(*), sum(octet_length(line)) FROM raw GROUP BY server, class"
-    ):
-        path = server.partition(_SERVER_SEPARATOR)[0]
+    odd: dict[AuditLogFile, _OddLines] = {}
+    read: set[AuditLogFile] = set()
+    for server, kind, is_other, count, size in _collect(database, _CLASSES):
+        path = server.partition(SEPARATOR)[0]
         file = found[server] = by_path.get(_normalize(unquote(path))) or AuditLogFile(path, path)
         if kind < len(STAGES):
             reader.coverage.stages[STAGES[kind]] += count
+            read.add(file)
+        elif is_other:
+            reader.coverage.other_records += count
+            read.add(file)
         else:
-            odd_lines[file.name] += count
-            odd_bytes[file.name] += size
-    _require_few(odd_lines, odd_bytes)
+            before = odd.get(file, _OddLines(0, 0))
+            odd[file] = _OddLines(before.number + count, before.size + size)
+    whole = [file for file, lines in odd.items() if file not in read and lines.number > 1]
+    if sum(lines.size for lines in odd.values()) > _MAX_PYTHON_BYTES:
+        raise _describe_odd_lines(spark, odd, whole)
     reader.coverage.files += len(files)
     _define_requests(database, reader, found, wanted)
-    odd: dict[str, list[str]] = {}
-    for server, line in _collect(database, f"SELECT server, line FROM raw WHERE class = {ODD} ORDER BY server"):
-        odd.setdefault(server, []).append(line)
-    for server, texts in odd.items():
-        reader.coverage.files -= 1  # `read_odd_lines` counts the file again
-        reader.read_odd_lines(found[server], texts)
+    _read_odd_lines(database, reader, found, [file for file in files if file in whole])
 
 
-def _require_few(lines: Counter[str], sizes: Counter[str]) -> None:
-    """Raise UserError if the lines that only Python can read have too many bytes.
+class _OddLines(NamedTuple):
+    """Lines, and records of lists, that only Python can read."""
 
-    `lines` and `sizes` contain the number and the bytes of these lines, by file name.
+    number: int
+    size: int
+    """Size in bytes."""
+
+
+def _read_odd_lines(
+    database: SparkDatabase, reader: EventReader, files: dict[str, AuditLogFile], whole: Sequence[AuditLogFile]
+) -> None:
+    """Read what only Python can read. The keys of `files` are the values of the column `server`.
+
+    `whole` are files of which Spark reads no line. They may be one JSON value over several lines.
     """
-    if sizes.total() > _MAX_PYTHON_BYTES:
-        ((name, _),) = sizes.most_common(1)
-        raise UserError(
-            f"Spark cannot read {count_noun(lines.total(), 'line')} ({_describe_size(sizes.total())}), most of them in {name}:"
-            " these lines are not audit events, or contain lists of records or wrappers in wrappers. Python reads at"
-            f" most {_describe_size(_MAX_PYTHON_BYTES)} of lines that Spark cannot read: use --engine duckdb for a part"
-            " of the log, or convert the log to one event in each line"
-        )
+    odd: dict[AuditLogFile, tuple[list[str], list[OddRecord]]] = {}
+    query = f"SELECT server, line FROM raw WHERE class = {ODD} AND NOT {_IS_OTHER} ORDER BY server"
+    for server, line in _collect(database, query):
+        if (file := files[server]) in whole:
+            continue
+        lines, records = odd.setdefault(file, ([], []))
+        checksum, list_server, text = line.split(SEPARATOR, 2)
+        if checksum:
+            records.append(OddRecord(text, list_server, int(checksum)))
+        else:
+            lines.append(text)
+    for file, (lines, records) in odd.items():
+        reader.coverage.files -= 1  # `read_odd_lines` counts the file again
+        reader.read_odd_lines(file, lines, records)
+    for file in whole:
+        reader.coverage.files -= 1
+        ((text,),) = database.spark.read.text(_escape_glob(make_url(file.path)), wholetext=True).collect()
+        reader.read_file_blocks(file, iter([Block(text.encode())]))
+    reader.flush()
+
+
+def _describe_odd_lines(spark: Any, odd: dict[AuditLogFile, _OddLines], whole: Collection[AuditLogFile]) -> UserError:
+    """Return an error for lines that only Python can read, and that are too large for this machine."""
+    file, lines = max(odd.items(), key=lambda item: item[1].size)
+    maximum = _describe_size(_MAX_PYTHON_BYTES)
+    if file in whole:
+        (first,) = spark.read.text(_escape_glob(make_url(file.path)), lineSep="\n").limit(1).collect()
+        if is_beginning(first.value.encode()):
+            return UserError(
+                f"{file.name}: {_ONE_VALUE}. Python reads at most {maximum}, and the file has {_describe_size(lines.size)}"
+            )
+    number, size = sum(item.number for item in odd.values()), sum(item.size for item in odd.values())
+    return UserError(
+        f"Spark cannot read {count_noun(number, 'line')} ({_describe_size(size)}), most of them in {file.name}: these lines"
+        " are not audit events, or contain results of queries, converted records, or too many nested wrappers. Python"
+        f" reads at most {maximum} of lines that Spark cannot read: use --engine duckdb for a part of the log, or convert"
+        " the log to one event in each line"
+    )
 
 
 def _define_requests(
@@ -319,7 +374,7 @@ def _define_requests(
             "server_number",
             "name TEXT, number INTEGER",
             [
-                (server, reader.server_number(server.partition(_SERVER_SEPARATOR)[2] or files[server].server))
+                (server, reader.server_number(server.partition(SEPARATOR)[2] or files[server].server))
                 for server in sorted(files)
             ],
         ),
@@ -380,13 +435,24 @@ def _escape(sql: str) -> str:
     return sql.replace("\\", "\\\\")
 
 
+def _escape_glob(url: str) -> str:
+    return _GLOB.sub(r"\\\g<0>", url)
+
+
+_IS_OTHER = f"coalesce(line = {quote(OTHER_LINE)}, FALSE)"
+"""SQL condition for log records that contain no audit event."""
+_CLASSES = f"""
+    SELECT server, class, is_other, count(*), sum(octet_length(line)) FROM (SELECT *, {_IS_OTHER} AS is_other FROM raw)
+    GROUP BY server, class, is_other
+"""
+"""SQL query for the number of rows, by file, server and class."""
 _AMBIGUOUS = _escape(is_ambiguous(f"e.{text}" for text in _TEXTS))
 # Spark ignores text after a JSON value, but not inside a list. So the line is also parsed as an item of a list.
 _EVENT = f"""
-    SELECT value AS line, concat_ws('{_SERVER_SEPARATOR}', file, server) AS server, xxhash64(e.auditID) AS id,
+    SELECT line, concat_ws('{SEPARATOR}', file, server) AS server, xxhash64(e.auditID) AS id,
         e.corrupt IS NULL AND coalesce(size(items) = 1, FALSE) AND NOT {_AMBIGUOUS}
             AND NOT {_has_other_groups("user")} AND NOT {_has_other_groups("impersonatedUser")}
-            AND coalesce(substr(e.requestURI, 1, 1) = '/', TRUE) AND value NOT LIKE '%\\ufffd%' AND instr(value, '\\\\u0001') = 0
+            AND coalesce(substr(e.requestURI, 1, 1) = '/', TRUE) AND line NOT LIKE '%\\ufffd%' AND {_escape(is_unicode("text"))} AND instr(line, '\\\\u0001') = 0
             AND coalesce(e.responseStatus.code BETWEEN 0 AND 9999, TRUE) AS is_plain,
         e.kind, e.apiVersion AS version, e.stage, e.auditID AS audit_id, e.verb, e.requestURI AS uri, {_user("user")} AS requester,
         {_user("impersonatedUser")} AS impersonated, e.objectRef AS reference, CAST(e.responseStatus.code AS INTEGER) AS code,
@@ -394,7 +460,7 @@ _EVENT = f"""
             AS decision, e.annotations.`{QUEUE_WAIT}` AS queue_wait,
         {_time("requestReceivedTimestamp")} AS received, {_time("stageTimestamp")} AS ended, e.userAgent AS agent
     FROM (
-        SELECT value, file, server, from_json(concat('[', text, ']'), 'ARRAY<STRING>') AS items,
+        SELECT line, file, server, text, from_json(concat('[', text, ']'), 'ARRAY<STRING>') AS items,
             from_json(text, '{" ".join(_SCHEMA.split())}', map('mode', 'PERMISSIVE', 'columnNameOfCorruptRecord', 'corrupt',
                 'allowSingleQuotes', 'false')) AS e
         FROM apflint_text)

@@ -15,6 +15,8 @@ _GKE_TYPE = "google.cloud.audit.AuditLog"
 _GKE_SERVICE = "k8s.io"
 _GKE_PREFIX = "io.k8s."
 """Prefix of `methodName` for requests to kube-apiserver. Methods without this prefix manage the GKE cluster."""
+CONVERTED_KEYS = ("protoPayload", "protopayload_auditlog", "AuditId")
+"""Keys of which each record that this module converts has one."""
 _STATUS_OF_GRPC = {
     0: 200,
     1: 499,
@@ -113,12 +115,13 @@ def _find_payload(record: dict[str, Any]) -> Any:
 
     The key of the entry is different in BigQuery tables.
     """
-    return record.get("protoPayload", record.get("protopayload_auditlog"))
+    payload, payload_of_bigquery, _ = CONVERTED_KEYS
+    return record.get(payload, record.get(payload_of_bigquery))
 
 
 def is_azure_row(value: dict[str, object]) -> bool:
     """Return whether a value is a row of the tables `AKSAudit`, `AKSAuditAdmin` or `ArcK8sAudit`."""
-    return "AuditId" in value and "Stage" in value
+    return CONVERTED_KEYS[-1] in value and "Stage" in value
 
 
 def convert_azure_row(row: dict[str, object]) -> dict[str, object]:

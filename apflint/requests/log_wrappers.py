@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 class Wrapper(NamedTuple):
     """The format of a wrapper. Exactly one of `prefix`, `path`, `items` and `convert` is set, and locates the audit event.
 
-    `PLAIN` is the exception: it sets none of these fields, and stands for an audit event without a wrapper.
+    `PLAIN` and `JSON_ARRAY` are exceptions: they set none of these fields, and stand for an audit event without a wrapper, and
+    for a JSON array of records.
     """
 
     name: str
@@ -92,7 +93,7 @@ def _find_otlp_server(resource: dict[str, Any]) -> str:
         for attribute in _list(resource, "attributes")
         if isinstance(attribute, dict) and isinstance(attribute.get("key"), str)
     }
-    return next((name for key in _OTLP_SERVERS if isinstance(name := attributes.get(key), str)), "")
+    return next((name for key in OTLP_SERVERS if isinstance(name := attributes.get(key), str)), "")
 
 
 def _expand_loki(value: dict[str, Any]) -> list[Record]:
@@ -150,10 +151,16 @@ EVENT_KEYS = ("kind", "stage", "requestURI", "auditID")
 _TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:.,]+(Z|[+-][0-9]{2}:?[0-9]{2})?"
 _TAG = r"[0-9A-Za-z_./@-]+(\[[^\]{ ]*\])?"
 _CRI = "CRI (containerd, CRI-O)"
-_OTLP_SERVERS = ("k8s.pod.name", "k8s.node.name", "host.name")
+OTLP_SERVERS = ("k8s.pod.name", "k8s.node.name", "host.name")
+"""Attributes of an OTLP resource that contain the name of the API server. The first of them is used."""
+MESSAGE_TYPE, CONTROL_MESSAGE = "messageType", "CONTROL_MESSAGE"
+"""Key of the type of a CloudWatch batch, and the type of a batch without events."""
+BATCH_KEYS = (MESSAGE_TYPE, "logGroup")
+"""Keys of each batch of a CloudWatch subscription, if a line contains several batches."""
 _DOCKER = "Docker json-file, Fluent Bit, Fluentd"
 
 PLAIN = Wrapper("audit log of kube-apiserver", "https://kubernetes.io/docs/reference/config-api/apiserver-audit.v1/")
+JSON_ARRAY = Wrapper("JSON array", "https://www.rfc-editor.org/rfc/rfc8259")
 WRAPPERS: tuple[Wrapper, ...] = (
     PLAIN,
     Wrapper(
@@ -442,6 +449,15 @@ def unwrap_list(value: object) -> list[Record] | None:
     return None
 
 
+def find_list(value: object) -> Wrapper | None:
+    """Return the wrapper of a list of records, or None for any other value."""
+    if unwrap_list(value) is None:
+        return None
+    if not isinstance(value, dict):
+        return JSON_ARRAY
+    return next(wrapper for wrapper in _LISTS if isinstance(value.get(wrapper.items), dict | list))
+
+
 def split_batches(text: str) -> list[object]:
     """Return the batches of a CloudWatch subscription in a line, or an empty list for any other line.
 
@@ -454,7 +470,7 @@ def split_batches(text: str) -> list[object]:
             value, at = _DECODER.raw_decode(text, at)
         except (ValueError, RecursionError):
             return []
-        if not (isinstance(value, dict) and "messageType" in value and "logGroup" in value):
+        if not (isinstance(value, dict) and all(key in value for key in BATCH_KEYS)):
             return []
         batches.append(value)
         at = _skip_spaces(text, at)
@@ -475,7 +491,7 @@ def is_other_log(value: object) -> bool:
         return False
     field = find_field(value)
     if field is None:
-        return value.get("messageType") == "CONTROL_MESSAGE"
+        return value.get(MESSAGE_TYPE) == CONTROL_MESSAGE
     return bool(field.category) and value.get(field.category) not in (None, *AUDIT_CATEGORIES)
 
 

@@ -19,7 +19,7 @@ from apflint.budgets import MAX_EXPANDED_BYTES, MAX_EXPANSION, MAX_FILE_BYTES
 from apflint.load.source_text import STDIN
 from apflint.named_tuple import NamedTuple
 from apflint.sources.file_reading import describe_failure, is_stream, read_pieces
-from apflint.sources.log_names import LOG_NAME, WHOLE_LOG, OmittedObjects, ReadPeriod, remove_times, select_logs
+from apflint.sources.log_names import ENDING, LOG_NAME, WHOLE_LOG, OmittedObjects, ReadPeriod, remove_times, select_logs
 from apflint.sources.object_storage import (
     find_prefix,
     hide_secrets,
@@ -34,9 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
     from typing import Any, BinaryIO
 
-_ROTATION = re.compile(
-    r"(-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3})?\.(log|json|jsonl|ndjson|txt)([.-][0-9T:.-]+)?(\.gz|\.zst)?$"
-)
+_ROTATION = re.compile(rf"(-\d{{4}}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{{3}})?{ENDING}(\.gz|\.zst)?$")
 """Suffix that log rotation adds to a file name.
 
 kube-apiserver rotates `audit.log` to `audit-2026-11-22T05-49-20.098.log`.

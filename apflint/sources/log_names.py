@@ -26,7 +26,9 @@ from apflint.wording import count_noun, pluralize, quote
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-LOG_NAME = re.compile(r"\.(log|json|jsonl|ndjson|txt)([.-][0-9T:.-]+)?(\.gz|\.zst)?$|\.(gz|zst)$")
+ENDING = r"\.(?:log|json|jsonl|ndjson|txt)(?:[.-][0-9T:.-]+)?"
+"""Pattern of the extension of a log, and of the number or date that logrotate appends to it."""
+LOG_NAME = re.compile(rf"{ENDING}(\.gz|\.zst)?$|\.(gz|zst)$")
 """Names of files to read in directories. A file that the user names may have any name."""
 _DELIVERED_NAME = re.compile(r"-\d{4}-\d\d-\d\d-\d\d-\d\d-\d\d-[0-9a-f-]{36}$")
 """Names that Amazon Data Firehose gives to objects, unless it compresses them."""
@@ -52,7 +54,7 @@ _PART_OF_DELIVERY = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|(?<![^/])\d{6}(?=\.(gz|zst)$)|_S\d+(?=\.json)"
 )
 """Parts of a name that differ for each delivery: the UUIDs of Firehose and of export tasks, and sequence numbers."""
-_EXTENSION = re.compile(r"[-_.:]*(\.(log|json|jsonl|ndjson|txt))?[-_.:]*(\.(gz|zst))?$")
+_EXTENSION = re.compile(rf"[-_.:]*({ENDING})?[-_.:]*(\.(gz|zst))?$")
 
 
 class TimeLimit(Protocol):
@@ -258,11 +260,12 @@ def _resolve_until(found: Sequence[NamedTimes | None], until: TimeLimit | None) 
 
 
 def remove_times(name: str) -> str:
-    """Return a name without the parts that differ for each delivery: times, identifiers and the extension.
+    """Return a name without the parts that differ for each delivery: times, identifiers, the number of a rotated file and the extension.
 
     The remaining parts identify the API server, or another writer of the objects.
     """
     scheme, separator, path = name.rpartition("://")
     path = _PART_OF_DELIVERY.sub("", _TIME.sub("", _SPAN_OF_HOUR.sub("", path)))
     parts = (part.strip("-_.: ") for part in _EXTENSION.sub("", path).split("/"))
-    return f"{scheme}{separator}{'/'.join(part for part in parts if part)}"
+    root = "/" if path.startswith("/") else ""  # as in `file:///var/log/audit.log`, whose host is empty
+    return f"{scheme}{separator}{root}{'/'.join(part for part in parts if part)}"

@@ -132,10 +132,11 @@ def test_spark_keeps_the_requests(tmp_path: Path) -> None:
     ],
 )
 def test_periods_and_changes(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """Comparisons with a baseline, and configurations that change in the log, are the same as with Python."""
-    lines = gzip.decompress((FIXTURES / "live" / "audit.log.gz").read_bytes()).splitlines(keepends=True)
-    Path("audit.log").write_bytes(b"".join(lines))
-    Path("earlier.log").write_bytes(b"".join(lines[: len(lines) // 2]))
+    """Comparisons with a baseline, and configurations that change in the log, are the same as with Python, also with lists."""
+    lines = gzip.decompress((FIXTURES / "live" / "audit.log.gz").read_bytes()).splitlines()
+    lists = [b'{"items":[%s]}\n' % b",".join(lines[start : start + 100]) for start in range(0, len(lines), 100)]
+    Path("audit.log").write_bytes(b"".join(lists))
+    Path("earlier.log").write_bytes(b"\n".join(lines[: len(lines) // 2]))
     objects = str(FIXTURES / "live" / "objects-begin.json")
     command = ["audit.log", "-f", objects, "--isolated", "--server-concurrency", "30", *options]
     expected = replay_json(capsys, *command, "--engine", "python")
@@ -153,17 +154,17 @@ def _drop_engine(value: Any) -> Any:
 
 @needs_spark
 @pytest.mark.slow
-def test_lists_of_records_do_not_fill_this_machine(
+def test_lines_for_python_do_not_fill_this_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The limit applies to the lines of all files together, and to local files that Spark cannot read."""
-    records = json.dumps({"records": [event(auditID=f"{number}") for number in range(20)]})
+    text = wrap_log("AKSAudit", [json.dumps(event(auditID=f"{number}")) for number in range(20)])
     for number in range(3):
-        (tmp_path / f"{number}.json").write_text(records, encoding="utf-8")
-    monkeypatch.setattr("apflint.replay.spark_engine._MAX_PYTHON_BYTES", 2 * len(records))
+        (tmp_path / f"{number}.json").write_text(text, encoding="utf-8")
+    monkeypatch.setattr("apflint.replay.spark_engine._MAX_PYTHON_BYTES", round(2.5 * len(text)))
     options = ["--isolated", "--engine", "spark", "--format", "json"]
     for source, message in (
-        (tmp_path.as_uri(), "Spark cannot read 3 lines (1 MiB), most of them in file://"),
+        (tmp_path.as_uri(), "Spark cannot read 60 lines (1 MiB), most of them in file://"),
         (str(tmp_path), f"{tmp_path}/0.json: Spark cannot take events out of this file. Python reads at most 1 MiB"),
     ):
         assert run(["replay", source, *options]) == 2

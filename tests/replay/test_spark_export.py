@@ -51,6 +51,7 @@ def test_executors_write_the_same(tmp_path: Path) -> None:
         event(auditID="c", objectRef=None, requestURI="/x?y"),
     ]
     write_log(directory / "in" / "other.log", others)
+    write_log(directory / "in" / "list.json", [{"records": [event(auditID="d"), event(auditID="e", verb="get")]}])
     files = find_audit_logs([str(directory / "in")])
     known = read_effective([str(LIVE / "objects-begin.json")], server_concurrency=30, isolated=True)
     paths = {}

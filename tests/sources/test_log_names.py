@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apflint.replay.filters import Moment
+from apflint.sources.audit_logs import AuditLogFile
 from apflint.sources.log_names import (
     ReadPeriod,
     StoredObject,
@@ -69,10 +70,25 @@ def test_no_times(name: str) -> None:
     assert find_times(name) is None
 
 
-def test_rotated_files_have_the_name_of_the_current_one() -> None:
-    names = ("audit.log", "audit-2026-11-22T05-49-20.098.log", "audit.log-20261122.gz", "audit.log.gz")
-    assert {remove_times(f"s3://b/n1/{name}") for name in names} == {"s3://b/n1/audit"}
+ROTATED = (
+    *("audit.log", "audit.log.gz", "audit.log.zst", "audit.log.7", "audit.log.7.gz", "audit.log-20261122.gz"),
+    *("audit.log.2026-11-22T05:49:20", "audit-2026-11-22T05-49-20.098.log", "audit-2026-11-22T05-49-20.098.log.gz"),
+    *("audit.json", "audit.jsonl.12.zst"),
+)
+
+
+@pytest.mark.parametrize("name", ROTATED)
+@pytest.mark.parametrize(
+    "directory", ["/var/log/n1", "n1", "file:///var/log/n1", "s3://b/n1", "abfss://c@a.example/n1"]
+)
+def test_rotated_files_have_the_name_of_the_current_one(directory: str, name: str) -> None:
+    """A path and a URL name the API server in the same way."""
+    assert AuditLogFile(f"{directory}/{name}", "").server == f"{directory}/audit"
+
+
+def test_parts_of_deliveries_do_not_name_a_server() -> None:
     assert remove_times(f"s3://b/x/{UUID}/{STREAM}/000000.gz") == f"s3://b/x/{STREAM}"
+    assert remove_times("file:///2026/11/22/05/audit.log") == "file:///audit"
 
 
 NAMES = {
