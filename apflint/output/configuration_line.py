@@ -73,7 +73,7 @@ def describe_unserved(*sides: EffectiveConfiguration) -> Iterator[str]:
         versions = (f"{_describe_version(version)} of {join_words(names, 'and')}" for version, names in found.items())
         yield (
             f"No release serves {join_words(versions, 'and')}."
-            f" This comparison reads both sides as Kubernetes {sides[0].effective.release.name} does"
+            f" This comparison interprets both sides in the same way as Kubernetes {sides[0].effective.release.name}"
         )
         return
     is_assumed = any(side.is_release_assumed for side in sides)

@@ -259,7 +259,7 @@ class _Builder:
         for count in seats:
             found = propose_isolation(self.known, Isolation(subjects, count))
             if isinstance(found, NoProposal):
-                self.impossible.setdefault(f"a level of its own for {names}: {found.reason}", None)
+                self.impossible.setdefault(f"a separate priority level for {names}: {found.reason}", None)
                 return
             schema, level = found.flow_schema, found.new_level
             if schema is None or level is None:

@@ -84,7 +84,7 @@ def read_log(
         distributed = [file for file in files if file.is_remote or _is_readable(file, wanted.event_field)]
         others = [file for file in files if file not in distributed]
         if others:
-            _require_small(others, f"{others[0].name}: Spark cannot take events out of this file")
+            _require_small(others, f"{others[0].name}: Spark cannot read the events of this file")
         database = SparkDatabase(spark)
         create_log_tables(database)
         reader = EventReader(wanted, namespaces, database.insert, hash_id=str)
@@ -292,7 +292,7 @@ def _require_few(lines: Counter[str], sizes: Counter[str]) -> None:
         ((name, _),) = sizes.most_common(1)
         raise UserError(
             f"Spark cannot read {count_noun(lines.total(), 'line')} ({_describe_size(sizes.total())}), most of them in {name}:"
-            " these lines are not audit events, or contain lists of records or wrappers in wrappers. Python reads at"
+            " these lines are not audit events, contain lists of records, or have an audit event in several wrappers of log collectors. apflint itself reads at"
             f" most {_describe_size(_MAX_PYTHON_BYTES)} of lines that Spark cannot read: use --engine duckdb for a part"
             " of the log, or convert the log to one event in each line"
         )
