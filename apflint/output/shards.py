@@ -151,8 +151,8 @@ def report_recommendation(probability: float, elephants: int, max_queues: int) -
     if not rows:
         closest = find_safest_pair(elephants, max_queues)
         reason = (
-            f"With at most {queues}, no hand size that the API server accepts (at most {MAX_ENTROPY_BITS} bits of hash) gives {goal}. The lowest probability has a hand size"
-            f" of {closest.hand_size} with {pluralize(closest.queues, 'queue')}: {_probability(closest.squish[elephants])}."
+            f"With at most {queues}, no hand size that the API server accepts (at most {MAX_ENTROPY_BITS} bits of hash) gives {goal}. Hand size"
+            f" {closest.hand_size} with {pluralize(closest.queues, 'queue')} gives the lowest probability: {_probability(closest.squish[elephants])}."
             " Allow more queues, or a higher probability."
         )
         yield Prose([reason])

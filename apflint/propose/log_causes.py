@@ -67,7 +67,7 @@ _WIDE = 1.5
 """Minimum average number of seats of requests for calling them wide."""
 _NO_SEATS = 1e-9
 """Value for the seat-seconds of a level if no service time is known. This value avoids a division by zero."""
-_FIX_FAIR = "if the client should wait less, change it so that it sends fewer requests at the same time"
+_FIX_FAIR = "if the client should wait less, change it"
 """The instruction if nothing needs to change, because the client waits only for its own requests."""
 _MAX_NAMES = 3
 

@@ -114,7 +114,7 @@ def test_output_of_an_upgrade(
     assert out == snapshot
 
 
-NONE_FOR_BOTH = "No release serves v1beta2 (1.23 to 1.28) of old.yaml and v1 (1.29 and later) of new.yaml. This comparison reads both sides"
+NONE_FOR_BOTH = "No release serves v1beta2 (1.23 to 1.28) of old.yaml and v1 (1.29 and later) of new.yaml. This comparison interprets both sides in the same way"
 OLD_AND_1_37 = "Kubernetes 1.37 does not serve v1beta2 (1.23 to 1.28) of old.yaml"
 
 
@@ -134,13 +134,13 @@ OLD_AND_1_37 = "Kubernetes 1.37 does not serve v1beta2 (1.23 to 1.28) of old.yam
             [],
         ),
         (("v1", "v1"), '[[cluster]]\nname = "a"\npaths = ["new.yaml"]', ["cluster:a", "cluster:a"], True, []),
-        (("v1beta2", "v1"), "", ["old.yaml", "new.yaml"], True, [f"{NONE_FOR_BOTH} as Kubernetes 1.37 does."]),
+        (("v1beta2", "v1"), "", ["old.yaml", "new.yaml"], True, [f"{NONE_FOR_BOTH} as Kubernetes 1.37."]),
         (
             ("v1beta2", "v1"),
             "",
             ["old.yaml", "new.yaml", "--kubernetes", "1.25"],
             False,
-            [f"{NONE_FOR_BOTH} as Kubernetes 1.25 does."],
+            [f"{NONE_FOR_BOTH} as Kubernetes 1.25."],
         ),
         (
             ("v1beta2", "v1beta2"),
@@ -704,7 +704,7 @@ def test_fate_of_requests_without_a_free_seat(response: dict[str, int], words: s
 
 def test_level_without_nominal_seats_is_reported() -> None:
     found = compare_configurations(side(schema("a", "workload-low")), side(level("x", 0), schema("a", "x")))
-    message = "It has no nominal seats: requests wait up to 10 seconds until the server lends it some."
+    message = "The level has no nominal seats: requests wait up to 10 seconds until the level can borrow seats."
     assert message in " ".join(text_of(found, BOTH, Style()).split())
     assert f"  \n  {message}" in markdown.render(output.report_difference(found, BOTH))
 

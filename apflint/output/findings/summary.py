@@ -94,7 +94,7 @@ def _outcome(report: Report, style: Style) -> Iterator[str]:
         start, painted = (f"Found {_count_by_severity(counts, how)}" for how in (Style(), style))
         text = f" in {f'{objects} of ' if report.objects else ''}{files}, for Kubernetes {release}.{suppressed}"
         if report.left_out:
-            limit = f"for each file, apflint prints at most {MAX_FINDINGS_PER_RULE:,} findings of a rule with the same severity"
+            limit = f"apflint prints at most {MAX_FINDINGS_PER_RULE:,} findings of one rule and severity per file"
             text += f" At least {report.left_out:,} of the findings are not printed, because {limit}."
     elif report.objects:
         start, painted = "All good:", style.paint("All good:", "good")
