@@ -117,7 +117,7 @@ def share_default_differs(effective: Effective) -> Iterator[Problem]:
         elif written is None and limited.shares == 0 and release.allows_zero_shares:
             yield Problem(
                 place,
-                f"{field} is absent, which means 0 shares in {document.version} because of an annotation, but 30 shares in v1",
+                f"absent {field} means 0 shares in {document.version} because of an annotation, but 30 shares in v1",
                 notes=(f"The annotation {PRESERVE_ZERO} keeps 0 shares in v1beta3.",),
                 help=f"set {field} to 0",
                 fix=set_field(document, place.path, 0, f"set {field} to 0", safe=True),

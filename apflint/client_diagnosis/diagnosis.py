@@ -533,7 +533,7 @@ def _list_changes(actions: tuple[Action, ...], proposal: str | None, evidence: C
             yield action._replace(command=proposal)
         else:
             command = f"{SAVE_SEATS} && {proposal} --metrics {SEATS_FILE}"
-            yield Action("find the smallest change that is enough for the number of seats in the metrics", command)
+            yield Action("find the smallest change for the seats that the metrics show", command)
 
 
 def _write_proposal(

@@ -113,7 +113,7 @@ def _describe_evidence(evidence: LogEvidence, *, is_searched: bool) -> list[str]
         )
     if evidence.split is not None:
         lines.append(
-            f"the search used only the requests before {_format_moment(evidence.split)[11:]}, and the effects are computed from the later requests"
+            f"the search used the requests before {_format_moment(evidence.split)[11:]} only, and the effects are computed from the later requests"
         )
     elif is_searched:
         lines.append(
@@ -218,12 +218,12 @@ def _describe_moves(proposal: LogProposal) -> list[str]:
     isolation, moves = proposal.candidate.isolation, proposal.proof.moves
     share = f"{proposal.moved_share:.1%} of the simulated requests"
     if not moves:
-        return ["proven for all requests: no request moves to another FlowSchema"]
+        return ["no request moves to another FlowSchema; proven for all requests"]
     if isolation is not None:
         who = join_words(map(write_subject, isolation.goal.subjects), "and")
         return [
             f"exactly the requests of {who}; proven for all requests; {share}",
-            "proven for all requests: no request of a system component moves",
+            "no request of a system component moves; proven for all requests",
         ]
     names = join_words(dict.fromkeys(quote(move.to_schema.name) for move in moves), "and")
     return [

@@ -79,7 +79,7 @@ def _list_facts(found: ProvenProposal) -> Iterator[tuple[str, Inline]]:
         )
         yield (
             "",
-            "proven for all requests: no request of system components (leases, heartbeats, kubelets, control plane) moves",
+            "no request of a system component (leases, heartbeats, kubelets, control plane) moves; proven for all requests",
         )
         if isolation.staying:
             names = dict.fromkeys(captor.flow_schema.name for captor in isolation.staying)

@@ -352,7 +352,7 @@ class _Proposer:
             if warning.cause == "inversion" and warning.user is not None:
                 return self._decline_inversion(warning.user, advice)
             return self._decline(
-                f"the cause of the overload is {warning.cause}, and a change of the seats does not remove this cause",
+                f"the cause is {warning.cause}, and a change of seats does not remove this cause",
                 advice,
             )
         if cause is None:
@@ -365,7 +365,9 @@ class _Proposer:
         if cause.is_contained:
             self.cause = cause._replace(cause="small-level", users=(), advice="")
         elif not cause.is_configuration:
-            return self._decline(f"the cause is {cause.cause}, which a change of seats does not remove", cause.advice)
+            return self._decline(
+                f"the cause is {cause.cause}, and a change of seats does not remove this cause", cause.advice
+            )
         return None
 
     def _decline_inversion(self, user: str, advice: str) -> LogAnswer:

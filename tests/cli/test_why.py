@@ -488,7 +488,7 @@ def test_prometheus(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monk
     out, err = capsys.readouterr()
     answer = json.loads(out)
     assert (answer["role"], answer["cause"]["cause"]) == ("affected", "flood-one-flow")
-    assert "Interval: 2025-11-23T16:23:31Z to 16:24:01Z (the worst of the period" in err
+    assert "Interval: 2025-11-23T16:23:31Z to 16:24:01Z (the worst interval of the period" in err
     monkeypatch.setattr(PrometheusOptions, "read", lambda *_: read_fake("prod", "test"))
     assert 'several clusters ("prod" and "test"): choose one cluster with --selector' in fail(capsys, *words)
 

@@ -242,7 +242,7 @@ def test_release(version: str, release: str | None) -> None:
         ('{\n  "kind": "Status",\n  "code": 403}\n', "f: the API server has answered with an error"),
         ("# HELP kubelet_runs x\nkubelet_runs 1\n", "f: there is no metric apiserver_flowcontrol_.*another component"),
         ("kubelet_runs 1\n", "f: there is no metric apiserver_flowcontrol_"),
-        (METRICS[: len(METRICS) // 2 + 7], "f: the last line has no end"),
+        (METRICS[: len(METRICS) // 2 + 7], "f: the last line does not end with a line break"),
     ],
 )
 def test_file_that_cannot_be_used(text: str, message: str) -> None:

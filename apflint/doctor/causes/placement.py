@@ -242,7 +242,7 @@ def enlarge(server: ServerLoad, level: LevelLoad, advice: str) -> Action:
     if level.state.max is not None and level.state.max >= nominal + borrowed:
         return Action(advice, nominal_seats=wanted)  # the level can already borrow this many seats
     return Action(
-        f"{advice}, such as to {percent}, which lets the level borrow up to {pluralize(borrowed, 'seat')}",
+        f"{advice}, such as to {percent}, to borrow up to {pluralize(borrowed, 'seat')}",
         simulate_change(level.name, "borrowingLimitPercent", percent),
         nominal_seats=wanted,
     )

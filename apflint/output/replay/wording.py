@@ -304,10 +304,10 @@ def describe_limits_of_log(report: ReplayReport) -> Iterator[str]:
     ]
     if overloaded:
         yield (
-            f"PEAK above ATTAINABLE: {join_some(overloaded, _MAX_NAMED_LEVELS)}. A level can exceed ATTAINABLE"
-            " only with a single request that needs more seats. Otherwise, the log does not show some waits, so they count as use of seats, or the"
+            f"PEAK above ATTAINABLE: {join_some(overloaded, _MAX_NAMED_LEVELS)}. Only a single request"
+            " that needs more seats can exceed ATTAINABLE. Otherwise, the log does not show some waits, so they count as use of seats, or the"
             " servers have more than"
-            f" {format_count(report.limits.server_concurrency)} seats (--server-concurrency), or the servers had another configuration."
+            f" {format_count(report.limits.server_concurrency)} seats (--server-concurrency), or had another configuration."
         )
     if len(report.servers) > 1:
         yield "PEAK: the highest peak of one API server. Each API server has its own seats."
