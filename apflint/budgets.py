@@ -28,9 +28,9 @@ MAX_SEARCHED_BYTES = Bound(1024 * 1024 * 1024, "an error, and the file is not ch
 """Maximum number of bytes in a file that apflint only searches for signs of APF objects, because the file is too large to parse. The empty parts of a sparse file count, too."""
 MAX_LINES = Bound(3_000_000, "APF004, and the file is not checked")
 """Maximum number of lines in a file. Storing the start of a line takes 40 bytes of memory."""
-MAX_DOCUMENTS = Bound(1_100_000, "APF004, and the rest of the file is not checked")
+MAX_DOCUMENTS = Bound(1_100_000, "apflint reports APF004, and does not check the rest of the file")
 """Maximum number of documents in a file, including empty documents."""
-MAX_FILE_CONTENT = Bound(2_000_000, "APF004, and the rest of the file is not checked")
+MAX_FILE_CONTENT = Bound(2_000_000, "apflint reports APF004, and does not check the rest of the file")
 """Maximum number of line ends, commas and colons in a file. Documents without APF objects do not count. About 10,000 FlowSchemas reach the maximum."""
 MAX_DOCUMENT_CHARACTERS = Bound(16 * 1024 * 1024, "APF004, and the document is not checked")
 """Maximum number of characters in a document. For comparison: a kube-apiserver accepts requests of up to 3 MiB (MaxRequestBodyBytes)."""
@@ -40,15 +40,15 @@ MAX_DEPTH = Bound(200, "APF004, and the document is not checked")
 """Maximum number of levels of nesting in a document. Each level takes stack space. A FlowSchema has ten levels."""
 MAX_ALIAS_DEPTH = Bound(300, "APF004, and the document is not checked")
 """Maximum number of levels of nesting after aliases and merge keys are expanded. Each level takes stack space."""
-MAX_DUPLICATES = Bound(2_000, "the last finding of the rule states that further ones are left out")
+MAX_DUPLICATES = Bound(2_000, "the last finding states that the report leaves out more findings of the rule")
 """Maximum number of duplicate keys in a document. The same maximum applies to infinite numbers and NaN together. Reports show fewer findings anyway (MAX_FINDINGS_PER_RULE)."""
 MAX_KEPT_TREES = Bound(500_000, "nothing: the document is parsed again when a position is needed")
 """Maximum size of the documents of a file whose parsed trees stay in memory. The size counts line ends, commas and colons."""
-MAX_HELM_TEMPLATES = Bound(10_000, "findings show positions in the whole output instead of the templates")
+MAX_HELM_TEMPLATES = Bound(10_000, "findings show positions in the whole output instead of positions in the templates")
 """Maximum number of template files in the output of `helm template`."""
-MAX_PROJECT_FILES = Bound(20_000, "nothing: findings that other files could disprove are left out")
+MAX_PROJECT_FILES = Bound(20_000, "nothing: apflint omits all findings that other project files could disprove")
 """Maximum number of project files that apflint reads in addition to the files that a command names. These project files may disprove a finding."""
-MAX_KUSTOMIZATION_DEPTH = Bound(16, "nothing: the file is checked as a manifest")
+MAX_KUSTOMIZATION_DEPTH = Bound(16, "nothing: apflint checks the file as a manifest instead of a patch")
 """Maximum number of parent directories of a file in which apflint searches for a kustomization that lists the file as a patch."""
 MAX_KUSTOMIZATIONS = Bound(1_000, "an error, unless --render builds it anyway")
 """Maximum number of directories in a kustomization and all kustomizations that it includes. apflint searches these directories for references to files outside of the project, and for the file that defines an object."""
@@ -81,7 +81,7 @@ MAX_PROMETHEUS_BYTES = Bound(32 * 1024 * 1024, "an error")
 MAX_PROMETHEUS_SERIES = Bound(150_000, "an error")
 """Maximum number of series in an answer of Prometheus. A server has about 5,000 series that the diagnosis reads."""
 MAX_PROMETHEUS_POINTS = Bound(
-    2_000, "nothing: the query has longer steps, and its worst step is queried again with shorter steps"
+    2_000, "nothing: apflint queries longer steps, and then the worst of these steps again, in shorter steps"
 )
 """Maximum number of steps of a query of Prometheus. Prometheus itself rejects more than 11,000."""
 MAX_PROMETHEUS_SERVERS = Bound(100, "an error")
@@ -152,7 +152,7 @@ MAX_TIE_PROOFS = Bound(30_000, "APF503 states how many pairs were not compared")
 """Maximum number of solver calls of APF503 in a run, multiplied by the number of FlowSchemas. A call takes longer if there are more FlowSchemas."""
 MAX_COMPARISON_WORK = Bound(
     1_000_000,
-    "findings about further unknown words suggest no known word; APF512 states how many names were not compared",
+    "findings about further unknown words suggest no spelling, and APF512 counts the names that were not compared",
 )
 """Maximum estimated cost of comparing distinct unknown words of a run with known ones. A unit takes about a microsecond."""
 MAX_REACHABILITY_WORK = Bound(2_500_000, "APF501 states how many FlowSchemas were not analyzed")
@@ -163,15 +163,17 @@ MAX_EXPLAINING_WORK = Bound(400_000, "the finding does not name the earlier Flow
 """Maximum estimated cost of finding the earlier FlowSchemas for APF501. The same maximum applies to APF502. The unit is that of MAX_REACHABILITY_WORK."""
 MAX_MINIMAL_BLOCKERS = Bound(24, "the finding names all FlowSchemas that the proof used")
 """Maximum number of earlier FlowSchemas in a finding that apflint reduces to the necessary FlowSchemas. The reduction takes one proof for each FlowSchema."""
-MAX_MINIMIZING_PROOFS = Bound(1_000_000, "the finding names all FlowSchemas that the proof used")
+MAX_MINIMIZING_PROOFS = Bound(1_000_000, "the finding may also name FlowSchemas that are not necessary")
 """Maximum number of proofs that show whether a shadowing FlowSchema is necessary, multiplied by the number of FlowSchemas. A proof takes longer if there are more FlowSchemas."""
-MAX_ORDINARY_WITNESSES = Bound(100, "further findings show the first request that was found, which may be less common")
+MAX_ORDINARY_WITNESSES = Bound(
+    100, "further findings show the first example that the search found, which may be an unusual request"
+)
 """Maximum number of findings of APF518 and APF601 whose example is replaced by a more ordinary request. Finding an ordinary request takes about 100 classifications."""
 MAX_MISSED_RULES = Bound(64, "nothing: further resource rules are not analyzed")
 """Maximum number of resource rules of a FlowSchema that APF505, APF508 and APF513 analyze."""
-MAX_MISSED_TRIALS = Bound(32, "nothing: apflint may not find a request that the rule misses")
+MAX_MISSED_TRIALS = Bound(32, "apflint prints no message, and may overlook requests that the rule does not match")
 """Maximum number of example requests that APF505, APF508 and APF513 try for a resource rule."""
-MAX_MISSED_SUBJECTS = Bound(8, "nothing: apflint may not find a request that the rule misses")
+MAX_MISSED_SUBJECTS = Bound(8, "nothing: apflint may overlook that the rule does not match an intended request")
 """Maximum number of subjects of a rule for which APF505, APF508 and APF513 try example requests."""
 MAX_MISSED_VALUES = Bound(16, "nothing: apflint may not find a request that the rule misses")
 """Maximum number of items of a list from which APF505, APF508 and APF513 make example requests."""
@@ -193,11 +195,11 @@ MAX_FIX_ATTEMPTS = Bound(1_000, "the remaining fixes are refused")
 """Maximum number of batches of fixes that a run tries. Without this bound, fixes that undo each other would never end."""
 MAX_FIX_ATTEMPTS_ON_LARGE_INPUTS = Bound(40, "the remaining fixes are refused")
 """Maximum number of batches of fixes that a run tries if the input is large, because the whole input is checked after each batch."""
-MAX_FIXED_FINDINGS = Bound(10_000, "nothing: further findings are fixed in the next round")
+MAX_FIXED_FINDINGS = Bound(10_000, "nothing: the next round of the same run fixes the remaining findings")
 """Maximum number of findings with the same rule, file and severity that are fixed in one round. A finding takes 30 kB of memory."""
-MAX_PROVEN_EDIT_CHARACTERS = Bound(1_000_000, "the edits of a fix are null in JSON; the fix is left out of SARIF")
+MAX_PROVEN_EDIT_CHARACTERS = Bound(1_000_000, "JSON has null instead of the edits of a fix, and SARIF omits the fix")
 """Maximum number of characters that are parsed again for a JSON or SARIF report. Files with YAML anchors are parsed again for each fix, to verify its edits."""
-MAX_EDIT_NEIGHBORS = Bound(1_000_000, "the edits of a fix are null in JSON; the fix is left out of SARIF")
+MAX_EDIT_NEIGHBORS = Bound(1_000_000, "JSON has null instead of the edits of a fix, and SARIF omits the fix")
 """Maximum number of siblings of the entries that all fixes in a JSON or SARIF report edit. Removing an entry compares it with all siblings."""
 
 
@@ -209,7 +211,7 @@ MAX_MOVE_PROOFS = Bound(500_000, "diff states that more requests may move")
 """Maximum number of solver calls with which `apflint diff` finds moved requests, multiplied by the number of FlowSchemas. A call takes longer if there are more FlowSchemas."""
 MAX_AUDIT_VALUE_BYTES = Bound(64 * 1024 * 1024, "every line of the file counts as unreadable")
 """Maximum number of bytes in an audit log that is one JSON value over several lines, such as the result of `gcloud logging read`. Logs with one value per line may be larger."""
-MAX_AUDIT_VALUE_PARTS = Bound(3_000_000, "the line, or every line of the value, counts as unreadable")
+MAX_AUDIT_VALUE_PARTS = Bound(3_000_000, "the report counts every line of the value as unreadable")
 """Maximum number of commas, colons and opening brackets in a JSON value of an audit log. Each takes up to 80 bytes of memory."""
 MAX_LINES_WITHOUT_EVENTS = Bound(100_000, "the rest of the file is not read, and the report says so")
 """Maximum number of consecutive lines, and items of lists, in an audit log that are not log records. Such a file is probably not an audit log."""
@@ -221,7 +223,7 @@ MAX_SIMULATED_REQUESTS = Bound(100_000_000, "an error with the number")
 """Maximum number of requests in a load of `apflint simulate`, without retries. The maximum takes about 20 minutes."""
 MAX_REQUESTS_IN_FLIGHT = Bound(2_000_000, "an error with the number")
 """Maximum number of requests of a simulation that wait, execute or await their next attempt at the same time. Each takes about 700 bytes of memory."""
-MAX_FURTHER_REQUESTS = Bound(100_000_000, "an error with the time that the simulation reached")
+MAX_FURTHER_REQUESTS = Bound(100_000_000, "an error that names the simulated second at which the simulation stopped")
 """Maximum number of retries and of later requests of closed-loop clients in a simulation. Their number depends on the rejections, so it is not known before the simulation."""
 MAX_DIFFERENT_CLIENTS = Bound(100_000, "an error with the number")
 """Maximum number of clients of a simulation whose user or request contains `{n}`, so that each client is different. Each client is classified before the simulation, and takes about 1 kB of memory."""
@@ -229,7 +231,7 @@ MAX_SIMULATED_QUEUES = Bound(500_000, "an error with the number")
 """Maximum number of queues and priority levels of all API servers of a simulation. Each queue takes about 850 bytes of memory."""
 MAX_ADJUSTMENTS = Bound(1_000_000, "an error with the number")
 """Maximum number of times that the API servers of a simulation adjust their limits, every 10 seconds. A simulation of one server reaches the maximum after 115 days."""
-MAX_TRIALS = Bound(120, "the report says that the search ended early, and what was tried")
+MAX_TRIALS = Bound(120, "the report says that the search ended early, and lists the tried changes")
 """Maximum number of changes that `apflint propose` simulates."""
 MAX_TRIED_REQUESTS = Bound(6_000_000, "the report says that the search ended early, and what was tried")
 """Maximum number of requests in all simulations with which `apflint propose` searches. The maximum takes about 5 minutes."""
@@ -237,7 +239,7 @@ MAX_EVIDENCE_REQUESTS = Bound(
     200_000, "the part of the incident with the most rejections and waits is simulated, and the report says so"
 )
 """Maximum number of requests around an incident that `apflint propose` simulates."""
-MAX_SEAT_SEARCH_REQUESTS = Bound(20_000, "the report says that no number of seats was searched")
+MAX_SEAT_SEARCH_REQUESTS = Bound(20_000, "the report says that apflint did not search for a number of seats")
 """Maximum number of requests in a log for which `apflint propose` and `apflint simulate` search a number of seats that reproduces the log. The search takes up to ten simulations."""
 MAX_ELEPHANTS = Bound(10_000, "an error")
 """Maximum number of elephants for which `apflint shards` computes exact probabilities. An elephant is a busy flow that fills its hand: all queues that shuffle sharding assigns to the flow."""
@@ -247,7 +249,9 @@ MAX_SHARDS_WORK = Bound(100_000_000, "an error")
 
 # Language server
 
-MAX_WORKSPACE_FILES = Bound(20_000, "a message, and other manifests are checked while they are open")
+MAX_WORKSPACE_FILES = Bound(
+    20_000, "a message, and manifests beyond this number are checked only while they are open in the editor"
+)
 """Maximum number of manifests in a directory that the language server checks. A home directory, opened by mistake, has more manifests."""
 MAX_DIAGNOSTICS_PER_FILE = Bound(1_000, "a message states how many findings are not shown")
 """Maximum number of findings that an editor receives for a file. Editors become slow with more findings."""

@@ -81,7 +81,7 @@ def find_wanted_seats(effective: Effective, wanted: Mapping[str, int]) -> Wanted
     if after is None:
         named = join_words((f"{quote(name)} {pluralize(seats, 'seat')}" for name, seats in wanted.items()), "and")
         raise UserError(
-            f"--want: no shares up to {MAX_SHARES:,} give {named}. An API server has {pluralize(total, 'seat')} for all levels"
+            f"--want: no number of shares up to {MAX_SHARES:,} is enough for {named}. An API server has {pluralize(total, 'seat')} for all levels"
         )
     changes = tuple(
         ShareChange(

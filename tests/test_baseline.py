@@ -274,7 +274,7 @@ def test_other_file_is_not_replaced_by_a_baseline(
     here(tmp_path, monkeypatch, a=FLAWED_FLOW_SCHEMA, m=text)
     assert run(["check", "--baseline", "m.yaml", "--write-baseline", "."]) == 2
     assert capsys.readouterr().err == (
-        "apflint: m.yaml: this is not a baseline, so --write-baseline leaves the file unchanged. Name another file.\n"
+        "apflint: m.yaml: the file is not a baseline, so --write-baseline leaves the file unchanged. Name another file.\n"
     )
     assert (tmp_path / "m.yaml").read_text("utf-8") == text
     (tmp_path / "m.yaml").write_text("\n", "utf-8")

@@ -304,7 +304,7 @@ def weak_isolation(effective: Effective) -> Iterator[Problem]:
                 severity="info" if busy < _BUSY_FLOWS or not schemas else None,
                 notes=(
                     f"This probability follows from queues {queuing.queues} and handSize {queuing.hand_size}.",
-                    "If this happens, requests of the other flow wait or are rejected.",
+                    "The requests of a flow wait or are rejected while other flows fill all its queues.",
                 ),
                 help=f"use queues {better.queues} and handSize {better.hand_size} to reduce the probability to"
                 f" {_percent(better.squish[busy])}"
@@ -364,7 +364,7 @@ def unlimited_borrowing(effective: Effective) -> Iterator[Problem]:
                 f"priority level has {pluralize(level.nominal, 'nominal seat')}, but can use {level.attainable} while other levels are idle",
                 notes=(
                     "Shares do not limit a level: without borrowingLimitPercent, it borrows all seats that other levels lend.",
-                    "The other levels get their seats back within 10 seconds if they need them.",
+                    "If the lending levels need their seats again, they get these seats back within 10 seconds.",
                 ),
                 help="to limit the clients of this level, set borrowingLimitPercent; with 0, the level borrows no seats",
             )
@@ -380,7 +380,7 @@ def oversized_queues(effective: Effective) -> Iterator[Problem]:
                 f"queues {queuing.queues:,} with queueLengthLimit {queuing.queue_length_limit:,} let {waiting:,} requests wait",
                 notes=(
                     "Each waiting request needs memory.",
-                    "By default, a request waits at most 15 seconds. Most of the waiting requests get 429.",
+                    "By default, a request waits at most 15 seconds. If so many requests wait, most of them get 429.",
                 ),
                 help="lower queueLengthLimit or queues",
             )

@@ -192,11 +192,11 @@ def _explain(document: Document, violation: Violation, release: Release) -> tupl
         if help_text := _suggest_nested_subject(document, path):
             return (), help_text
     if name in RBAC_ROLE_FIELDS:
-        return ("Only roles and bindings of RBAC have this field.",), "remove it"
+        return (f"Only roles and bindings of RBAC have the field {quote(name)}.",), "remove it"
     if name.startswith("x-"):
         return (
             "Kubernetes has no extension fields.",
-        ), "define the YAML anchor at a field of the object, where the anchor is first used"
+        ), "define the YAML anchor at the first field of the object that uses the value"
     if "\u00a0" in name:
         return ("YAML reads no-break spaces (U+00A0) as part of the key.",), "indent the line with spaces"
     if synonym := find_synonym(name, document.at(*path), document.version):

@@ -56,8 +56,8 @@ def single_flow(effective: Effective) -> Iterator[Problem]:
                 Place(schema.document, _METHOD),
                 "all requests of this FlowSchema are one flow, because distinguisherMethod is absent",
                 notes=(
-                    f"The flow has {queuing.hand_size} of the {queuing.queues} queues of its priority level.",
-                    "If one client fills these queues, all other clients wait.",
+                    f"The requests of this flow wait in {queuing.hand_size} of the {queuing.queues} queues of the priority level.",
+                    "If one client fills the queues of this flow, requests of all other clients wait or are rejected.",
                 ),
                 help="use ByUser or ByNamespace to separate the clients",
             )

@@ -72,7 +72,7 @@ def _reject_changes(document: Document, spec: object, required: object, suggesti
         notes=(
             f"Different from the built-in object: {differences}.",
             *notes,
-            "The API server creates this object itself. Labels and annotations may differ.",
+            "The API server creates this object itself. The manifest may set other labels and annotations.",
         ),
         help=suggestion,
     )
@@ -185,7 +185,7 @@ def object_deleted_by_server(effective: Effective) -> Iterator[Problem]:
         if lifetime is not None and builtin.is_retired(release, document.kind, item.name):
             note = f"Kubernetes {lifetime[1].name} is the last release with a"
             # There is no safe fix, because only the user knows whether the object should stay.
-            suggestion = 'remove the object, or set the annotation to "false" to keep it'
+            suggestion = f'remove the object, or set the annotation {builtin.AUTOUPDATE} to "false" to keep the object'
         yield Problem(
             Place(document, _ANNOTATION),
             f"Kubernetes {release.name} deletes the {document.kind} {quote(item.name)}",

@@ -77,7 +77,7 @@ def find_problems(pairs: DirectoryPairs) -> Iterator[Problem]:
             what = f"define the same {len(duplicates)} objects, such as {document.kind} {quote(document.name)}"
         notes = [
             "If the directories configure one cluster, the last definition replaces the others, or is rejected.",
-            "Without settings, all files are analyzed as one configuration: findings may combine objects of different clusters.",
+            "If apflint.toml does not define clusters, all files are one configuration: findings may combine objects of different clusters.",
         ]
         if number == MAX_DIRECTORY_PAIRS < len(pairs):
             more = pluralize(len(pairs) - number, "more pair")

@@ -93,7 +93,7 @@ def _cluster_wide_lists(clients: list[tuple[Place, str]], proof: Outsider) -> Pr
         related=tuple(Elsewhere(other, f"also exempts {name}") for other, name in others),
         severity="info",
         notes=(
-            "If etcd answers such a list request, the API server needs memory for every object. In an overload, no limit applies.",
+            "If etcd answers a cluster-wide list request, the API server needs memory for every object. In an overload, no limit reduces the number of exempt requests.",
         ),
         help=f"use the priority level {quote(level)}, or a separate limited priority level"
         if level

@@ -289,7 +289,9 @@ def duplicate_list_entry(workspace: Workspace) -> Iterator[Problem]:
                     duplicate,
                     f"duplicate item {quote(entry)} in {name}",
                     related=(Elsewhere(first[entry], "the first one"),),
-                    notes=("A plain create accepts duplicates, but server-side apply fails.",),
+                    notes=(
+                        "kubectl create accepts an object with duplicate items, but server-side apply of the object fails.",
+                    ),
                     help="remove one of the duplicates",
                     fix=Fix(f"remove the second {quote(entry)}", True, (Remove(duplicate.path),)),
                 )

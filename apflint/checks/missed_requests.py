@@ -72,7 +72,7 @@ class _Example(NamedTuple):
 
 def cluster_scope_missed(effective: Effective) -> Iterator[Problem]:
     """APF505: report resource rules that miss requests because they lack `clusterScope: true`."""
-    notes = ('namespaces: ["*"] matches requests in any namespace, but no request without a namespace.',)
+    notes = ('namespaces: ["*"] matches requests in any namespace, but does not match requests without a namespace.',)
     for problem in _report_scopes(effective, _misses_cluster_scope, notes, "clusterScope", True, "clusterScope: true"):
         if problem.place.document not in documents_to_widen(effective):
             yield problem

@@ -54,15 +54,15 @@ _PURPOSES = {
     ),
     "node-high": (
         "heartbeats of nodes",
-        "In an overload, heartbeats wait behind these requests. If they are late, nodes become NotReady and their pods are evicted.",
+        "In an overload, heartbeats wait behind requests of other clients. If heartbeats are late, nodes become NotReady and their pods are evicted.",
     ),
     "system": (
         "requests of kubelets",
-        "In an overload, kubelets wait behind these requests, so pods start late.",
+        "In an overload, requests of kubelets wait behind the requests of other clients, so pods start late.",
     ),
     "workload-high": (
         "the controller manager, the scheduler, and controllers in kube-system",
-        "In an overload, the clients of this level wait behind these requests, so pods are created and scheduled late.",
+        "In an overload, the controllers and the scheduler wait behind requests of other clients, so pods are created and scheduled late.",
     ),
 }
 """Maps each reserved level to its purpose, and to what happens if requests of the system have to wait."""

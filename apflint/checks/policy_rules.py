@@ -51,7 +51,7 @@ def rule_without_requests(workspace: Workspace) -> Iterator[Problem]:
                 place,
                 "rule has no resourceRules and no nonResourceRules",
                 notes=("Absent lists do not mean all requests.",),
-                help="add resourceRules for requests for resources, or nonResourceRules for other paths",
+                help="add resourceRules to match requests for resources, or nonResourceRules to match other paths",
             )
 
 
@@ -130,7 +130,7 @@ def _explain_verb(verb: str, *, is_resource: bool) -> tuple[tuple[str, ...], str
         return (), 'for all verbs use ["*"]'
     method = _METHODS.get(verb.lower())
     if method is not None and not is_resource:
-        return ('HEAD, POST, PUT and OPTIONS requests match only verbs: ["*"].',), 'use ["*"]'
+        return ('In nonResourceRules, only ["*"] matches HEAD, POST, PUT and OPTIONS requests.',), 'use ["*"]'
     if method not in (None, "*"):
         note = f"The verb of {verb.upper()} requests for resources is {quote(method)}."
         return (note,), f"did you mean {quote(method)}?"
@@ -147,7 +147,7 @@ def no_namespace_nor_cluster_scope(workspace: Workspace) -> Iterator[Problem]:
                 "rule has neither namespaces nor clusterScope: true",
                 notes=(
                     'namespaces: ["*"] matches requests in any namespace, but no request without a namespace.',
-                    "clusterScope: true matches requests for cluster-scoped resources, and list and watch across all namespaces.",
+                    "clusterScope: true matches requests for cluster-scoped resources, and list and watch requests across all namespaces.",
                 ),
                 help='add namespaces: ["*"], clusterScope: true, or both',
             )
@@ -350,7 +350,7 @@ def _find_wrong_scopes(place: Place, rule: ResourcePolicyRule, known: Sequence[R
         yield Problem(
             (place / "clusterScope").at_key(),
             f"rule matches no request: requests to {join_words(rule.verbs)} {names} have a namespace",
-            notes=("On the API server, a request for a Namespace object is in that namespace.",)
+            notes=("The API server treats a request for a Namespace object as a request in this namespace.",)
             if any(map(is_namespaces, known))
             else (),
             fix=set_field(place.document, path, (ALL,), 'add namespaces: ["*"]', safe=False),

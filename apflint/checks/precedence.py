@@ -186,7 +186,7 @@ def implicit_precedence(effective: Effective) -> Iterator[Problem]:
                 fix=set_field(schema.document, _PRECEDENCE, 1000, "write matchingPrecedence: 1000", safe=True),
                 notes=(
                     "Precedence 1000 comes before the built-in service-accounts (9000), global-default (9900) and catch-all (10000).",
-                    "All other built-in FlowSchemas come before precedence 1000.",
+                    "All other built-in FlowSchemas have a matchingPrecedence below 1000, so they come first.",
                 ),
                 help="set matchingPrecedence explicitly",
             )

@@ -99,7 +99,7 @@ def _invalid_level_type(release: Release, level: PriorityLevelConfiguration) -> 
     notes = () if is_exempt else ('Type Exempt is allowed only for the priority level "exempt".',)
     if spec.limited is not None:
         part = "the numbers in limited" if release.checks_fields_of_invalid_types else "limited"
-        notes = (*notes, f"The API server checks {part} only if the type is valid.")
+        notes = (*notes, f"The API server checks {part} only if the priority level has a valid type.")
     yield _reject_type(release, spec.type)(
         place / "type",
         f"unknown priority level type {quote(spec.type)}" if spec.type else "priority level has no type",
@@ -318,7 +318,9 @@ def queue_count_out_of_range(workspace: Workspace) -> Iterator[Problem]:
     for place, queuing in workspace.queuing():
         suggestion = f"set queues to {MAX_QUEUES:,} or less"
         if queuing.queues < 1:
-            suggestion = "set queues to 1 or more; for no queues use type Reject"
+            suggestion = (
+                "set queues to 1 or more, or set the type of limitResponse to Reject for a level without queues"
+            )
         yield from _reject_outside(place / "queues", queuing.queues, 1, MAX_QUEUES, suggestion=suggestion)
 
 
@@ -349,7 +351,10 @@ def forbidden_annotation(workspace: Workspace) -> Iterator[Problem]:
                 place.at_key(),
                 f"annotation {PRESERVE_ZERO} is not allowed in {version}",
                 field="metadata.annotations",
-                notes=("In v1beta3 the annotation keeps 0 shares from becoming 30.", *unneeded),
+                notes=(
+                    "In v1beta3, the API server sets 0 shares to 30 unless the priority level has this annotation.",
+                    *unneeded,
+                ),
                 help="remove the annotation",
                 fix=remove_field(place.path, safe=False),
             )

@@ -78,7 +78,7 @@ def suggest_queuing(queuing: QueuingConfiguration, values: QueuingValues) -> str
         return f"set queues to {queues:,} and handSize to {hand_size}; {often}"
     maximum = largest_hand(queues)
     at_most = f" (at most {maximum})" if hand_size < maximum else ""
-    reason = f", which separates four busy flows best with {queues:,} queues" if queues > 1 else ""
+    reason = f", the best handSize to separate four busy flows with {queues:,} queues" if queues > 1 else ""
     return f"set handSize to {hand_size}{at_most}{reason}"
 
 

@@ -127,7 +127,9 @@ def _shadowed_schema(effective: Effective, part: FlowSchemaPart, blockers: Seque
     lowest = min(blocker.spec.matching_precedence for blocker in blockers)
     advice, notes, fix = "remove the FlowSchema", _note_names("FlowSchemas", names), None
     if all(is_treated_alike(part.schema, blocker) for blocker in blockers):
-        notes += ("If this FlowSchema is removed, its requests get the same priority level and distinguisherMethod.",)
+        notes += (
+            "The requests that this FlowSchema matches get the same priority level and distinguisherMethod from earlier FlowSchemas.",
+        )
     elif lowest <= _MIN_PRECEDENCE:
         notes += (f"No FlowSchema can have a matchingPrecedence below {_MIN_PRECEDENCE}.",)
     elif any(_protects_system(effective, blocker) for blocker in blockers):
@@ -216,7 +218,10 @@ def _problem(
     own = [captor for captor in captors or () if not builtin.is_built_in(captor.document)]
     lifetime = builtin.find_lifetime("FlowSchema", part.schema.name) if part.rule is None else None
     if lifetime is not None and builtin.is_retired(effective.release, "FlowSchema", part.schema.name):
-        notes = (*notes, f"{quote(part.schema.name)} is built in only up to Kubernetes {lifetime[1].name}.")
+        notes = (
+            *notes,
+            f"{quote(part.schema.name)} is a built-in FlowSchema only up to Kubernetes {lifetime[1].name}.",
+        )
     unknown_levels = note_assumed_levels(effective, assumed)
     return Problem(
         Place(part.schema.document, part.path),

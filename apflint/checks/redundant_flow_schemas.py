@@ -65,8 +65,8 @@ def captured_method(effective: Effective) -> Iterator[Problem]:
                         place / "nonResourceRules" / index / "verbs",
                         f"all {names} requests of this rule are captured by {describe_flow_schema(effective, captor)}",
                         notes=(
-                            f"These requests go to the priority level {quote(captor.spec.priority_level_configuration)}.",
-                            "Only requests with other methods can match the rule.",
+                            f"The captured requests go to the priority level {quote(captor.spec.priority_level_configuration)}.",
+                            "The rule can match only requests with HTTP methods other than the captured ones.",
                         ),
                         help=f"if the rule is intended only for {names} requests, remove the rule, because it has no effect on these requests",
                     )
@@ -161,7 +161,7 @@ def redundant_flow_schema(effective: Effective) -> Iterator[Problem]:
             severity="info",
             notes=(
                 f"apflint proves redundancy for at most {MAX_REDUNDANCY_PROOFS} FlowSchemas.",
-                f"It does not analyze FlowSchemas with more than {MAX_REDUNDANCY_PARTS:,} subjects, resource rules and non-resource rules in total.",
+                f"apflint does not analyze FlowSchemas with more than {MAX_REDUNDANCY_PARTS:,} subjects, resource rules and non-resource rules in total.",
             ),
         )
 

@@ -141,7 +141,9 @@ def unused_priority_level(effective: Effective) -> Iterator[Problem]:
     seats = {level.name: level.nominal for level in effective.limits.levels} if unused else {}
     total = effective.assumptions.server_concurrency
     complete = effective.assumptions.complete
-    elsewhere = "" if complete else f"; if another file has such a FlowSchema, {_add_file(effective)}"
+    elsewhere = (
+        "" if complete else f"; if a FlowSchema in another file references the priority level, {_add_file(effective)}"
+    )
     seats_problems = _find_seats_of_unused(effective, {level.document for level in unused}) if unused else {}
     for level in unused:
         taken, of_all = seats.get(level.name, 0), seats_problems.get(level.document)
@@ -208,7 +210,7 @@ def level_after_flow_schema(effective: Effective) -> Iterator[Problem]:
                 f"priority level {quote(later.name)} is defined later in this file",
                 related=(Elsewhere(Place(later.document, _NAME), "the priority level"),),
                 notes=(
-                    "kubectl apply sends objects in the order of the file.",
+                    "kubectl apply creates the FlowSchema first, because it sends objects in the order of the file.",
                     "The API server skips the FlowSchema until the priority level exists.",
                 ),
                 help="move the priority level before the FlowSchema",
@@ -252,7 +254,7 @@ def reference_not_renamed(effective: Effective) -> Iterator[Problem]:
         levels = "priority levels, such as" if others else "priority level"
         yield Problem(
             Place(schema.document, _LEVEL),
-            f"{kustomization} renames {levels} {quote(level.name)} to {quote(name)}, but not {count}",
+            f"{kustomization} renames {levels} {quote(level.name)} to {quote(name)}, but does not update {count}",
             related=(
                 Elsewhere(Place(level.document, _NAME), "the priority level"),
                 *(
@@ -261,7 +263,7 @@ def reference_not_renamed(effective: Effective) -> Iterator[Problem]:
                 ),
             ),
             notes=(
-                "kustomize does not know that a FlowSchema references a priority level.",
+                "kustomize renames only the references that it knows, and it does not know the reference of a FlowSchema to a priority level.",
                 "The API server skips a FlowSchema whose priority level does not exist.",
             ),
             help="add a nameReference for spec/priorityLevelConfiguration/name to the `configurations` of the kustomization",

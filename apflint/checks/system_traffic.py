@@ -359,7 +359,10 @@ def _compare_levels(effective: Effective, level: _Level, protected: Sequence[Flo
 def _advise(level: _Level, schema: FlowSchema, protected: Sequence[FlowSchema]) -> str:
     reserved = join_words(dict.fromkeys(quote(_level_of(other)) for other in protected))
     if level.is_dedicated and level.limits is not None:
-        return f"give {quote(level.name)} at least the seats and queues of {reserved}, or reference {reserved}"
+        return (
+            f"give {quote(level.name)} at least the seats and queues of {reserved}, or let the FlowSchema reference"
+            f" {reserved}"
+        )
     if level.is_dedicated or _names_only_system_users(schema):
         return f"reference {reserved}, or a priority level only for these clients with at least the seats of {reserved}"
     last = max(other.spec.matching_precedence for other in protected)

@@ -117,7 +117,7 @@ def share_default_differs(effective: Effective) -> Iterator[Problem]:
         elif written is None and limited.shares == 0 and release.allows_zero_shares:
             yield Problem(
                 place,
-                f"{field} is absent: 0 shares in {document.version} because of an annotation, but 30 shares in v1",
+                f"absent {field} means 0 shares in {document.version} because of an annotation, but 30 shares in v1",
                 notes=(f"The annotation {PRESERVE_ZERO} keeps 0 shares in v1beta3.",),
                 help=f"set {field} to 0",
                 fix=set_field(document, place.path, 0, f"set {field} to 0", safe=True),
@@ -132,7 +132,7 @@ def default_object_gone(effective: Effective) -> Iterator[Problem]:
         if lifetime is not None and builtin.is_retired(release, document.kind, document.name):
             yield Problem(
                 Place(document, ("metadata", "name")),
-                f"{document.kind} {quote(document.name)} is built in only up to Kubernetes {lifetime[1].name}",
+                f"Kubernetes {lifetime[1].name} is the last release with the built-in {document.kind} {quote(document.name)}",
                 notes=("This manifest creates an object instead of changing a built-in one.",),
                 help="remove it, or rename it",
                 covered=is_deleted_by_server(release, document),  # APF405 reports these objects

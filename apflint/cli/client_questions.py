@@ -84,7 +84,9 @@ class ClientQuestion(NamedTuple):
             elif self.user is None and client is None and not is_target and is_client_name(word):
                 client = word
             elif not request and not word.isalpha():
-                raise UserError(f"{word}: no such file or directory, and a request begins with a verb, as in list pods")
+                raise UserError(
+                    f"{word}: no such file or directory, and not a verb. A request begins with a verb, as in list pods"
+                )
             else:
                 request.append(word)
         return SplitWords(client, tuple(request), tuple(files))
@@ -133,7 +135,7 @@ def answer_question(
         raise UserError("metrics and dumps in files cannot be combined with --prometheus")
     if files.parts and selected.kubectl is not None:
         raise UserError(
-            f"{files.server_files[0]} and --live cannot be combined: to use the objects of the server, name them with -f"
+            f"{files.server_files[0]} and --live cannot be combined: to use the objects of the server, save them in a file, and name the file with -f"
         )
     if LIVE in selected.words:
         selected = read_live(selected)
@@ -161,7 +163,10 @@ def answer_question(
     diagnosis = diagnose_client(client, evidence, named)
     is_interrupted = evidence.log is not None and evidence.log.is_interrupted
     status = ExitCode.INTERRUPTED if is_interrupted else ExitCode.OK
-    errors = (*_list_damaged(evidence), *["interrupted: the answer is from a part of the log"] * is_interrupted)
+    errors = (
+        *_list_damaged(evidence),
+        *["interrupted, so the answer is based on only a part of the log"] * is_interrupted,
+    )
     return show(Answer(render(diagnosis, configuration.description), observed.notes, errors, status=status))
 
 
@@ -206,7 +211,7 @@ def _observe(
         reading = prometheus.read(selected.kubernetes)
         if len(reading.clusters) > 1:
             names = join_some([quote(cluster.cluster) for cluster in reading.clusters], _MAX_CLUSTERS)
-            raise UserError(f"the metrics are those of the clusters {names}: choose one with --selector")
+            raise UserError(f"the metrics are from several clusters ({names}): choose one cluster with --selector")
         return _ServerEvidence(reading.servers, tuple(describe_periods(reading)))
     if selected.kubectl is None:
         return _ServerEvidence(group_servers(files.parts))

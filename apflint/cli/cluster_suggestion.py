@@ -64,7 +64,9 @@ def _can_be_written(cluster: SuggestedCluster) -> bool:
     """Return whether apflint.toml can describe a cluster. If not, print a note about the reason."""
     others = [path for path in (*cluster.paths, *cluster.kustomizations) if not is_unicode(path)]
     if others:
-        print_note(f"no table for {quote(others[0])}, because settings cannot contain a path that is not UTF-8")
+        print_note(
+            f"apflint suggests no table [[cluster]] for {quote(others[0])}, because settings cannot contain a path that is not UTF-8"
+        )
     elif len(cluster.kustomizations) > 1:
         names = join_some([quote(path) for path in cluster.kustomizations], _MAX_NAMES)
         print_note(
@@ -81,7 +83,7 @@ def _list_sources(cluster: SuggestedCluster) -> dict[str, object]:
 def _describe(new: list[SuggestedCluster], suggestion: Suggestion, files: int, file: str) -> str:
     where = f"{pluralize(files, 'file')} with APF objects"
     if new:
-        return f"{pluralize(len(new), 'cluster')} recognized in {where}: review the tables and append them to {sanitize(file)}"
+        return f"{pluralize(len(new), 'cluster')} recognized in {where}: review the printed tables, and append them to {sanitize(file)}"
     if suggestion.clusters:
         return f"no other clusters recognized in {where}"
     return f"no clusters recognized in {where}: no kustomize overlays, and no directories that define the same objects"
@@ -125,5 +127,5 @@ def _render(clusters: Iterable[SuggestedCluster], shared: tuple[str, ...], heade
     ]
     if shared:
         names = sanitize(join_some([quote(path) for path in shared], _MAX_NAMES))
-        blocks.append(f"# No cluster contains {names}. Add shared paths to the clusters that use them.\n")
+        blocks.append(f"# No cluster contains {names}. Add each shared path to all clusters that use the path.\n")
     return "\n".join(blocks)

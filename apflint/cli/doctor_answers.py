@@ -115,7 +115,7 @@ def _list_notes(found: _Diagnosis, question: DoctorQuestion, observed: Observed)
     notes = list(observed.notes)
     if found.assumed_release is not None:
         notes.append(
-            f"manifests are read as Kubernetes {found.assumed_release} reads them, the newest known release:"
+            f"apflint assumes the newest release that it knows, Kubernetes {found.assumed_release}, for the manifests:"
             " choose another release with --kubernetes"
         )
     if not DIAGNOSES.keys() & question.settings.to_options().rules:

@@ -74,8 +74,8 @@ def _write(path: str, before: bytes, after: bytes, named: Sequence[str]) -> str 
     below = (f"{os.path.realpath(directory).rstrip('/')}/" for directory in named)
     if path not in named and os.path.islink(path) and not real.startswith(tuple(below)):
         return (
-            "it is a symbolic link to a file elsewhere;"
-            " to change that file, name the link or that file on the command line"
+            "it is a symbolic link to a file outside of the named directories:"
+            " to change the file, name it or the link on the command line"
         )
     try:
         replace(path, before, after)

@@ -20,7 +20,7 @@ def read_goals(path: str) -> ParsedGoals:
     """Read a goals file. The path `-` stands for standard input. Raises UserError if reading fails."""
     file = next(iter(discover_files((path,))), None)
     if file is None:
-        raise UserError(f"{path}: this is a directory: name a goals file")
+        raise UserError(f"{path} is a directory. Give the path of a goals file")
     data = read_file(file)
     if isinstance(data, UnreadableInput):
         raise UserError(f"{file.name}: {data.reason}")

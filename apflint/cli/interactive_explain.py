@@ -57,7 +57,7 @@ Source: Kubernetes documentation, "Using RBAC Authorization" and "Kubernetes API
 CLEAR = "-"
 """Input that makes a value empty. Empty input (Enter) keeps the default value."""
 
-WELCOME = "Which request? Tab completes, the arrow keys edit and recall, Ctrl-D leaves."
+WELCOME = "Which request? Tab completes a word, the arrow keys edit the line and recall earlier lines, Ctrl-D leaves."
 _NEXT_REQUEST = f"Another request? Enter keeps the value in brackets, {CLEAR} empties it, Ctrl-D leaves."
 
 

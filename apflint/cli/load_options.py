@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     from apflint.simulate.scaling import Scaling
 
 LOAD = "Load"
-_FROM_AUDIT_HELP = "Send the requests of this audit log instead of a load file; formats as for `apflint replay`."
+_FROM_AUDIT_HELP = (
+    "Simulate the requests of this audit log. Do not name a load file. The formats are those of `apflint replay`."
+)
 _REQUEST_HELP = "Send this request instead of a load file, in the words of `apflint explain`, as in 'list pods -A'."
 _OBJECTS_HELP = "With --from-audit or --request: number of objects of a resource and their average size; repeatable."
-_SCALE_HELP = "Multiply the number of requests by this factor, such as 2 or 150%. CLIENT=FACTOR is for one client, such as ci=2 for the client ci. Repeatable."
-_WARMUP_HELP = "Warm-up, whose requests do not count in the results. With --from-audit: the first part of the log."
+_SCALE_HELP = "Multiply the number of requests by this factor, such as 2 or 150%. CLIENT=FACTOR multiplies only the requests of one client, as in ci=2. Repeatable."
+_WARMUP_HELP = "Length of the warm-up, whose requests do not count in the results. With --from-audit: the warm-up is the start of the log."
 
 
 class LoadOptions(NamedTuple):
@@ -55,7 +57,10 @@ class LoadOptions(NamedTuple):
     metrics: Annotated[
         str | None,
         option(
-            LOAD, "With --from-audit: metrics of the API server, for the seats of lists.", "--metrics", metavar="FILE"
+            LOAD,
+            "With --from-audit: metrics of the API server, whose object counts determine the seats of lists.",
+            "--metrics",
+            metavar="FILE",
         ),
     ] = None
     objects: Annotated[list[str] | None, option(LOAD, _OBJECTS_HELP, "--objects", metavar="RESOURCE=COUNT[:BYTES]")] = (
@@ -72,7 +77,7 @@ class LoadOptions(NamedTuple):
             _WARMUP_HELP,
             "--warmup",
             metavar="TIME",
-            show_default="that of the load, or 30s; 0 with --from-audit",
+            show_default="the warm-up in the load file, else 30s; 0 with --from-audit",
         ),
     ] = None
     seed: Annotated[int, option(LOAD, "Seed of the random numbers.", "--seed", metavar="N", parser=parse_integer)] = 1

@@ -86,7 +86,7 @@ def propose_change(
 ) -> int:
     """Print the proposal or the reason why there is none. Return the exit status. Raises UserError for unsuitable logs, metrics or manifests."""
     if [*wanted.logs, *wanted.metrics, *request.words, wanted.goals_path].count("-") > 1:
-        raise UserError("standard input can only be one of the inputs")
+        raise UserError("- is given more than once: only one of the inputs can be standard input")
     logs = find_logs(wanted.logs)
     for clause in logs.describe_unused(request.words):
         print_note(clause)

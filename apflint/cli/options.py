@@ -172,7 +172,7 @@ _PATHS_HELP = (
 )
 _FILENAME_HELP = "Files, directories, - for standard input, or another source, such as git:main; repeatable."
 _KUSTOMIZE_HELP = "Kustomization to build with kustomize or kubectl; repeatable."
-_EXCLUDE_HELP = "Ignore matching files and directories below directories; repeatable."
+_EXCLUDE_HELP = "Ignore files and directories that match GLOB, unless the command line names them; repeatable."
 _CONTEXT_HELP = "Manifests that are also in the cluster, but are not checked; repeatable."
 _SELECT_HELP = "Run only these rules: ids, prefixes of ids, or names, separated by commas."
 _KUBERNETES_HELP = f"Kubernetes release, {RELEASES[0].name} to {NEWEST.name}."
@@ -197,14 +197,14 @@ ForceExclude = Annotated[bool, option(INPUT, "Apply --exclude to named files, to
 StdinFilename = Annotated[str | None, option(INPUT, "Name to show for standard input.", metavar="FILE")]
 Context = Annotated[list[str] | None, option(INPUT, _CONTEXT_HELP, metavar="PATH")]
 
-_METRICS_HELP = "Metrics of an API server: a file, gzip, a directory, or - for standard input; repeatable."
-_DUMP_HELP = "Debug dump of an API server: a file, gzip, or a directory; repeatable."
+_METRICS_HELP = "Metrics of an API server: a file (also gzip), a directory, or - for standard input; repeatable."
+_DUMP_HELP = "Debug dump of an API server: a file (also gzip) or a directory; repeatable."
 Metrics = Annotated[list[str] | None, option(INPUT, _METRICS_HELP, "--metrics", metavar="FILE")]
 Dumps = Annotated[list[str] | None, option(INPUT, _DUMP_HELP, "--dump", metavar="FILE")]
 
 Select = Annotated[list[str] | None, _rules_option(_SELECT_HELP)]
 ExtendSelect = Annotated[
-    list[str] | None, _rules_option("Run these rules, too, such as rules that are off by default.")
+    list[str] | None, _rules_option("Additional rules to run, such as rules that are off by default.")
 ]
 Ignore = Annotated[list[str] | None, _rules_option("Do not run these rules.")]
 Baseline = Annotated[str | None, option(RULES, "Hide findings recorded in this file.", metavar="FILE")]
@@ -368,7 +368,9 @@ def parse_kubectl(
     if not is_live:
         return None
     if no_defaults:
-        raise UserError("--live and --no-defaults cannot be combined: a running cluster has its own built-in objects")
+        raise UserError(
+            "--live and --no-defaults cannot be combined: the objects of a running cluster include the built-in objects"
+        )
     from apflint.sources.kubectl import KubectlOptions
 
     return KubectlOptions(kubeconfig, kube_context)

@@ -20,8 +20,8 @@ _DEFAULT_SECONDS = 3600
 _URL_HELP = "Read the metrics of the API servers from this Prometheus, Thanos or Mimir."
 _SELECTOR_HELP = 'Matchers that select the metrics of kube-apiserver, such as cluster="prod". [default: the usual jobs]'
 _SINCE_HELP = "Diagnose the worst interval after this time, such as 2h before now, or a time of RFC 3339."
-_UNTIL_HELP = "Diagnose the worst interval before this time, such as 1h before now, or a time of RFC 3339."
-_BASELINE_HELP = "Compare with the period of this length that ends at --since, such as 1d, or with START/END."
+_UNTIL_HELP = "Diagnose the worst interval before this time: 1h is 1 hour before now; or a time of RFC 3339."
+_BASELINE_HELP = "Compare with an earlier period: START/END, or a duration such as 1d for the day before --since."
 
 
 class PrometheusOptions(NamedTuple):
@@ -48,7 +48,7 @@ class PrometheusOptions(NamedTuple):
             _BASELINE_HELP,
             "--baseline",
             metavar="TIME",
-            show_default="the time of the same length before the period",
+            show_default="the preceding period of the same length",
         ),
     ] = None
     header: Annotated[

@@ -31,13 +31,15 @@ _ENGINE = "Engine"
 _MAX_TOP = 2**31 - 1
 """Maximum of --top. A LIMIT of SQL is a 64-bit integer, and no log has as many groups."""
 _SINCE_HELP = (
-    "Only requests received at this time or later: 2h is 2 hours before the end of the log; or a time of RFC 3339."
+    "Only requests received at this time or later: 2h (2 hours before the end of the log) or a time of RFC 3339."
 )
-_UNTIL_HELP = "Only requests received before this time: 1h is 1 hour before the end of the log; or a time of RFC 3339."
-_WHERE_HELP = "Only requests with this value, such as user=alice, verb!=watch or user=system:node:*; repeatable."
+_UNTIL_HELP = "Only requests received before this time: 1h (1 hour before the end of the log) or a time of RFC 3339."
+_WHERE_HELP = (
+    "Only requests that meet this condition, such as user=alice, verb!=watch or user=system:node:*; repeatable."
+)
 _EVENT_FIELD_HELP = "Field with the audit event in each log record, such as payload or record.body. Known formats are recognized without it."
-_VERIFY_HELP = "kube-apiserver's own log of the same requests, with -v=3 or higher: compare its FlowSchemas, priority levels and seats with this replay; repeatable."
-_COMPARE_HELP = "Show which requests another configuration assigns differently: manifests, cluster:NAME, git:REVISION[:PATH], live, or defaults:X.Y for the same manifests with another release."
+_VERIFY_HELP = "kube-apiserver's own log of the same requests, written with -v=3 or higher. Compares the FlowSchemas, priority levels and seats in that log with this replay; repeatable."
+_COMPARE_HELP = "Show which requests another configuration assigns differently. The other configuration is one of: manifests, cluster:NAME, git:REVISION[:PATH], live, or defaults:X.Y (the same manifests with another release)."
 _BASELINE_HELP = "Show what is different from this earlier time: a duration such as 24h before the period, an interval FROM/TO, or another log."
 _TIMEZONE_HELP = (
     "Time zone of the times in the report, and of times without an offset in options, such as Europe/Berlin."
@@ -47,9 +49,7 @@ _HISTORY_HELP = (
 )
 _PARQUET_HELP = "Also write the requests and their levels to DIR/requests.parquet, for other tools."
 _BY_HELP = "Group the requests by these dimensions, separated by commas: user, group, userPattern, userAgent, userAgentPattern, verb, resource, namespace, flowSchema, priorityLevel, flow, status, server."
-_METRICS_HELP = (
-    "Metrics of the API server, for the seats of lists: a file with the output of kubectl get --raw /metrics."
-)
+_METRICS_HELP = "Metrics of the API server, to compute the seats of list requests: a file with the output of kubectl get --raw /metrics."
 _OBJECTS_HELP = "Number of objects of a resource and their average size, as in pods=5000:4000; repeatable."
 _EXCLUSIVE = {
     "--each": ("--by", "--top", "--format markdown", "--format html"),
@@ -114,7 +114,7 @@ class EngineOptions(NamedTuple):
         str,
         option(
             _ENGINE,
-            "Memory for DuckDB. Further data is kept in temporary files.",
+            "Maximum memory of DuckDB, which stores the rest of its data in temporary files.",
             metavar="SIZE",
             parser=options.parse_memory,
         ),
@@ -140,7 +140,7 @@ class ReportOptions(NamedTuple):
         str | None,
         option(
             OUTPUT,
-            "Also write the requests as a load to edit, for `apflint simulate`.",
+            "Also write the requests to a load file, which you can edit and give to `apflint simulate`.",
             "--write-load",
             metavar="FILE",
         ),

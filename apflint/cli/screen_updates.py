@@ -100,7 +100,7 @@ def arrange(answer: Answer, time: str, height: int) -> str:
     If not all lines fit, the last line states the number of omitted lines.
     """
     notes = "".join(map(format_note, (*answer.notes, *answer.errors)))
-    lines = [f"{time}   Ctrl-C ends and prints the whole report", "", *f"{answer.text}{notes}".splitlines()]
+    lines = [f"{time}   Ctrl-C stops apflint and prints the whole report", "", *f"{answer.text}{notes}".splitlines()]
     if len(lines) > height:
         kept = max(height - 1, 1)
         lines[kept:] = [f"... {len(lines) - kept} more lines"]

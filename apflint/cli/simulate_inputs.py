@@ -321,7 +321,7 @@ def read_load(path: str | None, given: LoadOptions) -> tuple[SimulatedLoad | Non
     if spoken.service_time is None:
         time = format_time(ASSUMED_SERVICE_TIME)
         assumptions.append(
-            f"Assumes that the server executes each request in {time}: state the time with --service-time."
+            f"The simulation assumes that the server executes each request in {time}: state the real time with --service-time."
         )
     words = f"{spoken.request} of {client.name}, {given.rate}"
     return WrittenLoad(load, given.seed, words, assumptions), None
@@ -330,7 +330,7 @@ def read_load(path: str | None, given: LoadOptions) -> tuple[SimulatedLoad | Non
 def _read_file(path: str) -> ParsedLoad:
     """Read a load file. Raises UserError if reading fails."""
     if path != "-" and os.path.isdir(path):
-        raise UserError(f"{path}: this is a directory: name a load file")
+        raise UserError(f"{path} is a directory: name a file that describes a load")
     file = next(iter(discover_files((path,))))
     data = read_file(file)
     if isinstance(data, UnreadableInput):

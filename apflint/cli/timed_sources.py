@@ -86,7 +86,7 @@ def split_words(words: Sequence[str], zone: tzinfo = UTC) -> TimedSources:
             raise UserError(f"-f: {quote(word)} needs a source after the time, as in {text}=after/")
         later.setdefault(moment.microseconds, []).append(source)
     if later and not first:
-        raise UserError("-f: name the configuration before the change, too, as in -f before/ -f TIME=after/")
+        raise UserError("-f: name the first configuration without a time, as in -f before/ -f TIME=after/")
     return TimedSources(tuple(first), {time: tuple(later[time]) for time in sorted(later)})
 
 
@@ -128,7 +128,7 @@ def _choose_commits(name: str, start: int) -> list[tuple[int, str]]:
     if position > _MAX_COMMITS:
         raise UserError(
             f"--history: {name} has {position} commits since the start of the log, and apflint reads at most {_MAX_COMMITS}."
-            " Name the last commit in the period of the log"
+            " In -f git:REVISION, name the last commit before the end of the log"
         )
     # Clocks differ, so a commit may have an earlier time than an ancestor. Such a commit gets the time of the ancestor.
     chosen, last = [(commits[position].time, commits[position].name)], start

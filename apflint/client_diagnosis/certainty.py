@@ -107,7 +107,7 @@ def _list_gaps(evidence: ClientEvidence, question: Question) -> Iterator[Gap]:
             "A log shows neither limits nor waits below 500 ms: add metrics from the time of the log, or use --prometheus."
         )
     if evidence.log is not None and not evidence.log.is_complete:
-        yield Gap("A part of the log could not be read.")
+        yield Gap("apflint could not read a part of the log, so requests may be missing.")
 
 
 def _compare_objects(evidence: ClientEvidence, question: Question) -> Iterator[Gap]:
@@ -139,4 +139,6 @@ def _list_gaps_of_clients(evidence: ClientEvidence, question: Question) -> Itera
     if not question.client.has_groups and not has_fixed_groups(question.client.user):
         needed.append("its groups with --as-group")
     advice = f": name {' and '.join(needed)}" if needed else ""
-    yield Gap(f"No dump and no log shows this client, so its FlowSchema is computed from the configuration{advice}.")
+    yield Gap(
+        f"No dump and no log shows the diagnosed client, so apflint computes the FlowSchema of the client from the configuration{advice}."
+    )

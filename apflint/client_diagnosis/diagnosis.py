@@ -66,7 +66,7 @@ _UNKNOWN_LISTS = (
     "Without metrics, each list counts as one seat. The cause may instead be a client with large lists: add metrics."
 )
 _ASSUMED_SEATS = (
-    "A log shows no limits: {} seats of a server are assumed{}. Add metrics, or"
+    "A log shows no limits, so apflint assumes {} seats of an API server{}. Add metrics, or"
     f" --server-concurrency N: {SEATS_URL}"
 )
 SEATS_FILE = "metrics-now.txt"
@@ -465,7 +465,11 @@ def _list_actions(
     if words.is_live or not (words.server_files or words.logs):
         live = words.ask_cluster()
     if role == "unknown":
-        where = ", such as from the running cluster" if live else ": metrics twice, 10 s apart, and a dump of requests"
+        where = (
+            ", such as from the running cluster"
+            if live
+            else ": save the metrics twice, 10 s apart, and a dump of requests"
+        )
         yield Action(f"collect the evidence while the requests are slow{where}", live)
         return
     if role == "bystander" or cause is None:
@@ -473,7 +477,9 @@ def _list_actions(
             'look for "client-side throttling" in the log of the client, and measure again while it is slow', live
         )
         return
-    actions = cause.actions or (Action("find the smallest change of objects that would have prevented this"),)
+    actions = cause.actions or (
+        Action("find the smallest change of objects that would have prevented the waits and rejections"),
+    )
     actions = tuple(_name_shares(action, cause, evidence) for action in _add_queues(actions, cause, evidence))
     if not words.is_live:
         actions = tuple(action._replace(command=fit_command(action.command, words.configuration)) for action in actions)
@@ -530,7 +536,7 @@ def _list_changes(actions: tuple[Action, ...], proposal: str | None, evidence: C
             yield action._replace(command=proposal)
         else:
             command = f"{SAVE_SEATS} && {proposal} --metrics {SEATS_FILE}"
-            yield Action("find the smallest change, with the seats in the metrics", command)
+            yield Action("find the smallest change for the seats that the metrics show", command)
 
 
 def _write_proposal(

@@ -42,7 +42,7 @@ MIN_SHORT_SECONDS = 20.0
 Two adjustments of the limits take this time. Shorter times are bursts.
 """
 _REASONS = {
-    "queue-full": "queue-full: no seat was free, and the queue of the flow with the least estimated work was full.",
+    "queue-full": "queue-full: no seat was free, and the queue with the least estimated work among those of the flow was full.",
     "concurrency-limit": "concurrency-limit: the level has no queues, and no seat was free.",
     "time-out": "time-out: the requests waited for a quarter of their timeout (15 s by default), or their clients left.",
     "cancelled": "cancelled: the clients left while the requests waited.",
@@ -82,7 +82,7 @@ def requests_rejected(evidence: Evidence) -> Iterator[Diagnosis]:
 
 def _advise(reason: str) -> str:
     if reason == "queue-full":
-        return "find out whether one client or all of them send too many requests, or whether the requests are slow"
+        return "find out whether one client or all clients send too many requests, or whether the requests are slow"
     if reason == "concurrency-limit":
         return "use limitResponse Queue if the clients can wait, and find out whether the clients send too many requests, or slow ones"
     return "find out whether the requests of the level are slow or too many, or whether its clients have short timeouts"
@@ -139,8 +139,8 @@ def saturated_level(evidence: Evidence) -> Iterator[Diagnosis]:
             cause = f"The level has reached its max limit of {pluralize(level.max, 'seat')}, which follows from borrowingLimitPercent."
             advice = "increase borrowingLimitPercent or the shares of the level"
         elif not lendable:
-            cause = "The other levels do not lend these seats, because their min limits are reached."
-            advice = "increase lendablePercent of the idle levels, or the shares of this level"
+            cause = "The other levels do not lend their idle seats, because their limits are already as low as their min limits."
+            advice = f'increase lendablePercent of the levels with idle seats, or the shares of "{level.name}"'
         else:
             continue  # no finding: the next adjustment increases the limit, within 10 seconds
         yield about_level(
@@ -206,7 +206,7 @@ def demand_above_nominal(evidence: Evidence) -> Iterator[Diagnosis]:
                         *duration,
                         f"The level currently has {pluralize(level.current, 'seat')}, including borrowed seats.",
                     ),
-                    help="compare the offered load, which apflint doctor shows for an overloaded level, with the nominal limit",
+                    help="check whether the offered load exceeds the nominal limit: apflint doctor shows this load for an overloaded level",
                 ),
             )
 
@@ -263,7 +263,7 @@ def request_wider_than_level(evidence: Evidence) -> Iterator[Diagnosis]:
                     notes=(
                         "The requests were counted since the start of the server.",
                         (
-                            "The server executes a request that needs more seats than the limit only when no other request of the level"
+                            "If a request needs more seats than the limit, the server executes the request only while no other request of the level"
                             " executes."
                         ),
                         _describe_wide_requests(evidence.release),
@@ -277,5 +277,5 @@ def _describe_wide_requests(release: Release) -> str:
     """Return a sentence with the maximum number of seats that requests take in a release."""
     text = f"Large lists take up to {release.max_list_seats} seats"
     if release.estimates_seats_by_size:
-        text += f" (up to {CACHE_BYTES // BYTES_PER_SEAT} if they are served from the watch cache)"
+        text += f" (up to {CACHE_BYTES // BYTES_PER_SEAT} if the server answers from the watch cache)"
     return f"{text}. Changes that many watchers observe take up to {release.max_mutating_seats} seats."

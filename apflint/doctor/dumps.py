@@ -193,7 +193,9 @@ class _Row(NamedTuple):
 def _read_table(text: str) -> Iterator[_Row]:
     """Yield the rows of a dump. Raises UserError if the dump ends within a line, or if a row has missing cells."""
     if not text.endswith("\n"):
-        raise UserError("the last line has no end, so a part of the dump is missing: save the dump again")
+        raise UserError(
+            "the last line does not end with a line break, so a part of the dump is missing: save the dump again"
+        )
     start = _find_titles(text, (_LEVELS, _QUEUES, _REQUESTS)) or 0
     first, *lines = text.split("\n")[start:-1]
     # In 1.18 and 1.19, each row ends with a comma.

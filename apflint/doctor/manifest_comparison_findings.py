@@ -73,7 +73,7 @@ def _different_limits(evidence: Evidence, limits: Limits) -> Iterator[tuple[Leve
             ("max", level.max, computed.max),
         ):
             if shown is not None and shown != own:
-                yield level, f'"{level.name}" has the {name} limit {shown}, but the manifests give {own}.'
+                yield level, f'"{level.name}" has the {name} limit {shown}, but the manifests result in {own}.'
 
 
 def _explain_limits(total: int | None, totals: tuple[int, int] | None) -> tuple[str, str]:
@@ -84,14 +84,14 @@ def _explain_limits(total: int | None, totals: tuple[int, int] | None) -> tuple[
     """
     advice = "apply the manifests, or compare them with those of the server: apflint diff"
     if totals is None or (total is not None and not totals[0] <= total <= totals[1]):
-        reason = "The server concurrency limit does not explain the nominal limits, so the server has other manifests."
+        reason = "The server concurrency limit is not the reason why the nominal limits differ, so the server has other manifests."
         return reason, advice
     if total is not None:
         return "The nominal limits agree, so lendablePercent or borrowingLimitPercent differ.", advice
     first, last = totals
     seats = str(first) if first == last else f"{first} to {last}"
     return (
-        f"A server concurrency limit of {seats} explains the nominal limits: the server's inflight flags have other values.",
+        f"A server concurrency limit of {seats} would explain the nominal limits, so the inflight flags of the server have other values than apflint assumes.",
         _advise_seats(first),
     )
 
@@ -113,7 +113,7 @@ def objects_differ(evidence: Evidence) -> Iterator[Diagnosis]:
                 Problem(
                     evidence.level(level),
                     f'the server has the priority level "{level.name}", which the manifests do not define',
-                    notes=("The shares of this level decrease the seats of all other levels.",),
+                    notes=(f'The shares of "{level.name}" decrease the seats of all other levels.',),
                     help="add the manifest of the level, or delete the level from the cluster",
                 ),
             )
@@ -126,7 +126,7 @@ def objects_differ(evidence: Evidence) -> Iterator[Diagnosis]:
                 Problem(
                     Place(level_object.document),
                     f'the server does not have the priority level "{name}"',
-                    notes=("FlowSchemas that reference the level have no effect.",),
+                    notes=("The server ignores FlowSchemas that reference this level.",),
                     help="apply the manifest",
                 ),
             )
@@ -186,7 +186,7 @@ def _compare_schemas(effective: Effective, live: Effective) -> Iterator[Diagnosi
             problem = Problem(
                 Place(document),
                 message,
-                notes=("Other FlowSchemas match the requests of this FlowSchema.",),
+                notes=("On the server, the requests for which this FlowSchema is intended go to other FlowSchemas.",),
                 help="apply the manifest",
             )
             yield Diagnosis(problem, ("FlowSchema", name))

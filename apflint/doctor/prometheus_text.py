@@ -64,7 +64,9 @@ def parse_samples(text: str, names: Collection[str]) -> Samples:
     twice. The message does not contain the file name.
     """
     if not text.endswith("\n"):
-        raise UserError("the last line has no end, so a part of the metrics is missing: save the metrics again")
+        raise UserError(
+            "the last line does not end with a line break, so a part of the metrics is missing: save the metrics again"
+        )
     by_name: dict[str, list[Sample]] = {}
     seen: set[str] = set()
     unusable: list[tuple[int, str]] = []

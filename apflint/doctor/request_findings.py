@@ -82,9 +82,9 @@ def system_traffic_misplaced(evidence: Evidence) -> Iterator[Diagnosis]:
                     f'{request.verb} {request.resource or request.path} of "{request.user}" is at the priority level "{request.level}"',
                     notes=(
                         f'The built-in configuration assigns this request to "{home}".',
-                        "At this level, the request does not compete with the requests of workloads.",
+                        f'At "{home}", the request does not compete with the requests of workloads.',
                     ),
-                    help=f"increase matchingPrecedence of the FlowSchema {request.schema} above the built-in one, or narrow its rules",
+                    help=f"increase matchingPrecedence of the FlowSchema {request.schema} above that of the built-in FlowSchema, or let it match fewer requests",
                 ),
                 ("FlowSchema", request.schema),
             )
@@ -152,7 +152,7 @@ def flow_of_several_users(evidence: Evidence) -> Iterator[Diagnosis]:
                         f'{len(flow.users)} users share one flow of FlowSchema "{flow.schema}" at "{level.name}"',
                         notes=(
                             f"The flow has no distinguisher, so {join_some(flow.users, MAX_NAMED)} share its queues.",
-                            "If one user fills the queues, the server rejects the requests of all of these users.",
+                            "If one user fills the queues, the server also rejects the requests of the other users.",
                         ),
                         help="set distinguisherMethod to ByUser, or ByNamespace if the requests name a namespace",
                     ),
@@ -184,7 +184,7 @@ def list_cost_capped(evidence: Evidence) -> Iterator[Diagnosis]:
                         f"The server has {objects.number} {request.resource}{size}.",
                         (
                             f"A request at this level takes at most 1 seat. The maximum is {MAX_SEATS_PERCENT}% of the nominal limit of the level,"
-                            " and not more than this limit divided by handSize."
+                            " and not more than the nominal limit divided by handSize."
                         ),
                         "So the server may execute more large lists at the same time than its memory allows.",
                     ),

@@ -47,9 +47,9 @@ def stale_metrics(evidence: Evidence) -> Iterator[Diagnosis]:
                 level,
                 Problem(
                     evidence.level(level),
-                    f'the metrics have the level "{level.name}", which the server does not have',
+                    f'the metrics still contain the level "{level.name}", but the server no longer has it',
                     notes=(
-                        "A server keeps the metrics of a deleted level until the server restarts. The gauges and counters do not change.",
+                        "A server keeps the metrics of a deleted level until the server restarts, but no longer updates their values.",
                     ),
                     help="ignore the metrics of this level",
                 ),
@@ -75,15 +75,15 @@ def phantom_demand(evidence: Evidence) -> Iterator[Diagnosis]:
                 level,
                 Problem(
                     evidence.level(level),
-                    f'"{level.name}" is idle, and its seat demand stays at {demand:g}',
+                    f'"{level.name}" is idle, but the server still reports a seat demand of {demand:g}',
                     notes=(
                         (
-                            f"The level got no request in {seconds:.0f} s. This is a defect of the flow-control code of kube-apiserver: after the"
-                            " final seats of a request are reduced, the demand of its level can stay too high."
+                            f"The level got no request in {seconds:.0f} s. Because of a defect in kube-apiserver, the demand of a level can stay too high after the"
+                            " server lowers the final seats of a request (the seats that it holds while watchers are notified)."
                         ),
                         "The level borrows seats that it does not need, until the server restarts.",
                     ),
-                    help="restart the API server if other levels need the seats",
+                    help=f'restart the API server if other levels need the seats that "{level.name}" borrows',
                 ),
             )
 
@@ -103,8 +103,8 @@ def misleading_number(evidence: Evidence) -> Iterator[Diagnosis]:
             wrong[0].level,
             Problem(
                 evidence.line(wrong[0].line, "levels"),
-                f"TimedoutRequests is 0, although {pluralize(count, 'request')} timed out or left at {names}",
+                f"TimedoutRequests is 0, although {pluralize(count, 'request')} of {names} timed out or were cancelled",
                 notes=("The server never counts TimedoutRequests. CancelledRequests includes time-outs.",),
-                help="use the rejections with the reason time-out in the metrics",
+                help='to count time-outs, use apiserver_flowcontrol_rejected_requests_total with reason="time-out" in the metrics',
             ),
         )

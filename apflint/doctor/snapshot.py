@@ -305,7 +305,7 @@ def group_servers(parts: Sequence[Part]) -> tuple[Server, ...]:
             groups[-1].append(dump)
         else:
             raise UserError(
-                f"{dump.source.name}: which of the {len(servers)} servers is this dump from? Save the files of a server and moment"
+                f"{dump.source.name}: it is unknown which of the {len(servers)} servers wrote this dump. Save the metrics and the dumps of one server at one time"
                 " with the same name up to the first dot, such as a.metrics and a.queues"
             )
     snapshots = iter([_assemble(group) for group in groups])
@@ -337,7 +337,7 @@ def _check_order(part: Part, other: Part, *, is_same_server: bool) -> None:
     names = f"{part.source.name} and {other.source.name}"
     if not is_same_server:
         raise UserError(
-            f"{names}: without process_start_time_seconds, the metrics do not show whether they are from the same server"
+            f"{names}: without process_start_time_seconds, apflint cannot tell whether both files are from the same server"
         )
     if _metrics(part).order == _metrics(other).order:
         raise UserError(f"{names}: the metrics do not show which of them is older")
@@ -379,8 +379,8 @@ def _assemble(parts: Sequence[Part]) -> Snapshot:
         known = by_kind.get(part.kind)
         if known is not None and part.kind != "requests":
             raise UserError(
-                f"{known.source.name} and {part.source.name} are dumps of several servers or moments: pass only one of these files,"
-                " or add the metrics of each server and moment, with the same file name up to the first dot"
+                f"{known.source.name} and {part.source.name} are dumps of the same kind, so they are from several servers or moments: pass only one of the two files,"
+                " or add the metrics of each server and moment. Files of one server and moment need the same file name up to the first dot"
             )
         if known is None or _has_details(part):
             by_kind[part.kind] = part

@@ -94,7 +94,7 @@ def apply_fixes(
     else:
         run.refuse(
             run.list_wanted(),
-            f"apflint stops after {limit} attempts to find the fixes that fail, and has not found out whether this fix fails",
+            f"apflint stops after {limit} attempts to find the fixes that fail, and this fix may be one of them",
             (),
         )
     return run.result()

@@ -125,7 +125,7 @@ def _find_obstacle(document: Document, target: MigrationTarget) -> Remark | None
     missing = next((release for release in target.releases if not serves(release, version)), None)
     if missing is None:
         return _remark("note", document, f"the object already has the newer version {version}, and stays unchanged")
-    message = f"{version} is newer than {target.version}, but Kubernetes {missing.name} does not serve {version}"
+    message = f"Kubernetes {missing.name} does not serve {version}, and apflint does not change {version} to the older {target.version}"
     return _remark("refused", document, message)
 
 
@@ -160,5 +160,5 @@ def _describe_shared(document: Document, operations: list[Operation]) -> Remark:
     return _remark(
         "refused",
         document,
-        "an edit would change another value, too, perhaps because of an anchor; edit the text manually",
+        "an edit here would also change another value, perhaps because of an anchor, so edit the text manually",
     )

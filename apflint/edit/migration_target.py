@@ -87,8 +87,8 @@ def warn_about_running_cluster(old: str, target: MigrationTarget, running: Seque
     if steps:
         route = " and then ".join(f"{step.name} ({step.releases})" for step in steps)
         yield (
-            f"No release serves both {before.name} ({before.releases}) and {after.name}. For manifests that work during the"
-            f" upgrade, too, use {route} in between: apflint migrate --to {steps[0].name}"
+            f"No release serves both {before.name} ({before.releases}) and {after.name}. For the releases"
+            f" in between, use {route}: apflint migrate --to {steps[0].name}"
         )
     sources = dict.fromkeys(life.source for life in (before, *steps, after) if life.source is not None)
     yield f"The releases are from {join_words(sources, 'and')}"

@@ -85,7 +85,7 @@ def _split_mapping(text: str, root: Node, owner: Mapping, paths: list[Path]) -> 
     for start, path in removed.items():
         if start not in own:
             alias_start, _ = find_alias(root, path) or (owner.start, owner.end)
-            raise CannotEditError(f"`{path[-1]}` comes from another place through a merge key", alias_start)
+            raise CannotEditError(f"a YAML merge key takes `{path[-1]}` from another mapping", alias_start)
     pairs = [*owner.pairs, *((key, value) for _, key, value in owner.merges)]
     parts = [
         _MappingOrListPart(key.start, entry_end(text, key, value), (key, value), key.start in removed)

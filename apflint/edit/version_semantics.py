@@ -127,8 +127,8 @@ def _convert_shares(
     notes += _keep_shares(document, target, operations)
     if is_older(document.version, "v1beta2") and any(known.has_borrowing for known in target.releases):
         message = (
-            "from Kubernetes 1.26 on this priority level borrows seats of others without limit unless"
-            " borrowingLimitPercent is set, and lends none unless lendablePercent is set"
+            "from Kubernetes 1.26 on, this priority level borrows seats of other levels without limit if"
+            " borrowingLimitPercent is absent, and lends no seats if lendablePercent is absent"
         )
         notes.append(Note(_LIMITED, message, "kept"))
 
@@ -142,7 +142,9 @@ def _keep_shares(document: Document, target: MigrationTarget, operations: list[O
     }
     if len(set(shares.values())) > 1:
         meanings = ", ".join(f"{count} in Kubernetes {name}" for name, count in sorted(shares.items()))
-        yield Note(path, f"shares that are 0 or absent mean {meanings}; write the number of shares", "changed")
+        yield Note(
+            path, f"if the shares are 0 or absent, their number is {meanings}: write the number of shares", "changed"
+        )
     count = min(shares.values())
     migrated = _migrated(document, operations, target.version)
     after = {_effective_shares(migrated, known) for known in target.releases}
@@ -180,9 +182,9 @@ def _must_remove_annotation(version: str, target: MigrationTarget, written: int 
 def _describe_annotation(old: str, new: str) -> str:
     annotation = f"remove the annotation {PRESERVE_ZERO}"
     if new == "v1beta3":
-        return f"{annotation}: it has no effect in {old}. In {new}, shares that are 0 or absent would be 0 instead of the default"
+        return f"{annotation}: {old} ignores the annotation. In {new}, the annotation would change shares that are 0 or absent from the default to 0"
     if old == "v1beta3":
-        return f"{annotation}: from Kubernetes 1.29 on, the API server rejects it in {new}; the migration writes the shares instead"
+        return f"{annotation}: from Kubernetes 1.29 on, the API server rejects {new} objects with this annotation. The migration writes the shares instead"
     return f"{annotation}: it has no effect in {old}, and {new} rejects it"
 
 
@@ -200,8 +202,8 @@ def _find_differences(before: Document, after: Document, release: Release) -> It
     still_unknown = set(remaining)
     for path in (path for path in unknown if path not in still_unknown):
         message = (
-            f"{field_path(path)}: unknown field in {before.version} of Kubernetes {origin.name}, but not in {after.version}"
-            f" of {release.name}, where it has an effect"
+            f"{field_path(path)}: {before.version} of Kubernetes {origin.name} does not have this field, but {after.version}"
+            f" of Kubernetes {release.name} has the field, so the field takes effect"
         )
         yield Note(path, message, "changed")
     if not unknown and stored_spec(before, origin) != stored_spec(after, release):

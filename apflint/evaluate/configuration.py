@@ -113,7 +113,7 @@ def _why_unusable(level: PriorityLevelConfiguration) -> str | None:
     """
     spec = level.spec
     if (spec.type == "Exempt") != (level.name == EXEMPT):
-        return f'has type "{spec.type}", but only the level "{EXEMPT}" has type "Exempt"'
+        return f'has type "{spec.type}", but "{EXEMPT}" must have type "Exempt", and other levels "Limited"'
     if (spec.type == "Limited") != (spec.limited is not None):
         return f'has type "{spec.type}" {"and" if spec.limited else "but no"} "limited" settings'
     if spec.exempt is not None and spec.type != "Exempt":

@@ -45,7 +45,7 @@ def _describe_limits(limits: LevelLimits, server_concurrency: int) -> Iterator[s
         yield "Exempt. Requests of this level are never queued or rejected."
     else:
         overflow = "wait in a queue" if limits.response == "Queue" else "are rejected immediately with HTTP 429"
-        yield f"{limits.type}, {pluralize(limits.shares, 'share')}. Requests without a free seat {overflow}."
+        yield f"{limits.type}, {pluralize(limits.shares, 'share')}. If no seat is free, requests {overflow}."
         seats = f"{limits.nominal} of the {pluralize(server_concurrency, 'seat')} of one API server"
         if limits.min != limits.nominal or limits.attainable != limits.nominal:
             seats += f"; at least {limits.min}, and up to {limits.attainable} while other levels are idle"

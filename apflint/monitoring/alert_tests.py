@@ -87,7 +87,7 @@ def find_target(matchers: Sequence[Matcher]) -> dict[str, str]:
         elif matcher.operator == "=~" and re.fullmatch(r"[\w./:-]+", name):
             target[matcher.label] = name
         elif matcher.operator == "=~":
-            problem = f"--tests cannot derive the labels of a test server from the matcher {matcher}"
+            problem = f"--tests needs the labels of one API server, but cannot derive labels from the matcher {matcher}"
             raise UserError(f"{problem}: use the operator = or a list of names, such as a|b")
     return target
 
@@ -256,7 +256,7 @@ class _Server(NamedTuple):
         if self.source.has_exempt_limits and lent:
             seats = lent * (1 + 2 * self.thresholds.exempt)
             changes = {self._key(metric_names.DEMAND_AVERAGE, EXEMPT): _constant(seats)}
-            yield Case("exempt requests use more seats than levels lend", changes, ("APFExemptSeats",))
+            yield Case("exempt requests use more seats than the other levels can lend", changes, ("APFExemptSeats",))
 
     def _cases_of_slow_service(self) -> Iterator[Case]:
         name = self.ordinary

@@ -210,7 +210,7 @@ def find_contained_levels(effective: Effective) -> Iterator[str]:
 def describe_omitted_alerts(effective: Effective) -> list[str]:
     """Return a sentence for each level that has no alert about rejections and waits."""
     return [
-        f'No alert about rejections and waits of "{name}": they are intended, because the level limits a single client,'
+        f'No alert about rejections and waits of "{name}": such rejections and waits are intended, because the level limits a single client'
         " and cannot borrow seats."
         for name in group_levels(effective).contained
     ]
@@ -355,7 +355,8 @@ def _waits(source: Queries, levels: Levels, thresholds: Thresholds, texts: _Text
             "45s",
             "critical",
             f"{summary}. This level serves leases or heartbeats",
-            f"Server {texts.server}. A component renews its lease every 2 s, and gives the lease up after 10 s."
+            f"Server {texts.server}. A component renews its lease every 2 s, and gives up the lease if no renewal"
+            " succeeds within 10 s."
             f" {_FIND}",
             "APF802",
         )
@@ -435,7 +436,7 @@ def _exempt(source: Queries, thresholds: Thresholds, texts: _Texts) -> Iterator[
         _RECENT,
         "warning",
         f"Exempt requests use {_PERCENT} of the seats that priority levels lend",
-        f"Server {texts.server}. These requests have no limit, and the other levels get fewer seats. A client that is not an"
+        f"Server {texts.server}. Exempt requests have no limit, so the other levels get fewer seats. A client that is not an"
         " administrator is probably in the group system:masters.",
         "APF803",
     )
@@ -513,7 +514,7 @@ def _drift(effective: Effective, source: Queries, texts: _Texts) -> Iterator[Ale
         "15m",
         "warning",
         f"{texts.level} gets requests, and the manifests do not define it",
-        f"Server {texts.server}. The shares of this level decrease the seats of all other levels.",
+        f"Server {texts.server}. The shares of a level that the manifests do not define decrease the seats of all other levels.",
         "APF807",
     )
 
@@ -539,7 +540,7 @@ def _drift_of_level(name: str, nominal: int, source: Queries, texts: _Texts) -> 
         "15m",
         "warning",
         f"The server {{{{ $labels.instance }}}} has not had the priority level {shown} since its start",
-        f"Server {texts.server} has {{{{ $value }}}} other levels. On this server, FlowSchemas that reference the"
+        f"Server {texts.server} has {{{{ $value }}}} priority levels, but not {shown}. On this server, FlowSchemas that reference the"
         " missing level have no effect."
         " This alert does not detect a level that is deleted later, because a server keeps the metrics of"
         " deleted levels.",

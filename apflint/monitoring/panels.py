@@ -66,8 +66,8 @@ def _overview(source: Queries) -> Iterator[Panel]:
     label = f"{{{{{source.level_label}}}}} {{{{instance}}}}"
     limited = source.of_levels("!~", (EXEMPT,))
     yield Panel(
-        "Use of the seats that a level can get now",
-        "At 100% or more, requests wait or are rejected. From Kubernetes 1.26 on, waiting requests are included.",
+        "Use of the current seat limit of each level",
+        "At 100% or more, requests wait or are rejected. From Kubernetes 1.26 on, the percentage includes waiting requests.",
         "percentunit",
         (Target(source.share_of_limit(limited), label),),
     )
@@ -80,7 +80,10 @@ def _overview(source: Queries) -> Iterator[Panel]:
     )
     waits = source.quantile(0.99, metric_names.WAITS, limited)
     yield Panel(
-        "Waits, 99th percentile", "By default, the server rejects a request after 15 s.", "s", (Target(waits, label),)
+        "Waits, 99th percentile",
+        "By default, the server rejects a request that has waited in a queue for 15 s.",
+        "s",
+        (Target(waits, label),),
     )
     waiting = source.total(metric_names.WAITING)
     yield Panel(
@@ -132,7 +135,7 @@ def _panels_of_level(source: Queries, level: str) -> Iterator[Panel]:
     )
     if source.counts_demand:
         text = (
-            "The seats of executing and waiting requests. The level may need a different number of seats."
+            "The number of seats of executing and waiting requests. The level may need more or fewer seats than that."
             " After a burst, the smoothed demand halves every 5 minutes."
         )
         yield Panel("Demand", text, "short", tuple(demand))

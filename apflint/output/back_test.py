@@ -50,9 +50,9 @@ def list_warnings(found: LogSimulation) -> Iterator[str]:
     if ranges:
         merged = found.assumptions.merges
         yield (
-            f"{count_noun(retries, 'request')} may be further attempts of rejected requests. The figures are those"
-            f" {'with' if merged else 'without'} this assumption, which reproduces the log best."
-            f" {'Without' if merged else 'With'} it: {join_some(ranges, _MAX_LEVELS)}."
+            f"{count_noun(retries, 'request')} may be retries of rejected requests. The figures are those of a simulation"
+            f" {'with' if merged else 'without'} this assumption, because they reproduce the log best."
+            f" {'Without' if merged else 'With'} this assumption: {join_some(ranges, _MAX_LEVELS)}."
         )
 
 
@@ -74,8 +74,8 @@ def _compare_totals(found: LogSimulation) -> str:
 def _compare_level(level: LevelBackTest) -> str:
     logged, simulated = level.logged, level.simulated
     return (
-        f"{level.name}: {count_noun(logged.rejected, 'rejection')} and a P99 wait of {_format_wait(logged)} in the log,"
-        f" {simulated.rejected:,} and {_format_wait(simulated)} in the simulation, of {count_noun(level.requests, 'request')}"
+        f"{level.name}: of {count_noun(level.requests, 'request')}, {count_noun(logged.rejected, 'rejection')} and a P99 wait of {_format_wait(logged)} in the log,"
+        f" and {count_noun(simulated.rejected, 'rejection')} and a P99 wait of {_format_wait(simulated)} in the simulation"
     )
 
 

@@ -40,7 +40,7 @@ _OTHER_CAUSES = {
     "catch-all": "no FlowSchema except catch-all matches the requests",
     "etcd-slow": "etcd is slow",
     "imbalance": "the API server has no free seats",
-    "inversion": "a webhook calls the API server back, and waits for its own requests",
+    "inversion": "a webhook sends requests that wait behind the requests that call the webhook",
     "leader-election-starved": "the level has too few seats for all clients that renew leases",
     "restart": "the API server has just started",
     "slow-service": "the requests themselves are slow",
@@ -49,13 +49,13 @@ _OTHER_CAUSES = {
 }
 """Description of each cause that is not a client."""
 _OWN_CAUSES = {
-    "client-timeouts": "its timeouts are shorter than the wait at this level allows",
+    "client-timeouts": "its timeouts are too short for the waits at this level",
     "exempt-abuse": "its exempt requests take the seats of other levels",
     "flood-contained": "it sends more requests than its level executes, and harms nobody else",
     "flood-one-flow": "it sends more requests than the level can execute",
-    "leases-captured": "its requests keep the level busy that also executes requests for leases",
+    "leases-captured": "its requests fill the level that also executes requests for leases",
     "list-heavy": "its wide requests take most seats of the level",
-    "noisy-but-fair": "it waits for its own requests, and harms nobody else",
+    "noisy-but-fair": "its requests wait only behind other requests of this client, and harm nobody else",
     "single-flow": "its requests fill the one flow that all clients of the FlowSchema share",
     "watch-init-storm": "its watches start at the same time, and hold their seats until they are initialized",
 }
@@ -213,7 +213,7 @@ def _describe_role(diagnosis: ClientDiagnosis) -> str:
         case "unknown" if diagnosis.harmed and placement is not None:
             return f'Unknown: requests of {user} at "{placement.level}" wait or are rejected, and the evidence does not show why.'
         case "unknown" if diagnosis.level is not None and diagnosis.level.rejected is None:
-            return f'Unknown: no request waits long at "{diagnosis.level.name}", but a dump does not show rejections.'
+            return f'Unknown: no request waits long at "{diagnosis.level.name}", but the evidence does not show whether the level rejects requests.'
         case "unknown":
             return f"Unknown: the evidence does not show whether API Priority and Fairness slows {user}."
         case "affected":
@@ -238,7 +238,7 @@ def _exclude_clients(diagnosis: ClientDiagnosis) -> str:
     """Return a sentence for a cause that is not a client: no client is the cause, or the clients are unknown."""
     evidence = diagnosis.evidence
     is_known = evidence.has_dump or evidence.log is not None
-    return "No client is the cause." if is_known else "No dump and no log shows its clients."
+    return "No client is the cause." if is_known else "No dump and no log shows which clients send the requests."
 
 
 def _is(cause: ClientCause) -> str:
@@ -256,7 +256,7 @@ def _describe_bystander(diagnosis: ClientDiagnosis, user: str) -> str:
     if diagnosis.harmed:
         return f"{level} is not overloaded, although requests of {user} wait or are rejected at times."
     if _is_elsewhere(diagnosis):
-        return f"Not API Priority and Fairness: {level} neither delays nor rejects {user}, only other levels do."
+        return f"API Priority and Fairness is not the cause: {level} neither delays nor rejects {user}. Only other levels have waits or rejections."
     return f"Healthy: {level} neither delays nor rejects {user}."
 
 
@@ -267,7 +267,7 @@ def _describe_harm(diagnosis: ClientDiagnosis, user: str) -> str:
     if harmed is None:
         return f"API Priority and Fairness delays or rejects requests{level}, the level of {user}"
     if not harmed:
-        return f"API Priority and Fairness delays or rejects requests{level}, but hardly those of {user}"
+        return f"API Priority and Fairness delays or rejects requests{level}, but hardly any requests of {user}"
     assert placement is not None
     is_rejected = any(sighting.rejected for sighting in placement.sightings)
     return f"API Priority and Fairness {'rejects' if is_rejected else 'delays'} requests of {user}{level}"
@@ -282,7 +282,7 @@ def _is_elsewhere(diagnosis: ClientDiagnosis) -> bool:
 def _describe_client(diagnosis: ClientDiagnosis) -> Iterator[str]:
     placement = diagnosis.placement
     if diagnosis.evidence.find_unclassified(diagnosis.client) is not None:
-        yield "The request gets no FlowSchema and no priority level."
+        yield "API Priority and Fairness does not classify the request, so the request has no FlowSchema and no priority level."
     elif placement is None:
         yield "The FlowSchema and priority level are unknown."
     else:
@@ -374,7 +374,7 @@ def _describe_server_log(diagnosis: ClientDiagnosis) -> Iterator[str]:
         wait = "" if row.max_wait is None else f", up to {row.max_wait:.1f} s"
         period = f" ({report.start} to {report.end})" if report.start else ""
         yield (
-            f"In the log of the server{period}, {row.rejected:,} of {count_noun(row.requests, 'request')} of all its clients were rejected, and"
+            f"In the log of the server{period}, {row.rejected:,} of {count_noun(row.requests, 'request')} at this FlowSchema and level were rejected, and"
             f" {row.waited:,} waited{wait}."
         )
 

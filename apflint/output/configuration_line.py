@@ -82,7 +82,7 @@ def describe_unserved(*sides: EffectiveConfiguration) -> Iterator[str]:
         )
         yield (
             f"No Kubernetes release serves both {join_words(versions, 'and')}: no API server accepts all of them."
-            f" This comparison reads both sides as Kubernetes {sides[0].effective.release.name} does"
+            f" This comparison interprets both sides in the same way as Kubernetes {sides[0].effective.release.name}"
         )
         return
     assumed = {side.effective.release for side in sides if side.is_release_assumed}

@@ -51,7 +51,7 @@ def _describe(release: Release, version: str) -> list[str]:
     ]
     if version in release.on_request:
         sentences.append(
-            f"{release.name} serves {version} only if it is started with --runtime-config={GROUP}/{version}=true."
+            f"The API server of Kubernetes {release.name} serves {version} only with the flag --runtime-config={GROUP}/{version}=true."
         )
     elif version not in release.served:
         sentences.append(

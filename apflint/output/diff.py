@@ -58,7 +58,7 @@ TITLES = {
     "limits": "same FlowSchema, other queues",
 }
 """Description of each type of change."""
-_RARE = "rare: only a built-in user of Kubernetes that is in additional groups"
+_RARE = "rare: only requests of a built-in user of Kubernetes that is in additional groups"
 _LABEL_CELLS = 9
 _MAX_NAMED = 3
 _FIGURES = {
@@ -248,7 +248,9 @@ def summarize_difference(difference: ConfigurationDifference) -> list[str]:
     if not difference.complete:
         sentences.append("More requests may move: the search ended early.")
     if flow:
-        sentences.append(f"Requests of {pluralize(flow, 'FlowSchema')} are split into other flows when they wait.")
+        sentences.append(
+            f"Waiting requests of {pluralize(flow, 'FlowSchema')} are divided into flows in a different way."
+        )
     gains = [change.gain for change in difference.levels if change.is_changed]
     counts = {
         "with more seats": sum(gain > 0 for gain in gains),

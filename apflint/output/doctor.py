@@ -208,7 +208,7 @@ def describe_gaps(state: ServerState) -> list[str]:
         line, name = unusable[0]
         values = "1 value is" if len(unusable) == 1 else f"{len(unusable):,} values are"
         lines.append(
-            f"{metrics.source.name}: {values} negative, NaN, infinite or too large, and not used: {name} (line {line})."
+            f"{metrics.source.name}: {values} negative, NaN, infinite or too large. apflint ignores such values. First: {name} (line {line})."
         )
     return lines
 
@@ -226,7 +226,7 @@ def _tabulate_seats(state: ServerState) -> Table:
         "CURRENT: the limit now, between MIN and MAX. IN USE: the seats of executing requests.",
         (
             "DEMAND: the highest number of seats in use or waited for in the last completed adjustment period (10 s)."
-            " SMOOTHED: the demand for which the server borrows seats."
+            " SMOOTHED: the demand for which a level tries to borrow seats. It falls slowly after a burst."
         ),
     )
     return Table((_LEVEL, *map(Column, _SEATS)), rows, "Seats", notes)
@@ -331,7 +331,7 @@ def _draw_server(state: ServerState) -> Iterator[Block]:
     if state.server.last.metrics is not None:
         legend = (
             ("use", "seats in use"),
-            ("wait", "demand above the limit (high watermark of 10 s)"),
+            ("wait", "demand above the current limit (highest demand in a period of 10 s)"),
             ("track", "current limit"),
             ("mark", "nominal limit"),
         )

@@ -155,7 +155,10 @@ def describe_periods(reading: PrometheusReading) -> Iterator[str]:
 
 def describe_warnings(reading: PrometheusReading) -> Iterator[str]:
     """Yield sentences about warnings of Prometheus."""
-    return (f"{reading.url} warns, so the answers may be incomplete: {text}" for text in reading.warnings)
+    return (
+        f"Prometheus ({reading.url}) reports a warning, so its data may be incomplete: {text}"
+        for text in reading.warnings
+    )
 
 
 def describe_gaps(reading: PrometheusReading) -> Iterator[str]:
@@ -166,10 +169,13 @@ def describe_gaps(reading: PrometheusReading) -> Iterator[str]:
 def _describe_load(cluster: ClusterReading) -> str:
     load = cluster.load
     if load.is_calm:
-        return f"nothing waits or is rejected in the period; {pluralize(round(load.executing), 'request')} executing"
+        return f"no request waits or is rejected in the period; {pluralize(round(load.executing), 'request')} executing"
     if not load.rejected and not load.waiting:
-        return "the longest waits of the period; at its end, no request waits or is rejected"
-    return f"the worst of the period, with {load.rejected:,.1f} rejections/s and {load.waiting:,.0f} waiting at its end"
+        return "the interval with the longest waits of the period; at the end of the interval, no request waits or is rejected"
+    return (
+        f"the worst interval of the period, with {load.rejected:,.1f} rejections/s, and with"
+        f" {load.waiting:,.0f} waiting requests at its end"
+    )
 
 
 def _show(period: Period) -> str:

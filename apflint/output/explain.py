@@ -331,7 +331,7 @@ def describe_queues(flow: RequestFlow) -> str:
         return ""
     noun = "queue" if len(flow.hand) == 1 else "queues"
     numbers = ", ".join(map(str, flow.hand))
-    return f"Shuffle sharding deals it the {noun} {numbers} (of {flow.queues}, from 0), by its hash {flow.hash}."
+    return f"Shuffle sharding gives this flow, whose hash is {flow.hash}, the {noun} {numbers} (of {flow.queues}, numbered from 0)."
 
 
 def _describe_with_user(request: Request) -> str:
@@ -400,7 +400,7 @@ def _describe_own_seats(explanation: Explanation) -> Iterator[str]:
         condition += ", or 1 if an aggregated API server serves it"
     yield f"One {info.verb} takes up to {seats}{condition}."
     if info.verb == "watch":
-        yield "A watch holds its seats only until it has sent the existing objects."
+        yield "A watch holds its seats only until the server has sent the existing objects."
 
 
 def _report_tried(explanation: Explanation, style: Style) -> Iterator[Block]:

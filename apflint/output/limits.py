@@ -85,13 +85,15 @@ def report_limits(limits: Limits, style: Style, configuration: str = "") -> Iter
         yield Table((_LEVEL, Column("FlowSchemas", "name")), rows)
     yield Prose(list(_problems(limits)))
     if not style.verbose:
-        yield Prose(["Queues, the seats of one request, and FlowSchemas: --verbose"], "dim")
+        yield Prose(
+            ["--verbose also shows the queues and FlowSchemas of each level, and the seats of one request"], "dim"
+        )
 
 
 def _tabulate_queues(limits: Limits) -> Table:
     notes = (
         "PER LIST and PER CHANGE: the maximum seats of one list, and of one create, update, patch or delete.",
-        "QUEUED: QUEUES x LENGTH LIMIT. A full queue accepts more requests only while a seat is free.",
+        "QUEUED: QUEUES x LENGTH LIMIT. While a seat is free, a queue may exceed its length limit.",
         "QUEUED PER FLOW: HAND SIZE x LENGTH LIMIT, for the queues of one flow.",
     )
     rows = [_row(level, *_QUEUES.values()) for level in limits.levels]
@@ -127,7 +129,9 @@ def _tabulate_seats(limits: Limits, style: Style) -> Table:
     rows = [_row(level, *map(str.lower, titles)) for level in limits.levels]
     if size := _find_room(columns, rows, style):
         columns.append(Column("Seats", "bar"))
-        notes.append("SEATS: NOMINAL as a bar. The pale part stands for the seats that the level can lend.")
+        notes.append(
+            "SEATS: a bar that shows NOMINAL. The pale part of the bar shows the seats that the level can lend."
+        )
         longest = max((level.nominal for level in limits.levels), default=0)
         for row, level in zip(rows, limits.levels, strict=True):
             row.append(Text(_bar(level, longest, size), "good"))
@@ -161,4 +165,4 @@ def _problems(limits: Limits) -> Iterator[str]:
         if problem := describe_starvation(level):
             yield f'"{level.name}": {problem}'
         if not level.flow_schemas:
-            yield f'"{level.name}": No FlowSchema references it, so it gets no requests.'
+            yield f'"{level.name}": No FlowSchema references the level, so the level gets no requests.'

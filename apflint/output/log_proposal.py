@@ -58,7 +58,8 @@ def report_log_answer(answer: LogAnswer, files: ProposalFiles | None, configurat
     if any(change.is_changed for change in proposal.proof.levels):
         yield Only(TEXT, [Heading("Seats in each API server")])
         yield tabulate_seats(
-            proposal.proof.levels, ["Shares are relative: a seat of one level is a seat that the others do not have."]
+            proposal.proof.levels,
+            ["All levels share the seats of a server: if one level gets more seats, other levels get fewer."],
         )
     yield from report_files(files, proposal.manifests, proposal.policy_test)
     yield from report_steps(list_log_steps(proposal, files))
@@ -69,7 +70,7 @@ def _list_facts(answer: LogAnswer) -> Iterator[tuple[str, Inline]]:
     yield from _label("Cause", _describe_cause(answer))
     proposal = answer.proposal
     if answer.client_fix:
-        other = "" if proposal is None else ". Change objects only if this takes too long"
+        other = "" if proposal is None else ". Change objects only if the change of the client takes too long"
         yield from _label("First", [f"{answer.client_fix}{other}"])
     if proposal is not None:
         yield from _label("Proposal", [join_words(map(_describe_change, proposal.candidate.changes), "and")])
@@ -102,15 +103,15 @@ def _describe_evidence(evidence: LogEvidence, *, is_searched: bool) -> list[str]
         verdict = "usable" if test.is_usable else "not usable"
         lines.append(
             f"back-test: {simulated.rejected:,} rejections simulated, {logged.rejected:,} logged; P99 wait"
-            f" {_format_wait(simulated)} and {_format_wait(logged)}: {verdict}"
+            f" {_format_wait(simulated)} simulated, {_format_wait(logged)} logged; the simulation is {verdict}"
         )
     if evidence.split is not None:
         lines.append(
-            f"the search saw the requests before {_format_moment(evidence.split)[11:]} only; effects are those on the later requests"
+            f"the search used the requests before {_format_moment(evidence.split)[11:]} only, and the effects are computed from the later requests"
         )
     elif is_searched:
         lines.append(
-            "the incident is too short to hold out a part: effects are those on the requests that the search saw"
+            "the incident is too short to be divided: the effects are computed from the same requests that the search used"
         )
     return [*lines, *evidence.notes]
 
@@ -211,16 +212,16 @@ def _describe_moves(proposal: LogProposal) -> list[str]:
     isolation, moves = proposal.candidate.isolation, proposal.proof.moves
     share = f"{proposal.moved_share:.1%} of the simulated requests"
     if not moves:
-        return ["no request to another FlowSchema; proven for all requests"]
+        return ["no request moves to another FlowSchema; proven for all requests"]
     if isolation is not None:
         who = join_words(map(write_subject, isolation.goal.subjects), "and")
         return [
             f"exactly the requests of {who}; proven for all requests; {share}",
-            "no request of a system component; proven for all requests",
+            "no request of a system component moves; proven for all requests",
         ]
     names = join_words(dict.fromkeys(quote(move.to_schema.name) for move in moves), "and")
     return [
-        f"requests of {quote(proposal.candidate.schema)} return to {names}, and no others move; proven for all requests; {share}"
+        f"requests of the FlowSchema {quote(proposal.candidate.schema)} go back to {names}, and no other requests move; proven for all requests; {share}"
     ]
 
 
@@ -249,7 +250,9 @@ def _describe_effects(answer: LogAnswer, proposal: LogProposal) -> list[str]:
     if not effects:
         lines.append("the waits and rejections of all clients stay the same")
     if answer.evidence.period is not None:
-        lines.append("waits in the first 10 s, before limits are adjusted, do not count; rejections do")
+        lines.append(
+            "waits in the first 10 s, before the server adjusts limits, do not count, but rejections in this time count"
+        )
     lines += [
         f"at {load.scale:g} times the load {load.misses[0] if load.misses else 'the goals are met, too'}"
         for load in proposal.loads

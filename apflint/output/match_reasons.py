@@ -29,7 +29,7 @@ _HINTS: dict[HintKind, str] = {
     "not the only item": '"*" matches everything only if it is the only item',
     "HTTP method": "the verb of a non-resource request is its HTTP method in lower case",
     "no subresources": '"{0}" does not match its subresources',
-    "other name of the resource": 'the name of "{0}" in requests is "{1}"',
+    "other name of the resource": 'in requests, the resource "{0}" has the name "{1}"',
     "core group": 'the core group is written ""',
     "group with version": '"{0}" includes a version, which does not belong here',
     "only paths below": '"{0}" matches only paths below "{1}"',
@@ -78,7 +78,7 @@ def describe_mismatch(mismatch: Mismatch, *, has_subjects: bool = True) -> str:
         return _add_hint(f"no clusterScope: true, and {scope}", mismatch)
     if mismatch.missing:
         noun = "resource" if mismatch.missing == "resourceRules" else "non-resource"
-        return f"it has no {mismatch.missing}, and this is a {noun} request"
+        return f"the rule has no {mismatch.missing}, but the request is a {noun} request"
     if mismatch.condition == "subject":
         if not mismatch.subjects:
             return "the rule has no subjects"
@@ -123,8 +123,9 @@ def describe_fallback(resolution: Resolution) -> str | None:
     if resolution.matched_by is not None:
         return None
     return (
-        f'No FlowSchema matches, so the server falls back to "{resolution.flow_schema.name}". A real user is always in the'
-        ' group "system:authenticated" or "system:unauthenticated".'
+        f'No FlowSchema matches, so the server falls back to "{resolution.flow_schema.name}". The groups of'
+        ' the request may be incomplete: a real user is always in the group "system:authenticated" or'
+        ' "system:unauthenticated".'
     )
 
 
@@ -135,7 +136,7 @@ def describe_imagined(imagined: Iterable[tuple[str, str]]) -> Iterator[str]:
             yield f'The priority level "{name}" is missing; the server uses a built-in substitute.'
         else:
             place = "before all others" if name == EXEMPT else "after all others"
-            yield f'The FlowSchema "{name}" or its priority level is missing; the server uses a built-in substitute, {place}.'
+            yield f'The FlowSchema "{name}" or its priority level is missing. Instead, the server uses the built-in FlowSchema, and checks it {place}.'
 
 
 def describe_subject(subject: Subject) -> str:

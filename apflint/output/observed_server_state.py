@@ -148,7 +148,9 @@ def _describe(observation: Observation) -> str:
     sentences = []
     if observation.other_nominal is not None and not level.is_exempt:
         nominal = pluralize(observation.other_nominal, "seat")
-        sentences.append(f"Nominal {nominal} on the server: the objects of the server differ from this configuration.")
+        sentences.append(
+            f"The nominal limit on the server is {nominal}. So the objects of the server differ from this configuration."
+        )
     if level.seats_in_use is not None:
         total = "" if level.current is None or level.is_exempt else f" of {level.current}"
         sentences.append(f"{level.seats_in_use}{total} seats in use, {_describe_waiting(level)}.")
@@ -161,7 +163,7 @@ def _describe(observation: Observation) -> str:
         sentences.append(f"This flow: {observation.flow.waiting} waiting, {observation.flow.executing} executing.")
     if observation.other_queues is not None:
         sentences.append(
-            f"The server has {pluralize(observation.other_queues, 'queue')}, so the flow gets other queues."
+            f"On the server, the level has {pluralize(observation.other_queues, 'queue')} instead of the number in this configuration, so the flow uses other queues there."
         )
     elif observation.queues:
         lengths = [f"queue {queue.number} has {queue.waiting}" for queue in observation.queues]

@@ -23,7 +23,9 @@ def describe_outcome(
     `wait_seconds` is the maximum time in a queue (see `find_deadline`). The argument has no effect in releases up to
     1.27.
     """
-    free = "a seat is free" if level.attainable else "no other request of this level is executing (it has no seats)"
+    free = (
+        "a seat is free" if level.attainable else "no other request of this level is executing (the level has no seats)"
+    )
     full = f"that queue has {level.queue_length_limit or 0} waiting"
     match outcome.circumstance:
         case "exempt":
@@ -44,7 +46,7 @@ def describe_outcome(
             return f"Rejected after {wait_seconds:g} seconds, or when the client is gone"
         case "waited too long when another request arrives":
             wait = f"{DEFAULT_WAIT_SECONDS:g} seconds (a quarter of --request-timeout)"
-            return f"Rejected after {wait}, once another request arrives at the queue"
+            return f"Rejected after a wait of at least {wait}, when the next request arrives at the queue"
         case "client is gone":
             return "Removed when the client is gone or its timeout expires"
 
@@ -57,7 +59,7 @@ def _describe_wait(level: LevelLimits, release: Release, wait_seconds: float) ->
     else:
         # How a server chooses the queue: shuffleShardLocked in queueset.go.
         least = "the least estimated work" if release.estimates_seats else "the fewest requests"
-        queue = f"in the one of its {level.hand_size} queues with {least}"
+        queue = f"in the queue with {least} among the {level.hand_size} queues of its flow"
     limit = f" up to {wait_seconds:g} seconds (a quarter of its timeout, at most 1 minute)"
     verb = "Otherwise waits" if level.attainable else "Waits"
     return f"{verb}{limit if release.limits_wait_by_deadline else ''} {queue}"
@@ -74,13 +76,13 @@ def describe_starvation(level: LevelLimits) -> str | None:
         return "It has no nominal seats: while it cannot borrow, it executes one request at a time and answers 429 to others."
     if level.attainable > 0:
         return (
-            f"It has no nominal seats: requests wait up to {_ADJUSTMENT_SECONDS} seconds until the server lends it some."
-            " While no other level has seats to spare, they wait longer, and are rejected with 429 after"
+            f"The level has no nominal seats: requests wait up to {_ADJUSTMENT_SECONDS} seconds until the level can borrow seats."
+            " While no other level has seats to spare, requests wait longer, and the server rejects them with 429 after"
             f" {DEFAULT_WAIT_SECONDS:g} seconds by default."
         )
     return (
-        f"It has no seats and may not borrow any: each request waits {DEFAULT_WAIT_SECONDS:g} seconds by default"
-        " (a quarter of its timeout), then it is rejected with 429, or immediately if its queue is full."
+        f"It has no seats and may not borrow any. Each request waits {DEFAULT_WAIT_SECONDS:g} seconds by default"
+        " (a quarter of its timeout) and is then rejected with 429. If its queue is full, it is rejected immediately."
     )
 
 

@@ -86,12 +86,15 @@ def _list_facts(found: ProvenProposal, servers: int | None) -> Iterator[tuple[st
         )
         yield (
             "",
-            "no request of a system component: leases, heartbeats, kubelets, control plane; proven for all requests",
+            "no request of a system component (leases, heartbeats, kubelets, control plane) moves; proven for all requests",
         )
         if isolation.staying:
             names = dict.fromkeys(captor.flow_schema.name for captor in isolation.staying)
             earlier = join_words(map(quote, names), "and")
-            yield "Stays", f"requests that earlier FlowSchemas capture: {earlier}, and those for other clients"
+            yield (
+                "Stays",
+                f"requests that earlier FlowSchemas capture: {earlier}, and earlier FlowSchemas for other clients",
+            )
     yield "Costs", _describe_losses(found)
     yield "Check", _describe_findings(found)
 
@@ -143,8 +146,8 @@ def _get_levels(move: Move) -> tuple[str, str]:
 def _explain_kept_seats(found: ProvenProposal) -> str:
     kept = join_words((f"{name} {seats}" for name, seats in sorted(list_kept_seats(found.before).items())), "and")
     return (
-        "Shares are relative: a seat of one level is a seat that the others do not have. Without evidence of their peaks, levels"
-        f" of the system keep at least {KEPT_FRACTION:.0%} of their seats in a server without other levels: {kept}."
+        "Shares are relative: a seat of one level is a seat that the others do not have. If the peaks are unknown, levels"
+        f" of Kubernetes components keep at least {KEPT_FRACTION:.0%} of the seats that they have if only built-in levels exist: {kept}."
     )
 
 

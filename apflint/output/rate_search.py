@@ -64,12 +64,12 @@ def _answer(report: RateReport) -> Iterator[str]:
         yield f"{_describe(report.search.trials[0])}."
         return
     if not best.factor:
-        yield f"All tried rates of {client} are too large, down to {_format_rate(report, report.search.trials[1])}."
+        yield f"Every tried rate of {client} is too high, even the lowest: {_format_rate(report, report.search.trials[1])}."
     else:
         option = f"--scale {client}={_format_factor(report, best)}"
         yield f"{client} can send {_format_rate(report, best)} ({option}): no client is {limit}."
     if above is None:
-        yield "No larger rate was tried: the search ends at this rate."
+        yield "No larger rate was tried, because the search ends at this rate."
     else:
         yield f"At {_format_rate(report, above)}: {_describe(above)}."
 

@@ -33,8 +33,8 @@ FAMILIES: dict[str, str] = {
 """Titles of the rule families. The keys are the prefixes of the rule IDs."""
 _TONES: dict[str, Tone] = {"error": "error", "warning": "warning", "info": "info", "off": "dim"}
 _FIXES = {
-    "safe": "Fix: `apflint fix` fixes such findings if possible.",
-    "unsafe": "Fix: `apflint fix --unsafe-fixes` fixes such findings if possible.",
+    "safe": "Fix: `apflint fix` fixes the findings of this rule if possible.",
+    "unsafe": "Fix: `apflint fix --unsafe-fixes` fixes the findings of this rule if possible.",
 }
 
 

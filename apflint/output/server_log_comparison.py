@@ -107,12 +107,12 @@ def _describe_comparison(request: LoggedRequest, comparison: LoggedComparison) -
         clauses = " ".join(map(write_sentence, comparison.disagreements))
         return f"This configuration disagrees. {clauses}"
     if not comparison.possible:
-        return "API Priority and Fairness does not classify requests of this kind."
+        return "API Priority and Fairness does not classify this request."
     names = join_some([quote(name) for name in comparison.possible], _MAX_NAMED)
     agrees = (
         ""
         if request.flow_schema is None
-        else "This configuration agrees with the log, as far as it can be decided without the user. "
+        else "This configuration agrees with the log, as far as apflint can tell without the user name. "
     )
     if comparison.flow_schema is not None:
         return f"{agrees}The request gets the FlowSchema {names}, whoever sends it."

@@ -88,8 +88,9 @@ def report_rows(rows: Sequence[Sharding]) -> Iterator[Block]:
     """Yield the table, its explanation, and the reasons why the API server rejects rows."""
     yield _tabulate(rows)
     meaning = (
-        "A busy flow fills all queues of its hand. The figures are the probability that this many busy flows together fill"
-        " all queues of another flow, so that its requests wait behind theirs or are rejected."
+        "A busy flow fills all queues of its hand. A column for N busy flows shows the probability that N busy flows"
+        " together fill all queues of another flow. Then the requests of the other flow wait behind requests of the"
+        " busy flows, or are rejected."
     )
     yield Prose([meaning])
     for row in rows:
@@ -103,7 +104,7 @@ def _advice(row: Sharding) -> str:
     if 0 < hand < row.hand_size:
         text += f" The largest hand from {pluralize(row.queues, 'queue')} is {hand}."
     if 0 < queues < row.queues:
-        text += f" The most queues for a hand of {row.hand_size} are {queues}."
+        text += f" With hand size {row.hand_size}, the maximum number of queues is {queues}."
     return text
 
 
@@ -150,8 +151,8 @@ def report_recommendation(probability: float, elephants: int, max_queues: int) -
     if not rows:
         closest = find_safest_pair(elephants, max_queues)
         reason = (
-            f"No hand size with at most {queues} and {MAX_ENTROPY_BITS} bits of hash gives {goal}. The closest is a hand size"
-            f" of {closest.hand_size} with {pluralize(closest.queues, 'queue')}: {_probability(closest.squish[elephants])}."
+            f"With at most {queues}, no hand size that the API server accepts (at most {MAX_ENTROPY_BITS} bits of hash) gives {goal}. Hand size"
+            f" {closest.hand_size} with {pluralize(closest.queues, 'queue')} gives the lowest probability: {_probability(closest.squish[elephants])}."
             " Allow more queues, or a higher probability."
         )
         yield Prose([reason])

@@ -167,12 +167,12 @@ def list_notes(result: SimulationResult) -> Iterator[str]:
     yield from result.notes
     if not result.load.warmup and _has_early_rejections(result):
         yield (
-            "Requests were rejected in the first 30 s of the simulation, which begins with idle servers: they lend their"
+            "Requests were rejected in the first 30 s. The simulation begins with idle priority levels, which lend their"
             " seats. With --warmup 30s, these requests do not count."
         )
     unfinished = sum(client.unfinished for level in result.levels for client in level.clients)
     if unfinished:
-        yield f"After the end of the simulation, {unfinished:,} retries were due. The simulation does not include them."
+        yield f"The simulation ends before {unfinished:,} retries are due, so it does not include these retries."
 
 
 def _has_early_rejections(result: SimulationResult) -> bool:
@@ -190,7 +190,7 @@ def list_assumptions(result: SimulationResult) -> Iterator[str]:
     if uncounted and most > 1:
         names = join_some(uncounted, _MAX_NAMES)
         yield (
-            f"Assumes that each list of {names} takes 1 seat, because the load does not state how many are stored:"
+            f"The simulation assumes that each list of {names} takes 1 seat, because the load does not state how many objects are stored:"
             f" a list of many objects takes up to {most} seats. Add the numbers: `objects` in a load file, or --objects."
         )
 

@@ -71,7 +71,7 @@ def report_wanted_seats(found: WantedSeats, configuration: str, words: str) -> I
     if not changed:
         return
     before, now = share_sums
-    formula = f"{limits.server_concurrency} x SHARES / {before} before, and / {now} after, rounded up"
+    formula = f"{limits.server_concurrency} x SHARES / {before} (after the change: SHARES / {now}), rounded up"
     yield tabulate_seats(compare_levels(found.before, found.after), [f"NOMINAL: the seats of the level, {formula}."])
     yield Group([Prose(["To change it:"]), Bullets([_describe_edit(change) for change in changed])])
     changes = (f"--set {change.level.name}.nominalConcurrencyShares={change.after}" for change in changed)
@@ -107,9 +107,9 @@ def _step(change: LevelChange, attribute: str) -> str:
 def _describe_change(change: ShareChange, after: LevelLimits) -> str:
     name, seats = quote(change.level.name), pluralize(change.seats, "seat")
     if change.after == change.before:
-        return f"{name} has at least {seats} now: it has {change.before} shares, and {change.smallest} suffice."
+        return f"{name} already has at least {seats}: it has {change.before} shares, and needs only {change.smallest}."
     return (
-        f"{name} needs {change.after} shares instead of {change.before} for {seats}: it then has {after.nominal}."
+        f"{name} needs {change.after} shares instead of {change.before} to have at least {seats}. It then has {after.nominal}."
         " No smaller number of shares suffices."
     )
 

@@ -85,7 +85,7 @@ class Requirement(NamedTuple):
         if self.priority_levels and level.name not in self.priority_levels:
             mismatches["priorityLevel"] = f'the priority level is "{level.name}"'
         if self.when_full and destination.when_full not in self.when_full:
-            mismatches["whenFull"] = f'at "{level.name}" a request without a free seat is {destination.when_full}'
+            mismatches["whenFull"] = f'at "{level.name}" a request that finds no free seat is {destination.when_full}'
         if self.min_seats is not None and not level.is_exempt and level.min < self.min_seats:
             lends = f" of {level.nominal}, and lends the others" if level.min < level.nominal else ""
             mismatches["minSeats"] = f'"{level.name}" keeps {pluralize(level.min, "seat")}{lends}'
@@ -109,7 +109,7 @@ class Requirement(NamedTuple):
             also = " and" if self.min_seats is not None else " that"
             text += f"{also} has at least {pluralize(self.nominal_seats, 'nominal seat')}"
         if self.when_full:
-            text += f", where it is {' or '.join(self.when_full)} without a free seat"
+            text += f", where a request is {' or '.join(self.when_full)} if no seat is free"
         if self.distinguisher is not None:
             text += f', with the distinguisher "{self.distinguisher}"'
         return text

@@ -85,7 +85,7 @@ def _explain_figures(configuration: Configuration, destination: Destination, req
     limited = configuration.levels[level.name].spec.limited
     if mismatches.keys() & {"minSeats", "nominalSeats"} and limited is not None:
         seats = f"{pluralize(level.shares, 'share')}, which are {pluralize(level.nominal, 'seat')}"
-        yield f'The level "{level.name}" has {seats} of one API server; it lends {limited.lendable_percent}%.'
+        yield f'The level "{level.name}" has {seats} in each API server. It lends {limited.lendable_percent}% of its seats.'
     if "distinguisher" not in mismatches:
         return
     if (level.queues or 0) < 2:

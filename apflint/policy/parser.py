@@ -99,7 +99,11 @@ def _parse_manifests(fields: Fields) -> tuple[str, ...] | None:
 def _parse_clusters(fields: Fields) -> dict[Path, str]:
     path: Path = ("clusters",)
     if fields.has(path) and fields.has(("manifests",)):
-        fields.reject(path, "a cluster has its own manifests: remove `manifests`, or `clusters`", key=True)
+        fields.reject(
+            path,
+            "a suite must not have both `clusters` and `manifests`, because each cluster has its own manifests: remove one of the two keys",
+            key=True,
+        )
     names = fields.strings(path)
     seen: set[str] = set()
     for place, name in names.items():

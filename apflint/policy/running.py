@@ -370,7 +370,7 @@ class Runner:
             if conditions.has_request_in(claim.requests, all_excluded):
                 return result._replace(passed=True)
             return result._replace(
-                happened="no such request is possible, so the expectation proves nothing",
+                happened="the expectation describes no possible request, so it proves nothing",
                 reasons=("Check the names for misspellings, and check which requests `except` excludes.",),
                 path=(*result.test.path, claim.kind),
             )

@@ -69,7 +69,7 @@ class Candidate(NamedTuple):
     """Changes that a search tries together."""
 
     kind: str
-    """Kind of the changes, for the summary of what was tried, such as `a level of its own for X`."""
+    """Kind of the changes, for the summary of what was tried, such as `a separate priority level for X`."""
     changes: tuple[Change, ...]
     cost: Cost
     isolation: IsolationProposal | None = None
@@ -259,7 +259,7 @@ class _Builder:
         for count in seats:
             found = propose_isolation(self.known, Isolation(subjects, count))
             if isinstance(found, NoProposal):
-                self.impossible.setdefault(f"a level of its own for {names}: {found.reason}", None)
+                self.impossible.setdefault(f"a separate priority level for {names}: {found.reason}", None)
                 return
             schema, level = found.flow_schema, found.new_level
             if schema is None or level is None:
@@ -275,7 +275,7 @@ class _Builder:
             for borrowing in (None, 0) if self.release.has_borrowing else (None,):
                 plain = level._replace(lendable_percent=0, borrowing_limit_percent=borrowing, queuing=queues)
                 own = found._replace(changes=(plain, schema))
-                yield f"a level of its own for {names}", (plain, schema), own, ""
+                yield f"a separate priority level for {names}", (plain, schema), own, ""
 
     def _fair_part(self) -> int:
         """Return the seats for the client that is the cause: the level's seats divided by its number of users."""

@@ -181,9 +181,7 @@ def _comment_new_schema(
         text = f"Before {names}, which captures the requests now"
         order = before.configuration.order
         if (last := find_last_built_in(before.configuration, before.release)) >= 0:
-            text += (
-                f", and after {order[last].name} ({order[last].spec.matching_precedence}), the last one for the system"
-            )
+            text += f", and after {order[last].name} ({order[last].spec.matching_precedence}), the last built-in FlowSchema for system components"
         comments["spec", "matchingPrecedence"] = f"{text}."
         subjects = join_words(map(write_subject, isolation.goal.subjects), "and")
         comments["spec", "rules"] = f"All requests of {subjects}."

@@ -263,7 +263,7 @@ def _find_forbidden(effective: Effective, change: Change) -> Iterator[str]:
             if change.name in schemas or any(schema.name == change.name for schema in stored):
                 yield f"there is a FlowSchema {quote(change.name)}"
             if change.level in (EXEMPT, *system_request_rules.list_levels(release)):
-                yield f"the priority level {quote(change.level)} is for the system"
+                yield f"the priority level {quote(change.level)} is for the system, so new FlowSchemas must not reference it"
             yield from _find_forbidden_precedence(effective, change.name, change.matching_precedence)
 
 
@@ -273,8 +273,8 @@ def _find_forbidden_precedence(effective: Effective, name: str, precedence: int)
         system = order[last]
         if precedence <= system.spec.matching_precedence:
             yield (
-                f"the precedence {precedence} of {quote(name)} is not after the FlowSchema {quote(system.name)} of the system"
-                f" ({system.spec.matching_precedence})"
+                f"the precedence {precedence} of {quote(name)} is not greater than that of the system FlowSchema"
+                f" {quote(system.name)} ({system.spec.matching_precedence})"
             )
     yield from _find_equal_precedence(effective, name, precedence)
 

@@ -151,7 +151,7 @@ def find_refusal(subject: Subject) -> str | None:
     if account is not None:
         is_platform = account.namespace.startswith(PLATFORM_NAMESPACE_PREFIXES)
     if is_platform:
-        return f"{text} is a component of the platform, whose level Kubernetes or the platform chooses"
+        return f"{text} is a component of the platform, so Kubernetes or the platform chooses the level of its requests"
     if name.startswith(SERVICE_ACCOUNT_PREFIX):
         return f"{text} is not the user name of a service account: write serviceaccount:NAMESPACE/NAME"
     if name.startswith(_SYSTEM_PREFIX):

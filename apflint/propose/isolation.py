@@ -157,10 +157,12 @@ class _Search:
         names = join_words((f"{quote(captor.flow_schema.name)}" for captor in self.captors), "and")
         tenant = describe_tenant(self.goal)
         if self.last_fixed > self.last_built_in or self.last_built_in < 0:
-            return NoProposal(f"all requests of {tenant} go to FlowSchemas for the system: {names}")
+            return NoProposal(
+                f"all requests of {tenant} go to {names}, which are for the system and must stay before other FlowSchemas"
+            )
         last = self.configuration.order[self.last_built_in]
         return NoProposal(
-            f"all requests of {tenant} are captured by {names}, and a new FlowSchema before them would also precede"
+            f"all requests of {tenant} are captured by {names}. To capture requests first, a new FlowSchema would also have to be before"
             f" {quote(last.name)} (matchingPrecedence {last.spec.matching_precedence}), which is for the system",
             f"raise matchingPrecedence of your FlowSchema above {last.spec.matching_precedence}, or let it reference another level",
         )
@@ -174,7 +176,9 @@ class _Search:
         others = tuple(captor for captor in self.movable if captor.level != own)
         shares = self._find_shares(own)
         if shares is None:
-            return NoProposal(f"no number of shares gives a level {self.goal.seats} of {self._total} seats")
+            return NoProposal(
+                f"no number of shares gives the priority level {self.goal.seats} of the {self._total} seats of an API server"
+            )
         resized = () if own is None else self._resize(own, shares)
         if not others:
             return self._change_shares(own or "", resized)

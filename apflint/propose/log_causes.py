@@ -67,7 +67,7 @@ _WIDE = 1.5
 """Minimum average number of seats of requests for calling them wide."""
 _NO_SEATS = 1e-9
 """Value for the seat-seconds of a level if no service time is known. This value avoids a division by zero."""
-_FIX_FAIR = "fix the client if it should wait less"
+_FIX_FAIR = "if the client should wait less, change it"
 """The instruction if nothing needs to change, because the client waits only for its own requests."""
 _MAX_NAMES = 3
 
@@ -198,7 +198,7 @@ def _find_restart(view: _View) -> LogCause | None:
         f"An API server started: its own client lists {len(listed)} resources during the incident, and the other"
         " clients list and watch their objects again.",
         view.level,
-        advice=f"find out why the server restarted; this load ends about {_START_SECONDS} seconds after the start",
+        advice=f"find out why the server restarted; the load of a start ends about {_START_SECONDS} seconds after the start",
     )
 
 
@@ -211,7 +211,7 @@ def _find_watches(view: _View) -> LogCause | None:
     return LogCause(
         "watch-init-storm",
         f"{count_noun(sum(kind.requests for kind in watches), 'watch', 'watches')} begin at {quote(view.level)}, most of them by {top.user}. Each"
-        " watch holds its seats until its first events are sent, but the log does not show this time.",
+        " watch holds its seats until its first events are sent, but the log does not show when they are sent.",
         view.level,
         top.flow_schema,
         (top.user,),
@@ -228,8 +228,8 @@ def _find_exempt(view: _View) -> LogCause | None:
     (user, _), *_ = rank_users(kinds)
     return LogCause(
         "exempt-abuse",
-        f"Exempt requests hold {used:.1f} of {total} seats of an API server, and {user} holds the most. No limit"
-        " applies to exempt requests, and the other levels have fewer seats meanwhile.",
+        f"Exempt requests hold {used:.1f} of {total} seats of an API server, and {user} holds the most of these seats. No limit"
+        " applies to exempt requests, so the other levels have fewer seats at this time.",
         EXEMPT,
         EXEMPT,
         (user,),
@@ -277,8 +277,8 @@ def _find_imbalance(view: _View) -> LogCause | None:
     names = [view.replay.log.servers[server] for server in sorted(harmed)]
     return LogCause(
         "imbalance",
-        f"Requests of {quote(view.level)} wait only at {join_some(names, _MAX_NAMES)}. The load of {count_noun(len(others), 'other API server')}"
-        f" with the same seats is at most {max(load[server] for server in others) / max(load.values()):.0%} of the highest load.",
+        f"Requests of {quote(view.level)} wait only at {join_some(names, _MAX_NAMES)}. At {count_noun(len(others), 'other API server')}"
+        f" with as many seats, the level uses at most {max(load[server] for server in others) / max(load.values()):.0%} of the seat-seconds that it uses at the busiest API server.",
         view.level,
         advice="spread the connections: use --goaway-chance or another load balancer algorithm, or restart the clients",
     )
@@ -316,7 +316,7 @@ def _find_captured_leases(view: _View) -> LogCause | None:
     own = rank_users([kind for kind in view.kinds if not set(kind.attributes) & set(captured[schema])])
     return LogCause(
         "leases-captured",
-        f"The FlowSchema {quote(schema)} captures requests that have their own built-in levels, such as leases and heartbeats of"
+        f"The FlowSchema {quote(schema)} captures requests that belong to built-in FlowSchemas, such as leases and heartbeats of"
         f" {join_some(users, _MAX_NAMES)}. At {quote(view.level)}, the servers rejected or delayed {count_noun(harmed, 'captured request')}.",
         view.level,
         schema,
@@ -435,11 +435,12 @@ def _find_timeouts(view: _View) -> LogCause | None:
     return LogCause(
         "client-timeouts",
         f"Requests of {join_some(users, _MAX_NAMES)} leave the queue of {quote(view.level)} after a quarter of their short timeout, while"
-        " other requests wait as long and are executed.",
+        " other requests that wait for the same time are executed.",
         view.level,
         impatient[0].flow_schema,
         users,
-        advice="raise the timeouts of these clients, or give them their own level (`apflint propose --isolate`)",
+        advice="raise the timeouts of the clients that leave the queue, or give them a separate level"
+        " (`apflint propose --isolate`)",
     )
 
 

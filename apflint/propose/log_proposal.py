@@ -258,7 +258,9 @@ class _Proposer:
         except KeyboardInterrupt:
             doing = f"{self.step[:1].lower()}{self.step[1:]}"
             found = None if self.searched is None else self.searched.found
-            best = "" if found is None else f"; the search has found a change that meets the goals: {found.kind}"
+            best = (
+                "" if found is None else f"; the search had already found a change that meets the goals: {found.kind}"
+            )
             answer = self._decline(f"interrupted ({doing}){best}")
             return answer._replace(searched=self.searched, is_interrupted=True)
         if answer.is_interrupted:
@@ -307,7 +309,7 @@ class _Proposer:
         self._observe(found[0])
         period, is_cut = self._choose_period(found[0])
         if is_cut:
-            note = f"Only {MAX_EVIDENCE_REQUESTS:,} requests of the incident are simulated, from its beginning."
+            note = f"The simulation includes only the first {MAX_EVIDENCE_REQUESTS:,} requests of the incident."
             self.evidence = self.evidence._replace(notes=(*self.evidence.notes, note))
             found = (found[0]._replace(end=min(found[0].end, period[1])), *found[1:])
         self.evidence = self.evidence._replace(period=period, incidents=found)
@@ -355,20 +357,28 @@ class _Proposer:
             advice = warning.actions[0].text if warning.actions else ""
             if warning.cause == "inversion" and warning.user is not None:
                 return self._decline_inversion(warning.user, advice)
-            return self._decline(f"the cause is {warning.cause}, which a change of seats does not remove", advice)
+            return self._decline(
+                f"the cause is {warning.cause}, and a change of seats does not remove this cause",
+                advice,
+            )
         if cause is None:
             return self._decline("no priority level is overloaded: too few requests are rejected or wait")
         if cause.is_contained and not self.goals.protections:
-            return self._decline(f"the cause is {cause.cause}: only the client that is the cause waits", cause.advice)
+            return self._decline(
+                f"the cause is {cause.cause}: only requests of the client that causes the load wait or are rejected",
+                cause.advice,
+            )
         if cause.is_contained:
             self.cause = cause._replace(cause="small-level", users=(), advice="")
         elif not cause.is_configuration:
-            return self._decline(f"the cause is {cause.cause}, which a change of seats does not remove", cause.advice)
+            return self._decline(
+                f"the cause is {cause.cause}, and a change of seats does not remove this cause", cause.advice
+            )
         return None
 
     def _decline_inversion(self, user: str, advice: str) -> LogAnswer:
         """Return the answer for an inversion: the webhook `user` waits at a level whose requests need this webhook."""
-        reason = "the cause is inversion, and no simulation shows how fast the webhook is at another level"
+        reason = "the cause is inversion (a webhook waits at the level whose requests wait for it), and no simulation shows how fast the webhook is at another level"
         client = write_user(user)
         if find_refusal(parse_subject(client)) is None:
             advice = f"{advice}: apflint propose --isolate {shlex.quote(client)} --seats N"
@@ -419,11 +429,7 @@ class _Proposer:
         searched = search(trials, listed.candidates, reject, partial(self._keep_part, cause))
         self.searched = searched
         if searched.ended == INTERRUPTED:
-            best = (
-                ""
-                if searched.found is None
-                else f"; the change that was tried last meets the goals: {searched.found.kind}"
-            )
+            best = "" if searched.found is None else f"; the last change that met the goals is: {searched.found.kind}"
             answer = self._decline(
                 f"the search was interrupted after {count_noun(len(searched.tried), 'change')}{best}"
             )
@@ -457,8 +463,8 @@ class _Proposer:
             return ()
         return (
             (
-                f"the level for {', '.join(cause.users)} has {limits.nominal} seats, less than an equal part of"
-                f" {quote(cause.level)} ({isolation.goal.seats} seats)"
+                f"the level for {', '.join(cause.users)} has {limits.nominal} seats, but an equal division of"
+                f" {quote(cause.level)} among its users gives {isolation.goal.seats} seats to each user"
             ),
         )
 
@@ -476,7 +482,9 @@ class _Proposer:
         change = LevelFieldChange(cause.level, SHARES, 2 * limits.shares)
         misses = trials.find_misses(apply_changes(known, (change,)))
         does = misses[0] if misses else "the goals would be met"
-        return (f"no proposal changes the built-in level {cause.level}, but with twice its shares, {does}",)
+        return (
+            f"no proposal changes the built-in level {cause.level}, but a simulation with twice its shares shows: {does}",
+        )
 
     def _build(
         self, searched: Searched, part: LogPart, before: TrialOutcome, goals: TrialGoals, peaks: dict[str, int]
@@ -485,7 +493,7 @@ class _Proposer:
         assert candidate is not None, "the search found it"
         known, cause = self.replay.known, self.cause
         assert cause is not None, "the search is for its cause"
-        evidence = "The waits and rejections in comments are simulated, from an audit log."
+        evidence = "The waits and rejections in comments are results of a simulation of an audit log."
         text = write_changed_manifests(
             candidate, known, candidate.after or known, searched.needs, self.naming.command, evidence
         )
@@ -588,7 +596,7 @@ def _list_notes(replay: Replay, counts: ObjectCounts | None) -> Iterator[str]:
     if replay.unanswered:
         yield f"The simulation leaves out {count_noun(replay.unanswered, 'request')} without an event for the response."
     if counts is None:
-        yield "Each request takes 1 seat: without --metrics, the numbers of objects that lists load are unknown."
+        yield "Without --metrics, apflint does not know how many objects a list request loads, so each request takes 1 seat."
 
 
 def _summarize_tried(tried: Sequence[Tried]) -> Sequence[str]:

@@ -150,13 +150,11 @@ def _comment_flow_schema(schema: NewFlowSchema, proposal: IsolationProposal, bef
     )
     position = f"Before {captors}, which captures the requests now"
     if (last := find_last_built_in(before.configuration, before.release)) >= 0:
-        position += (
-            f", and after {order[last].name} ({order[last].spec.matching_precedence}), the last one for the system"
-        )
+        position += f", and after {order[last].name} ({order[last].spec.matching_precedence}), the last built-in FlowSchema for system components"
     comments: dict[Path, str] = {("spec", "matchingPrecedence"): f"{position}."}
     if schema.distinguisher_method is not None:
         comments["spec", "distinguisherMethod"] = (
-            "Each user and each service account is a flow, and waits in its own queues."
+            "The requests of each user and of each service account form a flow. Each flow has its own hand of queues."
         )
     comments["spec", "rules"] = f"All requests of {describe_tenant(proposal.goal)}."
     return comments
@@ -195,8 +193,8 @@ def write_policy_test(
 
 
 def _render_suite(suite: dict[str, Any], limits: LevelLimits) -> str:
-    note = "What must stay true of this proposal. `apflint test FILE` proves `always` and `never` for all requests."
-    note += f" nominalSeats is what was asked for, in each API server. The level always keeps {pluralize(limits.min, 'seat')}, and never lends them (minSeats)."
+    note = "These expectations must hold after you apply the proposal. `apflint test FILE` proves `always` and `never` for all requests."
+    note += f" nominalSeats is the requested number of seats in each API server. The level always keeps {pluralize(limits.min, 'seat')}, and never lends them (minSeats)."
     return render_yaml(suite, {(): note})
 
 

@@ -32,9 +32,7 @@ if TYPE_CHECKING:
     from apflint.proofs.witness import Witness
     from apflint.releases import Release
 
-_REPLACED = (
-    "the new FlowSchema captures these requests; after you apply it, remove the rules that have no effect anymore"
-)
+_REPLACED = "the new FlowSchema captures all requests of the unreachable rules. After you apply the new FlowSchema, remove these rules"
 UNAVOIDABLE = {
     "APF501": _REPLACED,
     "APF502": _REPLACED,
@@ -42,7 +40,9 @@ UNAVOIDABLE = {
     "APF603": "a level gets its seats from the other levels; the table shows how many",
 }
 """Rules whose findings do not prevent a proposal, with the reason. See `_is_unavoidable`."""
-_RETURNED = "with the change, other FlowSchemas capture these requests; after you apply the change, remove the rules without effect"
+_RETURNED = (
+    "other FlowSchemas capture these requests after the change: then remove the rules that have no effect anymore"
+)
 RETURNED = {"APF501": _RETURNED, "APF502": _RETURNED}
 """Rules whose findings do not prevent a proposal that only gives a FlowSchema a later precedence, with the reason.
 
@@ -124,23 +124,23 @@ class Proof(NamedTuple):
             yield "the proof ended early, because too many FlowSchemas lose requests"
         for move in self.unintended[:1]:
             yield (
-                f"requests of others would move from {quote(move.from_schema.name)} to {quote(move.to_schema.name)}, such as"
+                f"requests of other clients would move from {quote(move.from_schema.name)} to {quote(move.to_schema.name)}, such as"
                 f" `{move.witness.command}`"
             )
         if self.missed is not None:
             yield f"a request would not move: `{self.missed.command}`"
         if self.system is not None:
-            yield f"a request of a system component would move: `{self.system.command}`"
+            yield f"a request of a system component would go to another FlowSchema: `{self.system.command}`"
         for finding in self.mistakes:
             yield f"`apflint check` would find {finding.rule}: {finding.message}"
         if self.losses:
             seats = (
-                f"{quote(loss.level)} {loss.after} instead of {loss.before} (at least {loss.kept})"
+                f"{quote(loss.level)} would have {loss.after} instead of {loss.before} (it needs at least {loss.kept})"
                 for loss in self.losses
             )
             yield (
-                f"levels of the system would have too few seats: {join_words(seats, 'and')}. If the peak of a level is"
-                f" unknown, the level must keep {KEPT_FRACTION:.0%} of its seats in a server with only built-in levels"
+                f"priority levels of Kubernetes components would have too few seats: {join_words(seats, 'and')}. If the peak of a level is"
+                f" unknown, the minimum is {KEPT_FRACTION:.0%} of the seats that the level has if only built-in levels exist"
             )
 
 

@@ -109,12 +109,12 @@ def resolve_periods(
     compared = _cut(compared, covered)
     if period.start >= period.end:
         raise UserError(
-            f"{_OPTION}: the log does not cover the period to compare (--since, --until). It covers {_describe(covered)}"
+            f"{_OPTION}: the log does not cover the period to compare (--since, --until). The log covers {_describe(covered)}"
         )
     if compared.start >= compared.end:
         raise UserError(
-            f"{_OPTION}: the log does not cover the baseline. It covers {_describe(covered)}: use a later --since, or"
-            " the log of an earlier time as the baseline"
+            f"{_OPTION}: the log does not cover the baseline. The log covers {_describe(covered)}. Use a later --since, or"
+            " give the path of an earlier log as the baseline"
         )
     if compared.start < period.end and period.start < compared.end:
         raise UserError(f"{_OPTION}: the baseline and the period to compare (--since, --until) overlap")

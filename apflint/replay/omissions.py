@@ -75,7 +75,7 @@ def describe_omissions(omissions: Omissions) -> Iterator[str]:
         what = "this stage" if len(stages) == 1 else "these stages"
         yield f"The log has no {join_words(stages)} events: the audit policy omits {what}."
     if COMPLETE in omissions.stages:
-        yield "Requests other than watches are missing, because they have no other stage that a replay reads."
+        yield "Requests other than watches are missing, because a replay reads these requests from ResponseComplete events."
     elif STARTED in omissions.stages:
         yield "Watches that are still open are missing."
     missing = [f"no {join_words(omissions.verbs)} requests"] if omissions.verbs else []

@@ -591,7 +591,9 @@ def _check_size(data: str | bytes) -> None:
         return
     text = data if isinstance(data, bytes) else data.encode("utf-8", "replace")
     if sum(map(text.count, (b",", b":", b"[", b"{"))) > MAX_AUDIT_VALUE_PARTS:
-        raise UserError(f"this JSON has more than {MAX_AUDIT_VALUE_PARTS:,} commas, colons and brackets")
+        raise UserError(
+            f"the JSON text has more than {MAX_AUDIT_VALUE_PARTS:,} commas, colons and brackets, so apflint does not parse it"
+        )
 
 
 def find_format(file: AuditLogFile, event_field: Sequence[str] = ()) -> Wrapper | None:

@@ -128,7 +128,7 @@ def _describe_format(file: AuditLogFile) -> str:
     block = next(read_blocks(file), None)
     if block is not None and is_beginning(block.data):
         return f"{file.name}: {_ONE_VALUE}"
-    return f"{file.name}: Spark cannot take events out of this file"
+    return f"{file.name}: Spark cannot read the events of this file"
 
 
 def _describe_size(size: int) -> str:

@@ -81,7 +81,7 @@ def _parse_user(event: dict[str, Any]) -> tuple[UserInfo, tuple[str, ...]]:
 
 def _describe_known_groups(user: str) -> str:
     if has_fixed_groups(user):
-        return "the groups that follow from the user name are used"
+        return "apflint uses the groups that authentication always gives to this user"
     return "only the groups that authentication always adds are used, so the answer may be wrong"
 
 

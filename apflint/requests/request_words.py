@@ -182,7 +182,7 @@ def parse_words(
     if is_path:
         info, notes = _parse_path(verb, what)
         if namespace is not None or all_namespaces:
-            notes = (*notes, "The namespace is ignored: the path determines it.")
+            notes = (*notes, "The given namespace is ignored: the path determines the namespace of the request.")
     else:
         scope = "" if all_namespaces else namespace
         info, notes = _parse_resource(_parse_verb(verb), what, rest[0] if rest else "", scope)
@@ -242,7 +242,7 @@ def _describe_group_of(resource: Resource, group: str) -> str:
     if "." not in group or is_served_by_kubernetes(group):
         return f'Kubernetes serves "{resource.name}" in {where}, not in the group "{group}".'
     return (
-        f'"{resource.name}" is read as a resource of {describe_group(group)}, which must belong to a'
+        f'"{resource.name}" is read as a resource of {describe_group(group)}. This API group must belong to a'
         f' CustomResourceDefinition or an aggregated API server. Kubernetes itself serves "{resource.name}" in {where}.'
     )
 
@@ -262,7 +262,7 @@ def _infer_group(word: str) -> RequestedResource:
     note = f'"{word}" {reading} in {describe_group(known.group)}'
     if others:
         qualified = ", ".join(f'"{other.qualified_name}"' for other in others)
-        note += f"; write {qualified} for the other resource of that name"
+        note += f"; for the resource with the same name in another API group, write {qualified}"
     return RequestedResource(known.group, known.version, known.name, known, (f"{note}.",))
 
 
@@ -287,7 +287,7 @@ def _parse_resource(verb: str, what: str, name: str, namespace: str | None) -> t
     if verb in _VERB_WITHOUT_NAME and not name:
         sent = _VERB_WITHOUT_NAME[verb]
         notes.append(
-            f'The server treats a {verb.upper()} without a name as "{sent}". Use "{sent}" if that is intended.'
+            f'The server treats a {verb.upper()} without a name as "{sent}". If you intend this, write "{sent}" instead.'
         )
     info = make_resource_info(
         verb, target.group, target.version, target.name, namespace=scope, subresource=subresource, name=name
@@ -313,7 +313,9 @@ def _parse_segments(
     if target.known is None or subresource in target.known.subresources:
         return subresource, name
     if not name:
-        notes.append(f'"{subresource}" is not a subresource of "{target.name}", so it is read as a name.')
+        notes.append(
+            f'"{subresource}" is not a subresource of "{target.name}", so apflint uses it as the name of an object.'
+        )
         return "", subresource
     known = ", ".join(target.known.subresources) or "none"
     raise UserError(f'"{subresource}" is not a subresource of "{target.name}". Its subresources are: {known}')

@@ -24,7 +24,7 @@ _MAX_ESCAPE_CHARACTERS = 6
 """Maximum number of characters of an escape. Python reports every escape at the end of a text as an error."""
 _INCOMPLETE_CONSTANT = re.compile(r"t(ru?)?|f(a(ls?)?)?|n(ul?)?|-")
 _INCOMPLETE_END_OF_NUMBER = re.compile(r"(?<=[0-9])([.]|[eE][-+]?)")
-INCOMPLETE = "the line is incomplete: its other parts are missing"
+INCOMPLETE = "the line is a part of a longer line, and the other parts of the longer line are missing"
 
 
 class SplitLines:

@@ -116,7 +116,7 @@ def parse_clusters(value: object, place: str, directory: str) -> tuple[ClusterSe
     """
     if not isinstance(value, list) or not all(isinstance(table, dict) for table in value):
         raise UserError(
-            f"{place}: expected tables: write [[cluster]] once for each cluster, and below it the entries of this cluster."
+            f"{place}: the value is not a list of tables. Write [[cluster]] once for each cluster, and the entries of the cluster below it."
         )
     if len(value) > MAX_CLUSTERS:
         raise UserError(f"{place}: {len(value):,} clusters, but at most {MAX_CLUSTERS:,} are allowed.")

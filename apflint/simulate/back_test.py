@@ -163,4 +163,4 @@ def _list_reasons(survey: LogSurvey, test: BackTest, *, has_counts: bool) -> Ite
     )
     if len(survey.servers) == 1:
         yield "If the log is from one of several API servers, clients may have sent other requests to the other servers."
-    yield "If the API server was restarted, or the log begins in an overload, the simulation does not know the earlier state."
+    yield "If the API server was restarted, or the log begins in an overload, the queues of the server and of the simulation differ."

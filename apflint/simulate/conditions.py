@@ -92,7 +92,7 @@ def _describe_failure(condition: FailureCondition, row: ClientTotals | LevelResu
         if not rejected:
             return None
         share = format_share(rejected, row.attempts)
-        return f"{condition.name} is rejected: {rejected:,} of {row.attempts:,} attempts ({share}), and the limit is 0."
+        return f"{condition.name} is rejected: {rejected:,} of {row.attempts:,} attempts ({share}), and the condition allows no rejection."
     waits = row.waits
     value = 0 if waits is None else waits.p99 if condition.is_p99 else waits.max
     if value <= condition.wait:

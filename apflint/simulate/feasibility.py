@@ -44,7 +44,7 @@ def find_problems(load: Load, routes: Routes) -> Iterator[tuple[Path, str]]:
                 yield (*client.path, "request"), str(error)
                 break
             if route.deadline <= client.service.median:  # the parser checks only the client's `timeout`
-                message = "the parameter `timeout` of this request is not longer than the median service time"
+                message = "the parameter `timeout` in the URL of the request is not longer than the median service time"
                 yield (*client.path, "request"), f"{message}: most requests would never succeed"
                 break
 

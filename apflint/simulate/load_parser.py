@@ -209,7 +209,7 @@ def _parse_client(reader: _LoadFields, path: Path) -> SimulatedClient | None:
         message = (
             f"also write `{NUMBER}` in `as`, `groups` or `request`, so that each client has its own user or request"
         )
-        fields.reject((*path, "name"), f"`{NUMBER}` has no effect in `name` alone: {message}")
+        fields.reject((*path, "name"), f"`{NUMBER}` in `name` does not make the clients different: {message}")
     return client
 
 

@@ -281,7 +281,7 @@ def _describe_objects(counts: ObjectCounts) -> Iterator[str]:
 
 def _list_figures(replay: Replay, description: str, duration: int, left_out: int) -> Iterator[str]:
     """Yield the comment lines of the load file, which state the figures of the log."""
-    yield f"# Requests of {description}: {format_duration(duration)}. Written by apflint replay --write-load."
+    yield f"# Requests from {description} in a period of {format_duration(duration)}. Written by apflint replay --write-load."
     yield "# Each attempt of a client is a request, because the log does not show which requests are retries."
     if left_out:
         yield f"# Left out: {pluralize(left_out, 'request')} whose service time the log does not show, such as watches."

@@ -334,8 +334,8 @@ def _list_notes(survey: LogSurvey) -> Iterator[str]:
             f"Left out: {count_noun(survey.unknown, 'request')} whose service time the log does not show, such as watches."
         )
     yield (
-        "The log does not show how other clients would react: if responses are slower, many clients send fewer requests."
-        " The simulation uses the service times of the log, even if a webhook, etcd or the server becomes faster or slower."
+        "The log does not show for every client how it would react to slower responses: many clients would send fewer requests."
+        " The simulation uses the service times of the log, although a change may make a webhook, etcd or the server faster or slower."
     )
 
 

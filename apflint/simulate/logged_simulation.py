@@ -145,8 +145,8 @@ def list_unpredictable(survey: LogSurvey, replay: Replay) -> Iterator[str]:
     limits = {level.name: level for level in replay.known.limits.levels}
     if survey.assignments == tuple(replay.assignments) and survey.limits == limits:
         yield (
-            "any difference. Both configurations treat the requests of the log alike, and the simulation uses the"
-            " logged service times, so it does not show the effect of a faster webhook, etcd or server."
+            "any difference between the results. Both configurations treat the requests of the log alike, and the simulation uses the"
+            " logged service times, so the simulation does not show the effect of a faster webhook, etcd or server."
         )
     changed = {
         find_kind(attributes)
@@ -159,8 +159,8 @@ def list_unpredictable(survey: LogSurvey, replay: Replay) -> Iterator[str]:
             yield (
                 f"the waits of {user}: {verb} {resource}. In the log, a request takes {format_duration(growth.median_of_few)} if at"
                 f" most {growth.few} execute at once, and {format_duration(growth.median_of_many)} if at least {growth.many} do. The"
-                " change gives these requests a different number of seats, so their service times change, too. But the"
-                " simulation uses the service times of the log."
+                " change gives these requests a different number of seats, so their service times would change. The"
+                " simulation uses the unchanged service times of the log."
             )
 
 
@@ -289,7 +289,7 @@ def _explain_by_seats(
         )
     if _find_server_concurrency(replay, survey, assumed, show, 1 if proven is None else proven.total) is None:
         return ""
-    return f"{start}: with fewer seats, the simulation reproduces the log.{bound} {FIND_SEATS}"
+    return f"{start}: a simulation with fewer seats reproduces the log.{bound} {FIND_SEATS}"
 
 
 def describe_proven_seats(proven: ProvenSeats) -> str:

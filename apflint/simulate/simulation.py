@@ -395,9 +395,9 @@ class Simulation:
         self._further += 1
         if self._further > MAX_FURTHER_REQUESTS:
             raise UserError(
-                f"after {request.arrival / SECOND:.0f} s of the simulation, clients have sent"
-                f" {MAX_FURTHER_REQUESTS:,} requests that follow a response (retries, and requests after a `think`"
-                " time), the maximum of a simulation: raise `think` or `on429`, or lower `max` or `count`"
+                f"the simulation stops after {request.arrival / SECOND:.0f} simulated seconds, because clients sent"
+                f" {MAX_FURTHER_REQUESTS:,} requests that follow a response (retries, and requests"
+                " after a `think` time), which is the maximum: raise `think` or `on429`, or lower `max` or `count`"
             )
         self._loop.submit(request)
 

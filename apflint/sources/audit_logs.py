@@ -166,7 +166,7 @@ def _find_objects(url: str, period: ReadPeriod, report: Callable[[OmittedObjects
     """
     found = list_objects(url)
     if not found:
-        raise UserError(f"{url}: no such object, and no objects below this prefix")
+        raise UserError(f"{url}: no object has this URL, is below this prefix or matches this pattern")
     is_prefix = find_prefix(url) == url and [stored.url for stored in found] != [url]
     if is_prefix:
         found = select_logs(url, found, period, report)

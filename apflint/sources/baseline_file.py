@@ -46,7 +46,7 @@ def read_previous_baseline(path: str) -> Counter[BaselineEntry]:
         raise UserError(f'Cannot read the baseline "{path}": {error.strerror or error}.') from None
     except UserError:
         raise UserError(
-            f"{path}: this is not a baseline, so --write-baseline leaves the file unchanged. Name another file."
+            f"{path}: the file is not a baseline, so --write-baseline leaves the file unchanged. Name another file."
         ) from None
 
 

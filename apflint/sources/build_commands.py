@@ -86,8 +86,8 @@ def build_kustomization(directory: str, *, may_render: bool = False, is_trusted:
     if not (is_trusted or may_render) and (outside := find_outside_reference(directory)):
         where = f"{outside.file}: {quote(outside.value)}" if outside.value else outside.file
         raise UserError(
-            f"{where} {outside.reason}. Building {directory} may use the network or start programs, and the settings"
-            f" name this directory, not the command line: {_HOW_TO_ALLOW}."
+            f"{where} {outside.reason}. Building {directory} may use the network or start programs. apflint does not build it, because only the settings"
+            f" name this directory: {_HOW_TO_ALLOW}."
         )
     command = next((command for command in _COMMANDS if shutil.which(command[0])), None)
     if command is None:

@@ -76,7 +76,7 @@ def _note_other_settings(settings: Settings, revision: str) -> tuple[str, ...]:
     data = read_revision_file(revision, os.path.relpath(real, here))
     if data is not None and has_same_settings(path, data):
         return ()
-    return (f"{revision}: {path} differs in the revision; apflint uses the current settings",)
+    return (f"{revision}: {path} is different or missing in this revision, so apflint uses the current {path}",)
 
 
 def list_rendered_files(cluster: ClusterSettings) -> frozenset[str]:

@@ -168,7 +168,7 @@ class _ConfigurationBuilder:
             return " The manifests are patches of a kustomization."
         if "template" in kinds:
             return " The manifests are templates: render them first."
-        return " For errors in the manifests, see `apflint check`." if kinds else ""
+        return " Some manifests have errors: `apflint check` shows the errors." if kinds else ""
 
     def _apply(self, loaded: list[Loaded], live: LiveConfiguration) -> tuple[list[Loaded], Workspace]:
         """Return the objects of the running cluster after the manifests were applied, and a workspace with these objects."""

@@ -244,7 +244,9 @@ def _check_name(name: str, revision: str, path: str, paths: Sequence[str]) -> No
     if revision.startswith("-") or not revision.isprintable() or any("\n" in path for path in (path, *paths)):
         raise UserError(f"{name}: this is not a valid name of a git revision.")
     if path and paths:
-        raise UserError(f"{name}: a cluster has its own paths, so name only the revision: {GIT_PREFIX}{revision}.")
+        raise UserError(
+            f"{name}: the settings already name the paths of the cluster, so name only the revision: {GIT_PREFIX}{revision}."
+        )
 
 
 def _select(

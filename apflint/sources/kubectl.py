@@ -247,8 +247,8 @@ def read_raw(
         # The message does not name --enable-priority-and-fairness=false, because this flag does not disable the API
         # group (`FeatureOptions.ApplyTo` in server/options/feature.go).
         raise UserError(
-            f"The API server does not serve the API group {GROUP}: it is older than Kubernetes 1.20, or --runtime-config"
-            " disables the group."
+            f"The API server does not serve the API group {GROUP}: the server is older than Kubernetes 1.20, or"
+            " --runtime-config disables the group."
         )
     raise UserError(f"kubectl get --raw {path}: {message}")
 

@@ -104,7 +104,7 @@ def read_kustomization(directory: str) -> Kustomization | None:
         return None
     documents, problem = _read_mappings(os.path.normpath(paths[0]))
     if len(paths) > 1:
-        problem = f"is one of {len(paths)} kustomizations in the directory"
+        problem = f"is one of {len(paths)} kustomization files in the directory, but kustomize allows only one"
     elif not problem and len(documents) > 1:
         problem = "has several documents"
     return Kustomization(directory, os.path.normpath(paths[0]), documents[0] if documents else {}, problem)
@@ -242,7 +242,7 @@ def _search_plugin(kustomization: Kustomization, entry: str, projects: Collectio
     for document in documents:
         if not _is_built_in(document):
             yield OutsideReference(
-                file, str(document.get("kind", "")), "is a plugin or a function, which starts a program"
+                file, str(document.get("kind", "")), "is a kustomize plugin or function that starts a program"
             )
         for path in _list_paths(document):
             if not _is_local(kustomization, path, projects):

@@ -114,7 +114,7 @@ def _drop_contradictions(parts: list[Part], notes: list[str]) -> list[Part]:
         try:
             group_servers((*kept, part))
         except UserError as error:
-            notes.append(f"{error}; {part.source.name} is not used, because this answer may be from another API server")
+            notes.append(f"{error}; {part.source.name} is ignored, because it may be the answer of another API server")
         else:
             kept.append(part)
     return kept

@@ -273,7 +273,7 @@ def _add_earlier(answer: _Answer, earlier: Sequence[_Answer], notes: list[str]) 
     before = next((other.metrics for other in earlier if other.started == answer.started), None)
     if now is None or before is None:
         reason = "the second metrics are missing" if now is None else "the second answer came from another API server"
-        notes.append(f"{reason}, so there are no rates: run the command again")
+        notes.append(f"{reason}, so there are no rates (requests per second): run the command again")
         return answer.parts
     first = before._replace(source=Source(f"{now.source.name}-before", before.source.text))
     try:

@@ -189,7 +189,7 @@ def select_logs(
     wanted = [stored for stored, is_in_period in zip(logs, is_wanted, strict=True) if is_in_period]
     if not wanted:
         raise UserError(
-            f"{url}: the names of all {pluralize(len(logs), 'object')} have times outside of --since and --until, such as"
+            f"{url}: the times in the names of all {pluralize(len(logs), 'object')} are outside of --since and --until, such as"
             f" {quote(logs[0].url[len(url) :])}. To read these objects nevertheless, use a pattern: {url.rstrip('/')}/**"
         )
     for others, kept, is_outside in ((found, logs, False), (logs, wanted, True)):

@@ -354,8 +354,8 @@ class PrometheusClient:
         if not isinstance(answer, dict) or answer.get("status") != "success":
             shown = "HTML" if "html" in kind or body.lstrip()[:1] == b"<" else "something else"
             raise UserError(
-                f"{self.connection.shown}: the answer is {shown} instead of JSON of Prometheus: name the address of the API of"
-                " Prometheus. A login page means that credentials are missing"
+                f"{self.connection.shown}: the answer is {shown} instead of JSON of Prometheus. Name the address of the"
+                " API of Prometheus. If the answer is a login page, credentials are missing"
             )
         warnings = answer.get("warnings")
         for text in warnings if isinstance(warnings, list) else ():

@@ -131,7 +131,7 @@ def _reject_contradictions(words: Words) -> None:
     built = words.built[0]
     for others, reason in (
         ([CLUSTER_PREFIX + name for name in words.clusters], "each names a cluster"),
-        (words.revisions, f"{built.partition(':')[0]} builds only files of the work tree"),
+        (words.revisions, f"{built.partition(':')[0]} builds files of the work tree, not of a git revision"),
     ):
         if others:
             raise UserError(f"{others[0]} and {built} cannot be combined: {reason}")

@@ -61,7 +61,7 @@ def test_objects_that_a_release_dropped_are_reported() -> None:
     unmarked = [{**value, "metadata": {"name": value["metadata"]["name"]}} for value in objects]
     found = findings(*unmarked, kubernetes="1.34", only="APF7")
     assert [finding.message for finding in found] == [
-        f'FlowSchema "{name}" is built in only up to Kubernetes 1.33' for name in leftovers
+        f'Kubernetes 1.33 is the last release with the built-in FlowSchema "{name}"' for name in leftovers
     ]
     assert {finding.severity for finding in found} == {"warning"}
 

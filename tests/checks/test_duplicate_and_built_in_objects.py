@@ -34,7 +34,9 @@ def test_help_for_a_leftover_of_an_earlier_release() -> None:
     leftover["metadata"]["annotations"] = {"apf.kubernetes.io/autoupdate-spec": "true"}
     (found,) = findings(leftover, only="APF405")
     assert "Kubernetes 1.33 is the last release with a built-in object of this name." in found.notes
-    assert found.help == 'remove the object, or set the annotation to "false" to keep it'
+    assert found.help == (
+        'remove the object, or set the annotation apf.kubernetes.io/autoupdate-spec to "false" to keep the object'
+    )
 
 
 def test_changed_suggested_objects_are_reported() -> None:

@@ -31,7 +31,7 @@ def test_help_for_an_unknown_type_depends_on_the_name(name: str, level_type: str
 @pytest.mark.parametrize("level_type", ["limited", "", "Unlimited"])
 def test_numbers_of_a_level_of_unknown_type_are_not_checked(level_type: str, kubernetes: str, part: str) -> None:
     limited = {"nominalConcurrencyShares": -5, "limitResponse": {"type": "Queue", "queuing": {}}}
-    not_checked = f"The API server checks {part} only if the type is valid."
+    not_checked = f"The API server checks {part} only if the priority level has a valid type."
     level = manifest(KIND, {"type": level_type, "limited": limited})
     finding, *others = findings(level, only="APF30", kubernetes=kubernetes)
     assert rule_ids([finding, *others]) == ["APF302"] * (2 if kubernetes == "1.37" else 1)
@@ -50,7 +50,7 @@ def test_queues_of_an_unknown_response_are_not_checked(kubernetes: str, part: st
     level = manifest(KIND, {"type": "Limited", "limited": {"limitResponse": response}})
     finding, *others = findings(level, only="APF30", kubernetes=kubernetes)
     assert rule_ids([finding, *others]) == ["APF303"] * count
-    assert finding.notes == (f"The API server checks {part} only if the type is valid.",)
+    assert finding.notes == (f"The API server checks {part} only if the priority level has a valid type.",)
 
 
 TYPE, LIMITED_FIELD, EXEMPT_FIELD = "spec.type", "spec.limited", "spec.exempt"
@@ -215,13 +215,13 @@ def test_queues_are_rejected_as_the_server_rejects_them(
 @pytest.mark.parametrize(
     ("queues", "hand_size", "help_text"),
     [
-        (64, 16, "set handSize to 9 (at most 10), which separates four busy flows best with 64 queues"),
+        (64, 16, "set handSize to 9 (at most 10), the best handSize to separate four busy flows with 64 queues"),
         (
             10_000_000,
             3,
-            "set handSize to 2, which separates four busy flows best with 10,000,000 queues, or queues to 1,048,576 or less",
+            "set handSize to 2, the best handSize to separate four busy flows with 10,000,000 queues, or queues to 1,048,576 or less",
         ),
-        (64, 64, "set handSize to 9 (at most 10), which separates four busy flows best with 64 queues"),
+        (64, 64, "set handSize to 9 (at most 10), the best handSize to separate four busy flows with 64 queues"),
     ],
 )
 def test_help_for_too_much_entropy_names_what_fits(queues: int, hand_size: int, help_text: str) -> None:

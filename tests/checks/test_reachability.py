@@ -134,7 +134,7 @@ CELL = ("apiGroups", "resources", "namespaces")
             flow_schema(
                 "mine", "workload-low", 9500, subjects=[service_account("ci", "x")], by="ByUser", resources=[READ_PODS]
             ),
-            "If this FlowSchema is removed, its requests get the same priority level and distinguisherMethod",
+            "The requests that this FlowSchema matches get the same priority level and distinguisherMethod from earlier",
         ),
     ],
 )

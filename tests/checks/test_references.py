@@ -84,7 +84,7 @@ def test_unreachable_leftover_has_one_finding() -> None:
     leftover["metadata"]["annotations"] = {"apf.kubernetes.io/autoupdate-spec": "false"}
     (found,) = findings(leftover, kubernetes="1.36")
     assert found.rule == "APF501"
-    assert '"endpoint-controller" is built in only up to Kubernetes 1.33.' in found.notes
+    assert '"endpoint-controller" is a built-in FlowSchema only up to Kubernetes 1.33.' in found.notes
     rules = tuple(rule for rule in CHECKS if rule != "APF501")
     inputs = [("a.json", json.dumps(leftover).encode())]
     assert [finding.rule for finding in check(inputs, Options(rules=rules)).findings] == ["APF705"]

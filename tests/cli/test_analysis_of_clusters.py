@@ -187,7 +187,7 @@ def test_notes_about_shared_files_are_printed_once(project: Path, capsys: pytest
         (("diff", "cluster:prod", "cluster:"), "cluster: needs a name, as in cluster:prod"),
         (("limits", "--cluster", "prod", "--isolated"), 'unknown cluster "prod": there is no settings file'),
         (("graph", "--cluster", "prod", "cluster:staging"), "cluster:staging and cluster:prod are 2 clusters: name one"),
-        (("graph", "--cluster", "prod", "git:main:base"), "a cluster has its own paths, so name only the revision: git:main"),
+        (("graph", "--cluster", "prod", "git:main:base"), "the settings already name the paths of the cluster, so name only the revision: git:main"),
         (("diff", "--cluster", "prod", "base", "clusters"), '--cluster requires that OLD or NEW is "." or git:REVISION'),
     ],
 )  # fmt: skip
@@ -258,7 +258,7 @@ def test_cluster_that_the_revision_does_not_have_yet(project: Path, capsys: pyte
     assert status == 1
     assert err.splitlines() == [
         'apflint: git:main: "main" has no file or directory "clusters/staging"',
-        "apflint: git:main: apflint.toml differs in the revision; apflint uses the current settings",
+        "apflint: git:main: apflint.toml is different or missing in this revision, so apflint uses the current apflint.toml",
     ]
     assert "slow (added)" in out
 
@@ -275,7 +275,7 @@ def test_other_settings_of_the_revision_are_noted(
     (project / "apflint.toml").write_text(f"# a comment\n{text}", encoding="utf-8", newline="\r\n")
     assert run_command(capsys, *command)[2] == ""
     (project / "apflint.toml").write_text(f'{text}\n[[cluster]]\nname = "c"\npaths = ["base"]\n', encoding="utf-8")
-    note = "apflint: git:main: apflint.toml differs in the revision; apflint uses the current settings\n"
+    note = "apflint: git:main: apflint.toml is different or missing in this revision, so apflint uses the current apflint.toml\n"
     assert run_command(capsys, *command)[2] == note
     assert run_command(capsys, "diff", "git:main:base", "base")[2] == ""
     monkeypatch.chdir(project / "clusters")
@@ -339,7 +339,7 @@ def test_selected_cluster_of_a_suite(project: Path, capsys: pytest.CaptureFixtur
     status, out, err = run_command(capsys, "test", suite, "--cluster", "staging")
     assert (status, out) == (2, "")
     assert 'suite.yaml: not run, because the suite does not name the cluster "staging"\n' in err
-    assert "apflint: no suite was run: no suite names this cluster\n" in err
+    assert "apflint: no suite was run, because no suite names the cluster of --cluster\n" in err
     suite = write_suite(project, manifests="vendor")
     assert "[prod]" in run_command(capsys, "test", suite, "--cluster", "prod")[1]
     assert "pass: fast\n" in run_command(capsys, "test", suite)[1]
@@ -367,7 +367,7 @@ def test_suite_without_manifests_has_the_only_cluster(project: Path, capsys: pyt
     [
         ({"clusters": ["prod", "stagging"]}, 3, 'unknown cluster "stagging". Did you mean "staging"? The settings define prod and staging'),
         ({"clusters": "x"}, 1, 'unknown cluster "x". The settings define prod and staging'),
-        ({"clusters": ["prod"], "manifests": ["base"]}, 1, "a cluster has its own manifests: remove `manifests`, or `clusters`"),
+        ({"clusters": ["prod"], "manifests": ["base"]}, 1, "a suite must not have both `clusters` and `manifests`, because each cluster has its own manifests: remove one of the two keys"),
         ({"clusters": []}, 1, "the list is empty"),
         ({"clusters": [7]}, 2, "quote it"),
         ({"clusters": ["prod", "prod"]}, 3, 'the cluster "prod" is already in the list: remove the second entry'),

@@ -70,7 +70,7 @@ def test_overlays_are_accepted_as_settings(work: Path, capsys: pytest.CaptureFix
     out, err = suggest(capsys)
     assert read_tables(out) == {"prod": ["base", "overlays/prod"], "staging": "overlays/staging"}
     assert err == (
-        "apflint: 2 clusters recognized in 2 files with APF objects: review the tables and append them to apflint.toml\n"
+        "apflint: 2 clusters recognized in 2 files with APF objects: review the printed tables, and append them to apflint.toml\n"
     )
     (work / "apflint.toml").write_text(f'[severity]\nAPF510 = "off"\n\n{out}', encoding="utf-8")
     assert [(cluster.name, cluster.kustomize) for cluster in resolve_settings().cluster] == [
@@ -161,7 +161,7 @@ def test_json(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "shared": ["shared"],
     }
     assert suggest(capsys)[0].endswith(
-        '\n# No cluster contains "shared". Add shared paths to the clusters that use them.\n'
+        '\n# No cluster contains "shared". Add each shared path to all clusters that use the path.\n'
     )
 
 

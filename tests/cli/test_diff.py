@@ -119,7 +119,7 @@ CHOOSE = "Choose the release of your cluster, such as --kubernetes 1.28."
 NONE_FOR_BOTH = (
     f'No Kubernetes release serves both {V1BETA2} of FlowSchema "dev" in old.yaml (1.23 to 1.28) and'
     ' apiVersion flowcontrol.apiserver.k8s.io/v1 of FlowSchema "dev" in new.yaml (1.29 and later): no API'
-    " server accepts all of them. This comparison reads both sides"
+    " server accepts all of them. This comparison interprets both sides in the same way"
 )
 
 
@@ -147,13 +147,13 @@ def unserved_object(file: str, version: str, releases: str, release: str) -> str
             [],
         ),
         (("v1", "v1"), '[[cluster]]\nname = "a"\npaths = ["new.yaml"]', ["cluster:a", "cluster:a"], True, []),
-        (("v1beta2", "v1"), "", ["old.yaml", "new.yaml"], True, [f"{NONE_FOR_BOTH} as Kubernetes 1.37 does."]),
+        (("v1beta2", "v1"), "", ["old.yaml", "new.yaml"], True, [f"{NONE_FOR_BOTH} as Kubernetes 1.37."]),
         (
             ("v1beta2", "v1"),
             "",
             ["old.yaml", "new.yaml", "--kubernetes", "1.25"],
             False,
-            [f"{NONE_FOR_BOTH} as Kubernetes 1.25 does."],
+            [f"{NONE_FOR_BOTH} as Kubernetes 1.25."],
         ),
         (
             ("v1beta2", "v1beta2"),
@@ -742,7 +742,7 @@ def test_fate_of_requests_without_a_free_seat(response: dict[str, int], words: s
 
 def test_level_without_nominal_seats_is_reported() -> None:
     found = compare_configurations(side(schema("a", "workload-low")), side(level("x", 0), schema("a", "x")))
-    message = "It has no nominal seats: requests wait up to 10 seconds until the server lends it some."
+    message = "The level has no nominal seats: requests wait up to 10 seconds until the level can borrow seats."
     assert message in " ".join(text_of(found, BOTH, Style()).split())
     assert f"  \n  {message}" in markdown.render(output.report_difference(found, BOTH))
 

@@ -124,7 +124,7 @@ def test_dump_of_another_server_is_not_used(tmp_path: Path, capsys: pytest.Captu
     other = read("2-slow-a", "priority_levels").replace(b"slow,", b"fast,")
     found, notes = diagnose(tmp_path, capsys, replies={**answers(), f"{DEBUG}dump_priority_levels": (200, other)})
     assert len(found["servers"][0]["files"]) == 3
-    assert "live:dump_priority_levels is not used, because this answer may be from another API server" in notes
+    assert "live:dump_priority_levels is ignored, because it may be the answer of another API server" in notes
 
 
 class Moments(dict[str, tuple[int, Any]]):

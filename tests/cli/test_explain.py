@@ -138,7 +138,7 @@ def test_words_of_shuffle_sharding_are_only_in_verbose_text(verbose: bool) -> No
         text = render(request, explainer(), verbose=verbose)
         assert not re.search(r"\b(asked|fate|dealt|hand|deck)\b", text, re.IGNORECASE), text
         has_queues = explainer().explain(request).flow.hand is not None and is_classified(request)
-        assert ("hash" in text) == ("deals" in text) == (verbose and has_queues)
+        assert ("hash" in text) == ("Shuffle sharding gives" in text) == (verbose and has_queues)
 
 
 def is_classified(request: Request) -> bool:
@@ -224,9 +224,13 @@ def test_seats_of_a_request_depend_on_the_release(kubernetes: str, listing: int,
         (
             "1.34",
             "watch=true&sendInitialEvents=true",
-            "One watch takes up to 8. A watch holds its seats only until it has",
+            "One watch takes up to 8. A watch holds its seats only until the server has",
         ),
-        ("1.35", "watch=true", "One watch takes up to 8. A watch holds its seats only until it has sent the existing"),
+        (
+            "1.35",
+            "watch=true",
+            "One watch takes up to 8. A watch holds its seats only until the server has sent the existing",
+        ),
         ("1.35", "watch=true&resourceVersion=0", "One watch takes up to 8. A watch holds"),
         ("1.35", "watch=true&resourceVersion=100", "This watch takes 1 seat, which"),
         ("1.33", "watch=true&sendInitialEvents=true", "This watch takes 1 seat, which"),
@@ -340,7 +344,7 @@ def test_server_imagines_missing_mandatory_objects() -> None:
     text = render(parse_words(("get", "/healthz"), user="alice"), explainer(".", defaults=False))
     assert text.startswith('FlowSchema "catch-all" -> priority level "catch-all"')
     assert (
-        'The FlowSchema "exempt" or its priority level is missing; the server uses a built-in substitute, before all others.'
+        'The FlowSchema "exempt" or its priority level is missing. Instead, the server uses the built-in FlowSchema, and checks it before all others.'
         in text
     )
     assert 'skipped: the priority level "nowhere" does not exist (line 29)' in text

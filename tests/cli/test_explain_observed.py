@@ -104,7 +104,7 @@ def test_other_nominal_limit(capsys: pytest.CaptureFixture[str]) -> None:
     assert answer["limits"]["serverConcurrency"] == 30
     assert answer["limits"]["nominal"] == answer["observed"][0]["nominal"]
     assert run(["explain", *words, "-f", "defaults:1.36"]) == 0
-    assert "on the server: the objects of the server differ from this configuration" in " ".join(
+    assert "on the server is 4. So the objects of the server differ from this configuration" in " ".join(
         capsys.readouterr().out.split()
     )
 
@@ -116,7 +116,10 @@ def test_other_number_of_queues(tmp_path: Path, capsys: pytest.CaptureFixture[st
     (observed,) = explain(capsys, *words)
     assert observed["queues"] is None
     assert run(["explain", *words]) == 0
-    assert "The server has 4 queues, so the flow gets other queues." in " ".join(capsys.readouterr().out.split())
+    assert (
+        "On the server, the level has 4 queues instead of the number in this configuration, so the flow uses other queues there."
+        in " ".join(capsys.readouterr().out.split())
+    )
 
 
 def test_level_that_the_server_does_not_have(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

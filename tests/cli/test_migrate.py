@@ -66,7 +66,7 @@ def test_files_are_replaced_unless_an_object_is_refused(
     printed = capsys.readouterr()
     assert printed.out == ""
     assert "bad.yaml:17: refused: PriorityLevelConfiguration" in printed.err
-    assert "bad.yaml: not changed, because an object was refused" in printed.err
+    assert "bad.yaml: the file is not changed, because apflint refused to migrate one of its objects" in printed.err
     assert [line for line in printed.err.splitlines() if "wrote" in line] == ["apflint: wrote good.yaml"]
     assert run(["migrate", "--diff", "good.yaml"]) == 0
     assert capsys.readouterr().out == ""
@@ -121,8 +121,8 @@ GUIDE = "https://kubernetes.io/docs/reference/using-api/deprecation-guide/#flowc
                     " 1.29 or later"
                 ),
                 (
-                    "No release serves both v1beta2 (1.23 to 1.28) and v1. For manifests that work during the upgrade, too, use"
-                    " v1beta3 (1.26 to 1.31) in between: apflint migrate --to v1beta3"
+                    "No release serves both v1beta2 (1.23 to 1.28) and v1. For the releases in between, use"
+                    " v1beta3 (1.26 to 1.31): apflint migrate --to v1beta3"
                 ),
                 f"The releases are from {GUIDE}29 and {GUIDE}32",
             ),

@@ -129,7 +129,7 @@ MISSING = "no FlowSchema and no PriorityLevelConfiguration"
     [
         ("m/pod.yaml", f"m/pod.yaml: {MISSING} found"),
         ("m/broken.yaml", f"m/broken.yaml: {MISSING} found"),
-        ("m/own.yaml", f"m/own.yaml: {MISSING} found. For errors in the manifests, see `apflint check`."),
+        ("m/own.yaml", f"m/own.yaml: {MISSING} found. Some manifests have errors: `apflint check` shows the errors."),
         ("audit.log", f"audit.log: {MISSING} found"),
         ("m/empty", f"m/empty: {MISSING} found"),
         ("-", f"<stdin>: {MISSING} found"),
@@ -396,7 +396,7 @@ def test_time_that_runs_backwards(engine: str, tmp_path: Path, capsys: pytest.Ca
     assert report["levels"][0]["durations"]["count"] == 2
     assert run(["replay", "audit.log", "--engine", engine]) == 0
     assert (
-        "The clock was changed: 1 request with an end before the start, and an unknown duration."
+        "The clock was changed: 1 request with an end before the start. The duration of such a request is unknown."
         in capsys.readouterr().out
     )
 

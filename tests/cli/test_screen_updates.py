@@ -164,6 +164,8 @@ def test_interrupt_in_a_finalizer_ends_at_the_next_report(monkeypatch: pytest.Mo
 
 def test_long_reports_are_cut_off() -> None:
     screen = arrange(Answer("".join(f"line {number}\n" for number in range(30)), ("a note",)), "now", 10)
-    assert screen.startswith("\x1b[Hnow   Ctrl-C ends and prints the whole report\x1b[K\n\x1b[K\nline 0\x1b[K\n")
+    assert screen.startswith(
+        "\x1b[Hnow   Ctrl-C stops apflint and prints the whole report\x1b[K\n\x1b[K\nline 0\x1b[K\n"
+    )
     assert screen.endswith("line 6\x1b[K\n... 24 more lines\x1b[K\x1b[J")
     assert arrange(Answer("a\n", ("b",)), "now", 10).endswith("a\x1b[K\napflint: b\x1b[K\x1b[J")

@@ -275,13 +275,13 @@ def test_load_that_cannot_be_read(empty: Path, capsys: pytest.CaptureFixture[str
     (empty / "load.yaml").write_bytes(b"\xff\xfe\x00\xd8")
     assert "not a text file" in fail(capsys, ["simulate", "load.yaml"])
     assert "No such file" in fail(capsys, ["simulate", "missing.yaml"])
-    assert "this is a directory: name a load file" in fail(capsys, ["simulate", "."])
-    assert "standard input can only be one of the inputs" in fail(capsys, ["simulate", "-", "-f", "-"])
+    assert ". is a directory: name a file that describes a load" in fail(capsys, ["simulate", "."])
+    assert "standard input (-) can be used for only one input" in fail(capsys, ["simulate", "-", "-f", "-"])
 
 
 def test_unknown_numbers_of_objects_are_noted(capsys: pytest.CaptureFixture[str]) -> None:
     load = write_load(f"{CLIENT}, rate: 1/s")
-    assumption = "Assumes that each list of pods takes 1 seat, because the load does not state how many are stored"
+    assumption = "The simulation assumes that each list of pods takes 1 seat, because the load does not state how many objects are stored"
     for format_ in ("text", "markdown", "html"):
         printed = read(capsys, ["simulate", load, "--format", format_])
         assert 0 < printed.index(assumption) + 1 < printed.index("API server with")  # assumptions precede the results
@@ -391,7 +391,7 @@ def test_request_without_a_file(capsys: pytest.CaptureFixture[str], empty: Path)
     assert found == written | {"load": "list pods -A of alice, 5/s"}
     assumed = json.loads(read(capsys, ["simulate", *words, "--format", "json", "--objects", "pods=1000:2000"]))
     assert assumed["assumptions"] == [
-        "Assumes that the server executes each request in 40 ms: state the time with --service-time."
+        "The simulation assumes that the server executes each request in 40 ms: state the real time with --service-time."
     ]
     assert next(level["seats"]["peak"] for level in assumed["levels"] if level["requests"]) > 1
 
@@ -524,7 +524,7 @@ def test_requests_of_a_log(capsys: pytest.CaptureFixture[str], empty: Path) -> N
         "The service times of 1 rejected request",
         "Left out: 1 request",
     ]
-    assert "does not show how other clients would react" in found["notes"][2]
+    assert "does not show for every client how it would react" in found["notes"][2]
     (level,) = found["backtest"]["levels"]
     assert level == {
         "name": "global-default",

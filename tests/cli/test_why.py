@@ -258,7 +258,7 @@ def test_log_without_the_seats_of_the_server(folder: Path, capsys: pytest.Captur
     words = ["--as", DASHBOARD, f"{folder}/audit.log.gz", "-f", f"{folder}/objects.json"]
     answer = ask(capsys, *words)
     assert not answer["certain"]
-    assert "600 seats of a server are assumed" in answer["missing"][0]["text"]
+    assert "apflint assumes 600 seats of an API server" in answer["missing"][0]["text"]
     answer = ask(capsys, *words, "--server-concurrency", "30")
     assert (answer["role"], answer["cause"]["cause"]) == ("victim", "small-level")
     assert not any("assumed" in gap["text"] for gap in answer["missing"])
@@ -308,7 +308,7 @@ def test_dump_does_not_show_rejections(capsys: pytest.CaptureFixture[str]) -> No
     (dump,) = (str(path) for path in find_files(SMALL, "1", dumps=True, metrics=False) if "dump_requests" in path.name)
     answer = ask(capsys, "--as", "system:serviceaccount:bi:report-builder", dump)
     assert (answer["role"], answer["isAPF"]) == ("unknown", None)
-    assert "a dump does not show rejections" in answer["answer"]
+    assert "the evidence does not show whether the level rejects requests" in answer["answer"]
 
 
 def test_metrics_alone_do_not_accuse(capsys: pytest.CaptureFixture[str]) -> None:
@@ -393,7 +393,7 @@ def test_log_of_the_server_names_no_clients(tmp_path: Path, capsys: pytest.Captu
     assert run(["why", "--isolated", "--as", FRONTEND, "list", "pods", str(path), *OBJECTS]) == 0
     out = capsys.readouterr().out
     assert (
-        "In the log of the server (11-23 16:23:31.000000 to 11-23 16:23:31.000000), 6 of 6 requests of all its clients were"
+        "In the log of the server (11-23 16:23:31.000000 to 11-23 16:23:31.000000), 6 of 6 requests at this FlowSchema and level were"
         " rejected, and 6 waited, up to 2.0 s." in " ".join(out.split())
     )
     assert "names no users" in out
@@ -436,7 +436,10 @@ def test_name_of_a_directory_can_be_a_resource(capsys: pytest.CaptureFixture[str
     ("words", "error"),
     [
         ([], "no client given. Name the user, as in apflint why alice"),
-        (["--as", "alice", "durng.txt"], "durng.txt: no such file or directory, and a request begins with a verb"),
+        (
+            ["--as", "alice", "durng.txt"],
+            "durng.txt: no such file or directory, and not a verb. A request begins with a verb",
+        ),
         (["--as", "alice", "list", "pdos"], 'Did you mean "pods"?'),
         (["--as", "alice", "list"], '"list" is incomplete'),
         (["--as", "alice", "-n", "a"], "-n and -A require a request"),
@@ -473,7 +476,10 @@ def test_damaged_log_is_an_error_after_the_answer(tmp_path: Path, capsys: pytest
     path.write_bytes((LOGS / "slow-webhook.log.gz").read_bytes()[:30_000])
     assert run(["why", "--isolated", "--as", "jane", str(path), "--format", "json"]) == 2
     out, err = capsys.readouterr()
-    assert json.loads(out)["missing"][-1]["text"] == "A part of the log could not be read."
+    assert (
+        json.loads(out)["missing"][-1]["text"]
+        == "apflint could not read a part of the log, so requests may be missing."
+    )
     assert f"{path}:" in err
     assert "ends too early" in err
 
@@ -531,9 +537,9 @@ def test_prometheus(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monk
     out, err = capsys.readouterr()
     answer = json.loads(out)
     assert (answer["role"], answer["cause"]["cause"]) == ("affected", "flood-one-flow")
-    assert "Interval: 2025-11-23T16:23:31Z to 16:24:01Z (the worst of the period" in err
+    assert "Interval: 2025-11-23T16:23:31Z to 16:24:01Z (the worst interval of the period" in err
     monkeypatch.setattr(PrometheusOptions, "read", lambda *_: read_fake("prod", "test"))
-    assert 'the clusters "prod" and "test": choose one with --selector' in fail(capsys, *words)
+    assert 'several clusters ("prod" and "test"): choose one cluster with --selector' in fail(capsys, *words)
 
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")

@@ -160,7 +160,7 @@ def test_unusable_mandatory_level_is_one_object() -> None:
         for compare_object in compare_objects(side(), side(broken))
         if compare_object.name == "exempt" and compare_object.kind[0] == "P"
     ]
-    reason = 'it has type "Limited", but only the level "exempt" has type "Exempt"'
+    reason = 'it has type "Limited", but "exempt" must have type "Exempt", and other levels "Limited"'
     assert change.details == (f"now without effect: {reason}",)
 
 

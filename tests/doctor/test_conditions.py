@@ -169,7 +169,7 @@ EXAMPLES = (
     Example(
         "APF816",
         {"a": idle_snapshot(10), "b": idle_snapshot(30)},
-        '"low" is idle, and its seat demand stays at 3',
+        '"low" is idle, but the server still reports a seat demand of 3',
         keep=((f"{30e9:.0f}", f"{31e9:.0f}"),),
         remove=(
             (f"{30e9:.0f}", f"{29e9:.0f}"),
@@ -201,7 +201,7 @@ EXAMPLES = (
             " RejectedRequests, TimedoutRequests, CancelledRequests\n"
             "low, 0, true, false, 0, 0, 9, 4, 0, 3\nhigh, 0, true, false, 0, 0, 9, 0, 0, 0\n"
         )},
-        'TimedoutRequests is 0, although 3 requests timed out or left at "low"',
+        'TimedoutRequests is 0, although 3 requests of "low" timed out or were cancelled',
         keep=(("9, 4, 0, 3", "9, 4, 0, 1"),),
         remove=(("9, 4, 0, 3", "9, 4, 0, 0"), ("9, 4, 0, 3", "9, 4, 3, 3")),
     ),
@@ -214,7 +214,7 @@ EXAMPLES = (
             "x.levels": "PriorityLevelName, ActiveQueues, IsIdle, IsQuiescing, WaitingRequests, ExecutingRequests, DispatchedRequests,"
             " RejectedRequests, TimedoutRequests, CancelledRequests\nlow, 0, true, false, 0, 0, 9, 4, 0, 3\n",
         },
-        'TimedoutRequests is 0, although 3 requests timed out or left at "low"',
+        'TimedoutRequests is 0, although 3 requests of "low" timed out or were cancelled',
         keep=(("v1.28.5", "v1.37.0"),),
         remove=(("v1.28.5", "v1.27.16"),),
     ),

@@ -62,7 +62,10 @@ def test_flow_schemas_of_only_one_side() -> None:
         ),
         (("FlowSchema", "own"), 'the server does not have the FlowSchema "own"', "apply the manifest"),
     ]
-    assert [item.problem.notes for item in found] == [(), ("Other FlowSchemas match the requests of this FlowSchema.",)]
+    assert [item.problem.notes for item in found] == [
+        (),
+        ("On the server, the requests for which this FlowSchema is intended go to other FlowSchemas.",),
+    ]
     assert [item.problem.place.document.source.name for item in found] == ["live.yml", "own.yml"]  # type: ignore[union-attr]  # all places are in manifests
     assert list(objects_differ(Evidence(compute_state(server), own, None, own))) == []
 
@@ -125,15 +128,15 @@ def test_other_total_is_shown_at_the_level_exempt() -> None:
 
 @pytest.mark.parametrize(("shown", "notes"), [
     ((24, 24, 624), []),
-    ((25, 24, 624), ['"batch" has the nominal limit 25, but the manifests give 24.']),
-    ((24, 23, 624), ['"batch" has the min limit 23, but the manifests give 24.']),
-    ((24, 24, 625), ['"batch" has the max limit 625, but the manifests give 624.']),
+    ((25, 24, 624), ['"batch" has the nominal limit 25, but the manifests result in 24.']),
+    ((24, 23, 624), ['"batch" has the min limit 23, but the manifests result in 24.']),
+    ((24, 24, 625), ['"batch" has the max limit 625, but the manifests result in 624.']),
     (
         (23, 25, 623),
         [
-            '"batch" has the nominal limit 23, but the manifests give 24.',
-            '"batch" has the min limit 25, but the manifests give 24.',
-            '"batch" has the max limit 623, but the manifests give 624.',
+            '"batch" has the nominal limit 23, but the manifests result in 24.',
+            '"batch" has the min limit 25, but the manifests result in 24.',
+            '"batch" has the max limit 623, but the manifests result in 624.',
         ],
     ),
 ])  # fmt: skip

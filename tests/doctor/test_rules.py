@@ -73,7 +73,7 @@ def test_rejections_are_counted_by_reason_and_flow_schema() -> None:
 
 @pytest.mark.parametrize(("version", "seats"), [
     ("v1.33.0", "Large lists take up to 10 seats. Changes that many watchers observe take up to 10 seats."),
-    ("v1.36.0", "Large lists take up to 100 seats (up to 10 if they are served from the watch cache). Changes that many watchers observe take up to 10 seats."),
+    ("v1.36.0", "Large lists take up to 100 seats (up to 10 if the server answers from the watch cache). Changes that many watchers observe take up to 10 seats."),
 ])  # fmt: skip
 def test_widest_requests_of_a_release(version: str, seats: str) -> None:
     buckets = (
@@ -327,7 +327,7 @@ def test_limits_of_other_manifests() -> None:
     row = 'apiserver_flowcontrol_nominal_limit_seats{priority_level="workload-low"} '
     (text,) = recorded(TOTAL, (f"{row}11", f"{row}12"))
     assert text.startswith(
-        "the limits of 1 level differ from the manifests The server concurrency limit does not explain"
+        "the limits of 1 level differ from the manifests The server concurrency limit is not the reason"
     )
     row = row.replace("nominal", "lower")
     (text,) = recorded(TOTAL, (f"{row}1", f"{row}2"))
@@ -340,7 +340,7 @@ def test_total_that_explains_the_limits() -> None:
     The expected limits are then those for 600 seats, the default.
     """
     (text,) = recorded(None, ('apiserver_flowcontrol_upper_limit_seats{priority_level="exempt"} 30\n', ""))
-    assert "A server concurrency limit of 29 to 31 explains the nominal limits" in text
+    assert "A server concurrency limit of 29 to 31 would explain the nominal limits" in text
 
 
 @pytest.mark.parametrize(

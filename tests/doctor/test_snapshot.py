@@ -57,7 +57,7 @@ def test_dump_belongs_to_the_metrics_in_the_same_directory() -> None:
 
 
 def test_dump_of_an_unknown_server() -> None:
-    with pytest.raises(UserError, match="q: which of the 2 servers is this dump from"):
+    with pytest.raises(UserError, match="q: it is unknown which of the 2 servers wrote this dump"):
         group_servers(parse(x=METRICS, y=OTHER_SERVER, q=QUEUES))
 
 
@@ -91,7 +91,9 @@ def test_details_of_requests_are_used() -> None:
 
 
 def test_two_dumps_of_a_kind() -> None:
-    with pytest.raises(UserError, match="l and m are dumps of several servers or moments"):
+    with pytest.raises(
+        UserError, match="l and m are dumps of the same kind, so they are from several servers or moments"
+    ):
         group_servers(parse(x=METRICS, l=LEVELS, m=LEVELS))
 
 
@@ -240,7 +242,7 @@ def test_release(version: str, release: str | None) -> None:
         ('{\n  "kind": "Status",\n  "code": 403}\n', "f: the API server has answered with an error"),
         ("# HELP kubelet_runs x\nkubelet_runs 1\n", "f: there is no metric apiserver_flowcontrol_.*another component"),
         ("kubelet_runs 1\n", "f: there is no metric apiserver_flowcontrol_"),
-        (METRICS[: len(METRICS) // 2 + 7], "f: the last line has no end"),
+        (METRICS[: len(METRICS) // 2 + 7], "f: the last line does not end with a line break"),
     ],
 )
 def test_file_that_cannot_be_used(text: str, message: str) -> None:

@@ -148,8 +148,8 @@ def test_shares_that_are_zero_or_absent_keep_their_meaning(before: str, after: s
 def test_changes_in_meaning_are_noted_with_their_line() -> None:
     assert messages(move(level("    assuredConcurrencyShares: 0\n", "v1beta1"))) == [
         (
-            "7: from Kubernetes 1.26 on this priority level borrows seats of others without limit unless"
-            " borrowingLimitPercent is set, and lends none unless lendablePercent is set"
+            "7: from Kubernetes 1.26 on, this priority level borrows seats of other levels without limit if"
+            " borrowingLimitPercent is absent, and lends no seats if lendablePercent is absent"
         ),
         (
             "8: assuredConcurrencyShares is 0, which means 30 shares in v1beta1 and 0 in v1:"

@@ -36,7 +36,7 @@ def test_flow_is_the_recorded_one() -> None:
     }
     assert describe_flow(found) == 'User "alice" is one flow, in 6 of 128 queues.'
     assert describe_queues(found) == (
-        "Shuffle sharding deals it the queues 55, 62, 126, 125, 105, 1 (of 128, from 0), by its hash 17644606172554983095."
+        "Shuffle sharding gives this flow, whose hash is 17644606172554983095, the queues 55, 62, 126, 125, 105, 1 (of 128, numbered from 0)."
     )
 
 

@@ -367,17 +367,17 @@ def test_hint_about_methods_is_for_non_resource_requests() -> None:
 
 def test_missing_entries_and_rules() -> None:
     assert describe_verdict(tried(PODS, {"subjects": [ANYONE], "nonResourceRules": [ALL_PATHS]})) == (
-        "it has no resourceRules, and this is a resource request"
+        "the rule has no resourceRules, but the request is a resource request"
     )
     found = tried(PODS, {"subjects": [ANYONE], "nonResourceRules": [ALL_PATHS]})
     assert {(describe_mismatch(miss), field_path(miss.path)) for miss in found.mismatches} == {
-        ("it has no resourceRules, and this is a resource request", "spec.rules[0].resourceRules")
+        ("the rule has no resourceRules, but the request is a resource request", "spec.rules[0].resourceRules")
     }
     # The rule has no entries for this type of request, so every condition counts as failed.
     assert [miss.condition for miss in found.mismatches] == ["verb", "resource", "group", "namespace"]
     found = tried("/healthz", {"subjects": [ANYONE], "resourceRules": [ALL_RESOURCES]})
     assert [miss.condition for miss in found.mismatches] == ["verb", "path"]
-    assert describe_verdict(found) == "it has no nonResourceRules, and this is a non-resource request"
+    assert describe_verdict(found) == "the rule has no nonResourceRules, but the request is a non-resource request"
     assert field_path(found.path) == "spec.rules[0].nonResourceRules"
     found = tried(PODS)
     assert describe_verdict(found) == "it has no rules, so it matches nothing"
@@ -447,12 +447,12 @@ def test_dangling_and_imagined_objects_are_described() -> None:
     assert reasons["probes"].startswith('the priority level "exempt" has type "Limited"')
     assert reasons["probes"].endswith("so it counts as absent")
     assert list(describe_imagined(config.imagined)) == [
-        'The FlowSchema "exempt" or its priority level is missing; the server uses a built-in substitute, before all others.',
+        'The FlowSchema "exempt" or its priority level is missing. Instead, the server uses the built-in FlowSchema, and checks it before all others.',
         'The priority level "exempt" is missing; the server uses a built-in substitute.',
     ]
     assert list(describe_imagined(build_configuration(Objects(), BUILT_IN, defaults=False).imagined)) == [
-        'The FlowSchema "catch-all" or its priority level is missing; the server uses a built-in substitute, after all others.',
-        'The FlowSchema "exempt" or its priority level is missing; the server uses a built-in substitute, before all others.',
+        'The FlowSchema "catch-all" or its priority level is missing. Instead, the server uses the built-in FlowSchema, and checks it after all others.',
+        'The FlowSchema "exempt" or its priority level is missing. Instead, the server uses the built-in FlowSchema, and checks it before all others.',
         'The priority level "catch-all" is missing; the server uses a built-in substitute.',
         'The priority level "exempt" is missing; the server uses a built-in substitute.',
     ]

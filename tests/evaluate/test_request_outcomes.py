@@ -57,7 +57,7 @@ def test_outcomes_of_a_level_with_queues() -> None:
         ("rejected", 429, "queue-full"),
         ("rejected", 429, "time-out"),
     ]
-    queue = "in the one of its 6 queues with the least estimated work"
+    queue = "in the queue with the least estimated work among the 6 queues of its flow"
     assert sentences(queue_level()) == [
         "Executed immediately while a seat is free and no request waits",
         f"Otherwise waits up to 15 seconds (a quarter of its timeout, at most 1 minute) {queue}",
@@ -78,11 +78,11 @@ def test_until_1_27_only_another_request_ends_the_wait(name: str, reason: str | 
     assert "seconds" not in texts[1]
     assert (
         texts[3]
-        == "Rejected after 15 seconds (a quarter of --request-timeout), once another request arrives at the queue"
+        == "Rejected after a wait of at least 15 seconds (a quarter of --request-timeout), when the next request arrives at the queue"
     )
     assert texts[4] == "Removed when the client is gone or its timeout expires"
     chosen = "the fewest requests" if name in ("1.18", "1.22") else "the least estimated work"
-    assert f"in the one of its 6 queues with {chosen}" in texts[1]
+    assert f"in the queue with {chosen} among the 6 queues of its flow" in texts[1]
 
 
 def test_outcomes_name_the_queues_and_the_timeout() -> None:
@@ -109,9 +109,9 @@ def test_outcomes_of_levels_without_queues() -> None:
     [
         (queue_level(), None),
         (EXEMPT_LEVEL, None),
-        (queue_level(shares=0), "until the server lends it some"),
+        (queue_level(shares=0), "until the level can borrow seats"),
         (queue_level(shares=0), "rejected with 429 after 15 seconds"),
-        (queue_level(shares=0, borrowingLimitPercent=0), "then it is rejected with 429"),
+        (queue_level(shares=0, borrowingLimitPercent=0), "and is then rejected with 429"),
         (queue_level(shares=0, borrowingLimitPercent=500), "may not borrow any"),
         (reject_level(0), "one request at a time"),
         (queue_level(shares=1), None),
@@ -132,7 +132,7 @@ def test_single_seat_that_can_be_borrowed_ends_starvation() -> None:
 
 def test_reject_level_without_seats_executes_one_request_at_a_time() -> None:
     first = sentences(reject_level(0, borrowingLimitPercent=0))[0]
-    assert first == "Executed immediately while no other request of this level is executing (it has no seats)"
+    assert first == "Executed immediately while no other request of this level is executing (the level has no seats)"
 
 
 def test_queue_level_without_seats_executes_nothing() -> None:

@@ -409,7 +409,7 @@ def test_merged_field_stays() -> None:
     done, after = fixed(before)
     assert after == before
     assert [refusal.finding.rule for refusal in done.refused] == ["APF303"]
-    assert "comes from another place through a merge key" in done.refused[0].reason
+    assert "a YAML merge key takes `queuing` from another mapping" in done.refused[0].reason
 
 
 @pytest.mark.parametrize(

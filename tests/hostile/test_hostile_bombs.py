@@ -101,7 +101,10 @@ def test_a_value_with_ten_million_parts(lines: int, tmp_path: Path) -> None:
     (tmp_path / "audit.json").write_bytes(b"[" + b"\n" * (lines - 1) + b"[]," * 10 * MILLION + b"[]]\n")
     run = apflint(tmp_path, "replay", "--isolated", "--format", "json", "audit.json", seconds=5)
     found = json.loads(run.out)
-    reasons = {1: "this JSON has more than 3,000,000 commas, colons and brackets", 2: "this is not JSON"}
+    reasons = {
+        1: "the JSON text has more than 3,000,000 commas, colons and brackets, so apflint does not parse it",
+        2: "this is not JSON",
+    }
     assert found["unreadable"] == lines
     assert found["firstUnreadable"]["reason"].startswith(reasons[lines])
     assert run.status == 2

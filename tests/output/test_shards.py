@@ -55,7 +55,7 @@ def test_rows() -> None:
     )
     assert text.endswith(
         "The API server rejects this: handSize 11 with 64 queues needs 66 bits of hash, more than 60."
-        " The largest hand from 64 queues is 10. The most queues for a hand of 11 are 43.\n"
+        " The largest hand from 64 queues is 10. With hand size 11, the maximum number of queues is 43.\n"
     )
 
 
@@ -73,8 +73,8 @@ def test_recommendation_without_solution_names_the_closest() -> None:
     found: Any = recommendation_json(1e-9, 16, 512)
     assert (found["rows"], found["best"]["handSize"], found["best"]["queues"]) == ([], 6, 512)
     assert render(report_recommendation(1e-9, 16, 512), PIPE) == (
-        "No hand size with at most 512 queues and 60 bits of hash gives a probability of at most 1e-09 that 16 busy flows"
-        " fill all queues of another flow. The closest is a hand size of 6 with 512 queues: 2.26e-05. Allow more queues, or a higher probability.\n"
+        "With at most 512 queues, no hand size that the API server accepts (at most 60 bits of hash) gives a probability of at most 1e-09 that 16 busy flows"
+        " fill all queues of another flow. Hand size 6 with 512 queues gives the lowest probability: 2.26e-05. Allow more queues, or a higher probability.\n"
     )
     assert "that 1 busy flow fills all queues of another flow" in render(report_recommendation(0.5, 1, 1024), PIPE)
 

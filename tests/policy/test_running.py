@@ -172,7 +172,7 @@ FAILING: list[tuple[dict[str, Any], str, str, list[str]]] = [
     (
         example("list pods -n a --as bob --as-group dev", {"whenFull": ["queued", "dispatched"]}),
         "reaches.whenFull",
-        "a request without a free seat is rejected",
+        "a request that finds no free seat is rejected",
         ["comes first"],
     ),
     (
@@ -200,13 +200,13 @@ FAILING: list[tuple[dict[str, Any], str, str, list[str]]] = [
     (
         {"never": {"subject": {"user": "alice"}, "except": {"subject": {"user": "*"}}, "reaches": "exempt"}},
         "never",
-        "no such request is possible",
+        "the expectation describes no possible request",
         ["misspellings"],
     ),
     (
         {"always": {"verbs": "list", "resources": "pods/exec", "reaches": "exempt"}},
         "always",
-        "no such request is possible",
+        "the expectation describes no possible request",
         ["misspellings"],
     ),
     ({"reachable": {"flowSchema": ["dev", "late"]}}, "reachable.flowSchema[1]", 'FlowSchema "late"', ["is captured by", '"dev"']),

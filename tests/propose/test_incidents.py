@@ -64,7 +64,7 @@ EXPECTED = {
     "etcd-slow": Expected("etcd-slow", "slow-service"),
     "exempt-abuse": Expected("exempt-abuse", "exempt-abuse"),
     "flood-one-flow": Expected(
-        "flood-one-flow", "flood-one-flow", "a level of its own for system:serviceaccount:ci:image-tagger"
+        "flood-one-flow", "flood-one-flow", "a separate priority level for system:serviceaccount:ci:image-tagger"
     ),
     "flood-one-flow/fixed": Expected("flood-contained", "flood-contained"),
     "healthy-busy": Expected("healthy-busy", ""),
@@ -73,11 +73,13 @@ EXPECTED = {
     "leader-election-starved": Expected("leader-election-starved", "leader-election-starved"),
     "leases-captured": Expected("leases-captured", "leases-captured", "matchingPrecedence 1000 of platform-shared"),
     "list-heavy": Expected(
-        "list-heavy", "list-heavy", "a level of its own for system:serviceaccount:inventory:asset-sync"
+        "list-heavy", "list-heavy", "a separate priority level for system:serviceaccount:inventory:asset-sync"
     ),
     "list-heavy/fixed": Expected("", "noisy-but-fair"),
     # The metrics are from 3 minutes after the incident in the log, so they do not count.
-    "old-incident": Expected("", "flood-one-flow", "a level of its own for system:serviceaccount:ci:image-tagger"),
+    "old-incident": Expected(
+        "", "flood-one-flow", "a separate priority level for system:serviceaccount:ci:image-tagger"
+    ),
     "restart": Expected("restart", "restart"),
     "rollout-spike": Expected("rollout-spike", ""),
     "single-flow": Expected("single-flow", "single-flow", "distinguisherMethod of batch"),
@@ -194,7 +196,7 @@ def test_text_of_a_later_precedence_names_no_new_flow_schema() -> None:
     answered: Any = log_answer_json(answer, files)
     (finding,) = answered["change"]["findings"]
     assert finding["rule"] == "APF501"
-    assert finding["why"].startswith("with the change, other FlowSchemas capture these requests")
+    assert finding["why"].startswith("other FlowSchemas capture these requests after the change")
 
 
 @pytest.mark.parametrize("name", [name for name, expected in EXPECTED.items() if expected.kind])
@@ -282,8 +284,8 @@ CLIENT_FIXES = {
     "flood-one-flow": "fix the client: it must limit its rate, and wait for Retry-After",
     "flood-one-flow/fixed": "fix the client: it must limit its rate, and wait for Retry-After",
     "old-incident": "fix the client: it must limit its rate, and wait for Retry-After",
-    "list-heavy/fixed": "fix the client if it should wait less: it must use an informer (list once, then watch), or list one namespace",
-    "single-flow/fixed": "fix the client if it should wait less: it must limit its rate",
+    "list-heavy/fixed": "if the client should wait less, change it: it must use an informer (list once, then watch), or list one namespace",
+    "single-flow/fixed": "if the client should wait less, change it: it must limit its rate",
 }
 """The incidents in which only the client that is the cause is harmed, and what its owner must change."""
 

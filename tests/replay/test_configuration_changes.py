@@ -86,8 +86,8 @@ def test_report_names_all_configurations(capsys: pytest.CaptureFixture[str]) -> 
     assert f"\nConfiguration: {BEGIN} (37 objects) and built-in objects of 1.36\n" in printed
     assert f"\nConfiguration from 2026-11-22 06:52:00 CET: {END} (36 objects) and built-in objects of 1.36\n" in printed
     assert (
-        f"\nNOMINAL, ATTAINABLE: limits of the configuration from 2026-11-22 06:52:00 CET on, {END} (36 objects) and built-in"
-        " objects of 1.36. A PEAK before this time belongs to limits of an earlier configuration.\n"
+        f"\nNOMINAL, ATTAINABLE: limits of the configuration {END} (36 objects) and built-in"
+        " objects of 1.36, which is in force from 2026-11-22 06:52:00 CET on. A PEAK before this time belongs to limits of an earlier configuration.\n"
         "Removed levels, with their last limits in an earlier configuration: batch.\n"
     ) in printed
     report = replay_json(capsys, *arguments[1:], "--timezone", "Europe/Berlin")
@@ -148,7 +148,7 @@ def test_history_equals_named_times(capsys: pytest.CaptureFixture[str]) -> None:
         (["-f", "git:main:apf", "--history", "--compare", "apf"], "--compare and --history cannot be combined"),
         (["-f", "git:main:other.json", "--history"], "git:main:other.json has no commit before the log"),
         (["-f", "git:nothing", "--history"], "git:nothing: "),
-        (["-f", f"{CHANGE}=apf"], "-f: name the configuration before the change, too"),
+        (["-f", f"{CHANGE}=apf"], "-f: name the first configuration without a time, as in"),
         (["-f", "apf", "-f", f"{CHANGE}="], "needs a source after the time"),
         (["-f", "apf", "-f", "2026-13-01T00:00:00Z=apf"], '-f: "2026-13-01T00:00:00Z" is not a time'),
         (["-f", "apf", "-f", f"{CHANGE}=apf", "--compare", "apf"], "-f TIME=SOURCE and --compare cannot be combined"),

@@ -161,7 +161,7 @@ def test_sizes_are_needed_from_1_34_on(tmp_path: Path, capsys: pytest.CaptureFix
         report = replay_json(capsys, log, "--kubernetes", kubernetes, "--objects", "pods=5000")
         assert report["withoutObjectCount"] == uncounted
     assert run(["replay", str(log), "--kubernetes", "1.34", "--objects", "pods=5000"]) == 0
-    assert "Counted as 1 seat, because the number or size of the objects is unknown: 4 lists." in " ".join(
+    assert "A list counts as 1 seat if the number or size of its objects is unknown: 4 lists." in " ".join(
         capsys.readouterr().out.split()
     )
 

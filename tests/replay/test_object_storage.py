@@ -158,8 +158,8 @@ def test_hostile_names(engine: str, store: ObjectStore, prefix: str, capsys: pyt
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        (f"s3://{BUCKET}/none.log", "no such object, and no objects below this prefix"),
-        (f"s3://{BUCKET}/none/*.log", "no such object, and no objects below this prefix"),
+        (f"s3://{BUCKET}/none.log", "no object has this URL, is below this prefix or matches this pattern"),
+        (f"s3://{BUCKET}/none/*.log", "no object has this URL, is below this prefix or matches this pattern"),
         ("s3://missing-bucket/audit/", "no such object (The specified bucket does not exist)"),
     ],
 )
@@ -294,7 +294,7 @@ def test_names_with_times(name: str, store: ObjectStore, prefix: str, capsys: py
         assert (report["requests"], omitted["reason"]) == (1, "times")
         assert report["files"] == 12 - omitted["objects"] <= maximum
     assert run(["replay", url, "--since", "2026-11-25"]) == 2
-    assert "the names of all 12 objects have times outside of --since and --until" in capsys.readouterr().err
+    assert "the times in the names of all 12 objects are outside of --since and --until" in capsys.readouterr().err
     assert replay_json(capsys, f"{url}**", "--since", "2026-11-25")["files"] == 12
     assert run(["replay", url, "--since", "2026-11-22T20:00", "--each"]) == 0
     assert "apflint does not read " in capsys.readouterr().err

@@ -42,7 +42,7 @@ EVERYTHING = [
         (
             lambda event: event["stage"] != "ResponseComplete",
             {"stages": ["ResponseComplete"], "requests": ["requests for non-resource URLs"]},
-            "Requests other than watches are missing, because they have no other stage that a replay reads.",
+            "Requests other than watches are missing, because a replay reads these requests from ResponseComplete events.",
         ),
         (
             lambda event: event["verb"] not in {"get", "list", "watch"},

@@ -165,7 +165,7 @@ def test_lines_for_python_do_not_fill_this_machine(
     options = ["--isolated", "--engine", "spark", "--format", "json"]
     for source, message in (
         (tmp_path.as_uri(), "Spark cannot read 60 lines (1 MiB), most of them in file://"),
-        (str(tmp_path), f"{tmp_path}/0.json: Spark cannot take events out of this file. Python reads at most 1 MiB"),
+        (str(tmp_path), f"{tmp_path}/0.json: Spark cannot read the events of this file. Python reads at most 1 MiB"),
     ):
         assert run(["replay", source, *options]) == 2
         output = capsys.readouterr()

@@ -53,8 +53,8 @@ def test_log_without_requests_says_why(engine: str, tmp_path: Path, capsys: pyte
     log = write_log(tmp_path / "audit.log", [received(str(number)) for number in range(20)])
     assert run(["replay", "--engine", engine, str(log)]) == 0
     assert (
-        "Not counted: 20 requests with only a RequestReceived event (still running, a cut log,"
-        " or an audit policy that omits the other stages)."
+        "Not counted: 20 requests with only a RequestReceived event (the request still runs, the log is cut off,"
+        " or the audit policy omits the other stages)."
     ) in capsys.readouterr().out
 
 

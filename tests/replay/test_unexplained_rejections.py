@@ -112,7 +112,7 @@ def test_report_begins_with_the_contradiction_of_the_default_seats(
     for output_format in ("text", "markdown", "html"):
         run(["replay", str(log), *map(str, options), "--format", output_format])
         text = " ".join(html.unescape(capsys.readouterr().out.replace("`", "")).split())
-        sentence = 'The log does not fit 600 seats, the default: "workload-low" rejected 2,672 requests with at most 39 of its 245 seats in use.'
+        sentence = 'The log contradicts the default of 600 seats: "workload-low" rejected 2,672 requests with at most 39 of its 245 seats in use.'
         assert text.index(sentence) < text.index("API server:")
         assert "--server-concurrency N" in text
     (found,) = replay_json(capsys, log, *options)["contradictions"]

@@ -68,7 +68,7 @@ def test_custom_resource_has_no_version() -> None:
 def test_inferred_values_are_noted() -> None:
     assert words("watch deploy").notes[0] == '"deploy" is read as "deployments" in the API group "apps".'
     assert words("watch deploy").info.namespace == ""
-    both = '"events" is in the core API group ""; write "events.events.k8s.io" for the other resource of that name.'
+    both = '"events" is in the core API group ""; for the resource with the same name in another API group, write "events.events.k8s.io".'
     assert words("list events", namespace="x").notes[0] == both
     assert "core API group" not in words("list pods", namespace="x").notes[0]
     assert words("get po a").notes[1] == 'No namespace is given, so the request is for the namespace "default".'
@@ -77,10 +77,10 @@ def test_inferred_values_are_noted() -> None:
     assert '"events.events.k8s.io"' in words("list ev").notes[0]
     assert '"web-0" is not a subresource of "pods"' in words("get pods/web-0", namespace="x").notes[0]
     assert words("get pods", namespace="x").notes[0] == (
-        'The server treats a GET without a name as "list". Use "list" if that is intended.'
+        'The server treats a GET without a name as "list". If you intend this, write "list" instead.'
     )
     assert words("delete pods", namespace="x").notes[0] == (
-        'The server treats a DELETE without a name as "deletecollection". Use "deletecollection" if that is intended.'
+        'The server treats a DELETE without a name as "deletecollection". If you intend this, write "deletecollection" instead.'
     )
     assert not any("without a name" in note for note in words("delete pods a", namespace="x").notes)
     assert '"foo" itself' in words("get ns foo").notes[1]

@@ -242,8 +242,8 @@ def render(value: object) -> str:
         (cluster(kubernetes='"1.99"'), "cluster[0].kubernetes: "),
         (cluster() + cluster(name='"b"', server_concurrency="0"), "cluster[1].server-concurrency: expected an integer"),
         (cluster(complete='"yes"'), "cluster[0].complete: expected true or false."),
-        ('[cluster]\nname = "a"', "cluster: expected tables: write [[cluster]]"),
-        ('cluster = ["a"]', "cluster: expected tables: write [[cluster]]"),
+        ('[cluster]\nname = "a"', "cluster: the value is not a list of tables. Write [[cluster]]"),
+        ('cluster = ["a"]', "cluster: the value is not a list of tables. Write [[cluster]]"),
         (
             "".join(f'[[cluster]]\nname = "{index}"\npaths = ["a"]\n' for index in range(MAX_CLUSTERS + 1)),
             "cluster: 1,001 clusters, but at most 1,000 are allowed.",

@@ -76,8 +76,11 @@ def test_unknown_names_have_a_suggestion() -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("none rejected", "none is rejected: 24 of 30 attempts (80%), and the limit is 0."),
-        ("level rejected rejected", "rejected is rejected: 24 of 30 attempts (80%), and the limit is 0."),
+        ("none rejected", "none is rejected: 24 of 30 attempts (80%), and the condition allows no rejection."),
+        (
+            "level rejected rejected",
+            "rejected is rejected: 24 of 30 attempts (80%), and the condition allows no rejection.",
+        ),
         ("slow rejected", None),
         ("mice waits > 2s", None),
         ("slow waits > 1s", "slow waits too long: it waits up to 9.0 s, and the limit is 1.0 s."),

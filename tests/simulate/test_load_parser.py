@@ -84,7 +84,7 @@ MISTAKES = [
     (client_load(f"{CLIENT}, rate: 1/s, «think»: 1s"), "not both", 1),
     (
         client_load('name: «"a-{n}"», as: alice, request: list pods, service: 1s, rate: 1/s'),
-        "has no effect in `name` alone",
+        "in `name` does not make the clients different",
         0,
     ),
     (client_load(f"«{CLIENT}»").replace("{«", "«{").replace("»}", "}»"), "add `rate`, `think` or `bursts`", 1),

@@ -123,7 +123,7 @@ def test_routes_of_a_log(log: LoggedLoad) -> None:
 def test_notes_about_what_a_log_does_not_show(log: LoggedLoad) -> None:
     assert [note.split(":")[0] for note in log.notes] == [
         "The service times of 1 rejected request are those of similar requests that the server executed at the same time.",
-        "The log does not show how other clients would react",
+        "The log does not show for every client how it would react to slower responses",
     ]
     (assumption,) = log.assumptions
     assert assumption.startswith("Assumes that each list takes 1 seat, because the log does not show how many objects")

@@ -370,7 +370,7 @@ def test_fewer_seats_are_a_reason(name: str) -> None:
 
     reason = test_with(SERVER_CONCURRENCY).reasons[0]
     assert (
-        f"fewer seats than the default, {SERVER_CONCURRENCY}: with fewer seats, the simulation reproduces the log."
+        f"fewer seats than the default, {SERVER_CONCURRENCY}: a simulation with fewer seats reproduces the log."
         in reason
     )
     assert reason.endswith(FIND_SEATS)

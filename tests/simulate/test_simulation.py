@@ -468,7 +468,9 @@ def test_rejected_clients_cannot_send_requests_without_end(
     monkeypatch.setattr(simulation, "MAX_FURTHER_REQUESTS", 500)
     reject = level("a", response="{type: Reject}")
     wanted = load(client("a", groups=("a",), instances=3, service=ServiceTime(5 * SECOND), **further))
-    with pytest.raises(UserError, match=r"after \d s of the simulation, clients have sent 500 requests that follow"):
+    with pytest.raises(
+        UserError, match=r"stops after \d simulated seconds, because clients sent 500 requests that follow"
+    ):
         simulate(wanted, Options(reject, seats=1))
 
 
@@ -481,7 +483,7 @@ def test_timeout_in_the_request_must_be_longer_than_the_service_time() -> None:
     ]
     (((path, message),), others) = problems
     assert (path, others) == (("clients", 0, "request"), [])
-    assert "the parameter `timeout` of this request is not longer than the median service time" in message
+    assert "the parameter `timeout` in the URL of the request is not longer than the median service time" in message
 
 
 def test_borrowed_and_lent_seats_of_one_server_do_not_hide_those_of_another() -> None:

@@ -52,7 +52,7 @@ def test_other_kustomization_of_the_settings_is_built_on_demand_only(story: Path
         build_kustomization("overlays/prod", is_trusted=False)
     assert str(caught.value) == (
         'overlays/prod/kustomization.yaml: "helmCharts" starts helm. Building overlays/prod may use the network or start'
-        f" programs, and the settings name this directory, not the command line: {ALLOW}"
+        f" programs. apflint does not build it, because only the settings name this directory: {ALLOW}"
     )
     (story / "overlays/prod/kustomization.yaml").write_text("a: [", encoding="utf-8")
     with pytest.raises(UserError, match=r"^overlays/prod/kustomization.yaml is not valid YAML\. Building"):

@@ -102,8 +102,12 @@ def test_references_to_files_of_the_project(text: str, project: Path) -> None:
         ("transformers: [plugins]", "plugins", "is a directory with plugins"),
         ("validators: ['https://example.com']", "https://example.com", OUTSIDE),
         ("generators: [github.com/a]", "github.com/a", OUTSIDE),
-        ("generators: ['{apiVersion: v1, kind: X}']", "X", "is a plugin or a function, which starts a program"),
-        ("generators: ['&a {apiVersion: v1, kind: X}']", "X", "is a plugin or a function, which starts a program"),
+        ("generators: ['{apiVersion: v1, kind: X}']", "X", "is a kustomize plugin or function that starts a program"),
+        (
+            "generators: ['&a {apiVersion: v1, kind: X}']",
+            "X",
+            "is a kustomize plugin or function that starts a program",
+        ),
         (
             "generators: ['{apiVersion: builtin, apiVersion: v1}']",
             "{apiVersion: builtin, apiVersion: v1}",
@@ -112,7 +116,7 @@ def test_references_to_files_of_the_project(text: str, project: Path) -> None:
         (
             "generators: ['{apiVersion: builtin, kind: HelmChartInflationGenerator}']",
             "HelmChartInflationGenerator",
-            "is a plugin or a function, which starts a program",
+            "is a kustomize plugin or function that starts a program",
         ),
         (
             "generators: ['{apiVersion: builtin, kind: PatchTransformer, path: link.yaml}']",
@@ -122,7 +126,7 @@ def test_references_to_files_of_the_project(text: str, project: Path) -> None:
         (
             "generators: ['{apiVersion: builtin, kind: XList, items: []}']",
             "XList",
-            "is a plugin or a function, which starts a program",
+            "is a kustomize plugin or function that starts a program",
         ),
         ("resources: [a.yaml\n", "", "is not valid YAML"),
         ("resources: []\nresources: ['https://example.com']", "", "has duplicate keys"),
@@ -140,7 +144,7 @@ def test_references_out_of_the_project(text: str, value: str, reason: str, proje
 def test_file_of_a_plugin_is_named(project: Path) -> None:
     write(project, {FILE: "transformers: [plugin.yaml]", "overlay/plugin.yaml": BUILT_IN % FUNCTION})
     assert find_outside_reference("overlay") == OutsideReference(
-        "overlay/plugin.yaml", "PrefixTransformer", "is a plugin or a function, which starts a program"
+        "overlay/plugin.yaml", "PrefixTransformer", "is a kustomize plugin or function that starts a program"
     )
     write(project, {"overlay/plugin.yaml": "a: ["})
     assert find_outside_reference("overlay") == OutsideReference(FILE, "plugin.yaml", "is not valid YAML")
@@ -161,7 +165,7 @@ def test_directory_outside_of_the_project(project: Path) -> None:
 
 def test_two_kustomizations_in_a_directory(project: Path) -> None:
     write(project, {FILE: "", "overlay/Kustomization": "resources: ['https://example.com']"})
-    reason = "is one of 2 kustomizations in the directory"
+    reason = "is one of 2 kustomization files in the directory, but kustomize allows only one"
     assert find_outside_reference("overlay") == OutsideReference(FILE, "", reason)
 
 

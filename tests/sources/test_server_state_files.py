@@ -90,7 +90,7 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
         (b"\0" * 99, "m: this is neither metrics nor one of the dumps"),
         (b"", "m: the file is empty"),
         (compress(b""), "m: the file is empty"),
-        (METRICS[: len(METRICS) // 2], "m: the last line has no end"),
+        (METRICS[: len(METRICS) // 2], "m: the last line does not end with a line break"),
     ],
 )
 def test_file_that_cannot_be_used(tmp_path: Path, data: bytes, message: str) -> None:

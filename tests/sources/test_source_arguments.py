@@ -93,7 +93,7 @@ def test_no_words_name_nothing() -> None:
         ),
         (
             ("git:main:m", "kustomize:overlays/prod"),
-            "git:main:m and kustomize:overlays/prod cannot be combined: kustomize builds only files of the work tree",
+            "git:main:m and kustomize:overlays/prod cannot be combined: kustomize builds files of the work tree, not of a git revision",
         ),
     ],
 )

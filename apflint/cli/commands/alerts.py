@@ -62,7 +62,7 @@ def alerts(
         str | None,
         option(
             OUTPUT,
-            "With --format rules: write tests of the rules for promtool to NAME.tests.yaml. They expect the rules in NAME.rules.yaml.",
+            "With --format rules: write promtool tests of the rules to NAME.tests.yaml. The tests read the rules from NAME.rules.yaml.",
             "--tests",
             metavar="FILE",
         ),

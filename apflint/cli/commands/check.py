@@ -39,15 +39,15 @@ _MAX_STALE_ENTRIES = 5
         ("what Helm renders; findings name the templates", "helm template CHART | apflint check -"),
         ("what Kustomize builds", "apflint check -k overlays/prod"),
         ("the objects of a running cluster", "apflint check --live"),
-        ("manifests, as they would be applied to a running cluster", "apflint check --live manifests/"),
+        ("manifests together with the objects of a running cluster", "apflint check --live manifests/"),
         ("for the release of the cluster", "apflint check --kubernetes 1.29 manifests/"),
         (
-            "on GitHub, with a file for code scanning",
+            "in GitHub Actions, with a SARIF file for code scanning",
             "apflint check --format github --report sarif=apflint.sarif manifests/",
         ),
-        ("some rules, by the start of their ids", "apflint check --select APF2,APF3 ."),
+        ("only the rules whose ids start with APF2 or APF3", "apflint check --select APF2,APF3 ."),
         ("exit with 1 if there are warnings, too", "apflint check --fail-on warning ."),
-        ("fix what can be fixed safely, and show the rest", "apflint check --fix manifests/"),
+        ("apply all safe fixes, and show the findings without a safe fix", "apflint check --fix manifests/"),
         ("record the findings, to see only new ones later", "apflint check --baseline known.json --write-baseline ."),
     ),
 )
@@ -99,7 +99,7 @@ def check(
         list[str] | None,
         option(
             OUTPUT,
-            "Write a report to a file, too; repeatable.",
+            "Write an additional report to a file; repeatable.",
             metavar="FORMAT=FILE",
             autocompletion=completers.complete_report,
         ),
@@ -220,7 +220,7 @@ def _check(inputs: Inputs, get_options: Callable[[], Options]) -> tuple[Report, 
     names = ", ".join(f"{entry.rule} {entry.object} {entry.field}".strip() for entry in stale[:_MAX_STALE_ENTRIES])
     more = f" and {len(stale) - _MAX_STALE_ENTRIES} more" if len(stale) > _MAX_STALE_ENTRIES else ""
     note = (
-        f"{baseline}: {what} not found in this run: {names}{more}. If all files were read, write the baseline again with"
+        f"{baseline}: {what} not found in this run: {names}{more}. If this run checked all files, these findings no longer exist: update the baseline with"
         " --write-baseline"
     )
     return compared.report, (note,)

@@ -19,8 +19,11 @@ PROMETHEUS = "Prometheus"
 @command(
     panel="Analyze",
     epilog=examples(
-        ("the levels of the manifests and of the newest release", "apflint dashboard manifests/ > apf-dashboard.json"),
-        ("for the objects and the release of the running cluster", "apflint dashboard --live"),
+        (
+            "for the manifests and the built-in objects of the newest release",
+            "apflint dashboard manifests/ > apf-dashboard.json",
+        ),
+        ("the levels and the release of the running cluster", "apflint dashboard --live"),
     ),
 )
 def dashboard(

@@ -33,11 +33,14 @@ if TYPE_CHECKING:
     epilog=examples(
         ("a branch and the work tree", "apflint diff git:main ."),
         ("two clusters of the settings", "apflint diff cluster:staging cluster:prod"),
-        ("a cluster in a branch and in the work tree", "apflint diff --cluster prod git:main ."),
-        ("what applying manifests to the running cluster changes", "apflint diff live manifests/"),
+        ("the manifests of one cluster, in a branch and in the work tree", "apflint diff --cluster prod git:main ."),
+        ("the changes in the running cluster if manifests are applied", "apflint diff live manifests/"),
         ("two checkouts", "apflint diff main/ branch/"),
         ("an upgrade of Kubernetes", "apflint diff defaults:1.33 defaults:1.36"),
-        ("an upgrade of a cluster with these manifests", "apflint diff defaults:1.33 defaults:1.36 -f manifests/"),
+        (
+            "an upgrade of a cluster that has the objects in manifests/",
+            "apflint diff defaults:1.33 defaults:1.36 -f manifests/",
+        ),
         ("for a comment on a pull request", "apflint diff --format markdown --exit-zero old.yaml new.yaml"),
     ),
 )
@@ -54,7 +57,7 @@ def diff(
     new: Annotated[
         str,
         argument(
-            "Configuration to compare with OLD, in one of the same forms.",
+            "Configuration to compare with OLD: any value that OLD can have.",
             metavar="NEW",
             autocompletion=complete_configuration,
         ),
@@ -69,7 +72,7 @@ def diff(
         str | None,
         option(
             CLUSTER,
-            "Cluster of the settings to compare, if OLD or NEW is . or git:REVISION.",
+            "Cluster to compare if OLD or NEW is . or git:REVISION, and the settings define several clusters.",
             "--cluster",
             metavar="NAME",
             autocompletion=complete_clusters,

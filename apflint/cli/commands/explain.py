@@ -60,7 +60,7 @@ _MAX_PRINTED_ERRORS = 10
             "apflint explain list pods -n team-a --as alice --as-group dev",
         ),
         (
-            "the same request in a cluster of the settings",
+            "the same request in a cluster that apflint.toml defines",
             "apflint explain --cluster prod list pods -n team-a --as alice",
         ),
         ("a probe from outside", "apflint explain get /healthz --as system:anonymous"),
@@ -119,7 +119,10 @@ def explain(
         ),
     ] = None,
     requests: Annotated[
-        str | None, option(REQUEST, "File of requests in JSON, one a line, or -. Prints JSON lines.", metavar="FILE")
+        str | None,
+        option(
+            REQUEST, "File with one JSON request per line, or -. Prints one line of JSON per request.", metavar="FILE"
+        ),
     ] = None,
     flow_schema_uid: Annotated[
         str | None, option(REQUEST, "Show the name of the FlowSchema with this uid.", metavar="UID")
@@ -135,7 +138,7 @@ def explain(
         bool,
         option(
             OUTPUT,
-            "Show all FlowSchemas, the hash and the queues; with --requests, why FlowSchemas match.",
+            "Show all FlowSchemas, and the hash and the queues of the flow. With --requests: show why FlowSchemas match.",
             "--verbose",
             "-v",
         ),
@@ -376,9 +379,9 @@ def _print_answers(path: str, answers: Iterator[tuple[str, list[RejectedLine]]],
         gc.enable()
     name = "<stdin>" if path == "-" else path
     if error_count > 1 and error_count == unlike and not answered:
-        what = "audit events, or kube-apiserver's own log" if is_log else "requests"
+        what = "audit events or lines of kube-apiserver's own log" if is_log else "requests"
         why = "no line is JSON" if error_count == not_json else "no line is an audit event"
-        print_note(f"{name}: not a file of {what}: {why}. Line {errors[0].number}: {errors[0].message}")
+        print_note(f"{name} does not contain {what}: {why}. Line {errors[0].number}: {errors[0].message}")
         return ExitCode.ERROR
     for line in errors:
         print_note(f"{name}:{line.number}: {line.message}")

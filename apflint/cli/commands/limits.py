@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @command(
     panel="Analyze",
     epilog=examples(
-        ("the priority levels of a new cluster, and those of the manifests", "apflint limits manifests/"),
+        ("the priority levels of a new cluster after the manifests are applied", "apflint limits manifests/"),
         ("a server with other flags", "apflint limits --server-concurrency 1600+400 manifests/"),
         ("the shares for a number of seats", "apflint limits --want workload-low=300 manifests/"),
         ("a running cluster", "apflint limits --live"),
@@ -46,7 +46,7 @@ def limits(
     ] = None,
     output_format: options.Format = "text",
     verbose: Annotated[
-        bool, option(OUTPUT, "Show queues, the seats of one request, and FlowSchemas, too.", "--verbose", "-v")
+        bool, option(OUTPUT, "Also show queues, the seats of one request, and FlowSchemas.", "--verbose", "-v")
     ] = False,
     color: options.Color = "auto",
 ) -> int:

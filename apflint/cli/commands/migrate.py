@@ -59,7 +59,10 @@ class _Cluster(NamedTuple):
     epilog=examples(
         ("preview the edits as a diff", "apflint migrate --to v1 --diff manifests/"),
         ("edit the files", "apflint migrate manifests/"),
-        ("before an upgrade: a version that all these releases serve", "apflint migrate --range 1.26..1.31 old.yaml"),
+        (
+            "before an upgrade: use a version that each of the releases 1.26 to 1.31 serves",
+            "apflint migrate --range 1.26..1.31 old.yaml",
+        ),
         ("an upgrade over several releases, step by step", "apflint migrate --plan --range 1.25..1.33 manifests/"),
         ("as a filter", "apflint migrate --to v1 - < old.yaml > new.yaml"),
     ),
@@ -81,7 +84,13 @@ def migrate(
     ] = None,
     kubernetes: options.Kubernetes = None,
     releases: Annotated[
-        str | None, option(CLUSTER, "Choose a version that all these releases serve.", "--range", metavar="X.Y..X.Z")
+        str | None,
+        option(
+            CLUSTER,
+            "Migrate to the newest API version that all of these Kubernetes releases serve.",
+            "--range",
+            metavar="X.Y..X.Z",
+        ),
     ] = None,
     plan: Annotated[
         bool,
@@ -235,4 +244,4 @@ def _print_remarks(name: str, migration: Migration) -> None:
         owner = f"{remark.object}: " if remark.object else ""
         print_remark(f"{name}:{remark.line}: {prefix}{owner}{remark.message}")
     if migration.is_refused:
-        print_remark(f"{name}: not changed, because an object was refused")
+        print_remark(f"{name}: the file is not changed, because apflint refused to migrate one of its objects")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from apflint.sources.effective_configurations import EffectiveConfiguration
 
 PROPOSAL, EVIDENCE = "Proposal", "Evidence"
-_LOGS_HELP = "Audit logs of all API servers, with an incident: files, directories, patterns, or - for standard input."
+_LOGS_HELP = "Audit logs of all API servers for a period with an incident: files, directories, patterns, or - for standard input."
 
 
 @command(
@@ -39,11 +39,11 @@ _LOGS_HELP = "Audit logs of all API servers, with an incident: files, directorie
             "apflint propose --isolate group:analytics --isolate 'serviceaccount:analytics/*' --seats 50 -o proposal",
         ),
         (
-            "what would have prevented the incident in these logs",
+            "a change that would have prevented the incident in the logs",
             "apflint propose logs/ -f manifests/ --metrics metrics-1.txt --metrics metrics.txt -o proposal",
         ),
         (
-            "a change that protects a level, and clients that may wait for at most 1 s",
+            "a change that protects a level, and a group whose requests may wait for at most 1 s",
             "apflint propose audit.log -f manifests/ --protect leader-election --protect group:tenants=1s",
         ),
         (
@@ -58,8 +58,8 @@ def propose(
         list[str] | None,
         option(
             PROPOSAL,
-            "Client that gets its own priority level: user:NAME, group:NAME, serviceaccount:NAMESPACE/NAME, or"
-            " serviceaccount:NAMESPACE/*; repeatable: all of these clients share the level.",
+            "Client to move to a new priority level: user:NAME, group:NAME, serviceaccount:NAMESPACE/NAME, or"
+            " serviceaccount:NAMESPACE/*; repeatable: all named clients share the new level.",
             "--isolate",
             metavar="SUBJECT",
         ),
@@ -109,7 +109,12 @@ def propose(
     ] = None,
     may_suffer: Annotated[
         list[str] | None,
-        option(EVIDENCE, "With logs: client that may wait longer; repeatable.", "--may-suffer", metavar="SUBJECT"),
+        option(
+            EVIDENCE,
+            "With logs: client whose requests may wait longer or be rejected more often; repeatable.",
+            "--may-suffer",
+            metavar="SUBJECT",
+        ),
     ] = None,
     max_objects: Annotated[
         int | None,
@@ -125,7 +130,7 @@ def propose(
         str | None,
         option(
             EVIDENCE,
-            "With logs: choose an incident that ends after this time, such as 2h before the end of the log, or a time of RFC 3339.",
+            "With logs: choose an incident that ends after this time: 2h is 2 hours before the end of the log; or a time of RFC 3339.",
             metavar="TIME",
         ),
     ] = None,
@@ -136,7 +141,7 @@ def propose(
         str | None,
         option(
             PROPOSAL,
-            "File with goals, whose keys stand for options, such as maySuffer for --may-suffer.",
+            "File with goals. Each key stands for an option, such as maySuffer for --may-suffer.",
             metavar="FILE",
         ),
     ] = None,

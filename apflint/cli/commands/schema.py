@@ -57,7 +57,7 @@ def schema(
     name: Annotated[
         Name,
         argument(
-            "A kind, config (apflint.toml), goals (proposals), load (simulations), test (policy tests), report (JSON of check), or COMMAND-output (JSON of others).",
+            "A kind, config (apflint.toml), goals (proposals), load (simulations), test (policy tests), report (JSON of check), or COMMAND-output (JSON of another command, such as limits-output).",
             metavar="NAME",
         ),
     ],

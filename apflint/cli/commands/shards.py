@@ -56,7 +56,7 @@ def shards(
         str | None,
         option(
             TABLE,
-            "Numbers of elephants: busy flows that fill all queues of their hands.",
+            "Numbers of elephants. An elephant is a busy flow that fills all queues of its hand.",
             metavar="N,N",
             show_default="1,4,16",
         ),
@@ -99,7 +99,7 @@ def shards(
         raise UserError("--distinguisher requires --flow-schema")
     if sources._replace(isolated=False) != options.SourceOptions() and not reads_manifests:
         raise UserError(
-            "options about manifests and the cluster require --flow-schema, and exclude --queues and --hand-size"
+            "options about manifests and the cluster require --flow-schema, and cannot be combined with --queues or --hand-size"
         )
     if flow_schema is not None and (recommend is not None or elephants is not None):
         raise UserError("--flow-schema cannot be combined with --elephants and --recommend")
@@ -159,7 +159,7 @@ def _pair_of_flow_schema(name: str, distinguisher: str, known: Effective) -> tup
     schemas = {schema.name: schema for schema in (*configuration.dangling, *configuration.order)}
     if name not in schemas:
         raise UserError(
-            f'unknown FlowSchema "{name}" in Kubernetes {known.release.name} and the manifests. Name its manifests with -f,'
+            f'unknown FlowSchema "{name}" in Kubernetes {known.release.name} and the manifests. Name the manifest of the FlowSchema with -f,'
             " or give both --queues and --hand-size"
         )
     spec = schemas[name].spec
@@ -170,7 +170,9 @@ def _pair_of_flow_schema(name: str, distinguisher: str, known: Effective) -> tup
             " Name its manifest with -f, or give both --queues and --hand-size"
         )
     if not level.queues or not level.hand_size:
-        raise UserError(f'the priority level "{level.name}" of FlowSchema "{name}" has no queues, so there is no hand')
+        raise UserError(
+            f'the priority level "{level.name}" of FlowSchema "{name}" has no queues, so it does not use shuffle sharding'
+        )
     if spec.distinguisher_method is None and distinguisher:
         print_note(
             f'FlowSchema "{name}" has no distinguisherMethod, so all of its requests are one flow: leave out'

@@ -64,7 +64,7 @@ QUESTION = "Question"
 PARTIAL_NOTE = "Interrupted: only a part of the log was simulated, and all figures are those of this part."
 _SET_HELP = "Change a field of a priority level: LEVEL.FIELD=VALUE, as in workload-low.queues=64; repeatable."
 _FAIL_IF_HELP = (
-    "Exit with 1 if this is true of a client or priority level: 'NAME rejected', 'NAME waits > 1s' or"
+    "Exit with 1 if a condition on a client or priority level NAME is true: 'NAME rejected', 'NAME waits > 1s' or"
     " 'NAME waits p99 > 1s'; repeatable."
 )
 _SEARCH_HELP = (
@@ -75,7 +75,7 @@ _SEARCH_HELP = (
 @command(
     panel="Analyze",
     epilog=examples(
-        ("a load against the configuration of these manifests", "apflint simulate load.yaml -f manifests/"),
+        ("the load in load.yaml, with the objects in manifests/", "apflint simulate load.yaml -f manifests/"),
         ("twice the load", "apflint simulate load.yaml -f manifests/ --scale 2"),
         ("what more queues would change", "apflint simulate load.yaml -f manifests/ --set batch.queues=128"),
         ("twice the requests of an audit log", "apflint simulate --from-audit audit.log -f manifests/ --scale 2"),
@@ -97,7 +97,7 @@ def simulate(
         str | None,
         option(
             CLUSTER,
-            "Compare with this configuration, and show the differences first. OTHER is like OLD of `apflint diff`.",
+            "Compare with the configuration OTHER, and show the differences first. OTHER has one of the forms of OLD in `apflint diff`.",
             metavar="OTHER",
             autocompletion=complete_configuration,
         ),
@@ -118,7 +118,7 @@ def simulate(
         Literal["text", "json", "markdown", "html"], option(OUTPUT, "Output format; html has charts.", "--format")
     ] = "text",
     verbose: Annotated[
-        bool, option(OUTPUT, "Show seats over time, clients, and all percentiles, too.", "--verbose", "-v")
+        bool, option(OUTPUT, "Also show seats over time, clients, and all percentiles.", "--verbose", "-v")
     ] = False,
     color: options.Color = "auto",
 ) -> int:
@@ -135,7 +135,7 @@ def simulate(
     longest = _parse_search(search, max_wait, {"--compare": compare, "--fail-if": conditions})
     selected = sources.select(compared=compare)
     if [load, loads.metrics, compare, *(loads.from_audit or ()), *selected.words].count("-") > 1:
-        raise UserError("standard input can only be one of the inputs")
+        raise UserError("standard input (-) can be used for only one input")
     wanted = tuple(parse_change(text) for text in changes or ())
     simulated, parsed = read_load(load, loads)
     if simulated is None:

@@ -90,7 +90,7 @@ def test(
         paths = [path for named in suites for path in find_suites(named, effective.exclude)]
         result = Run(tuple(file for path in paths for file in run_suite_file(path, request, print_note)))
     if not result.files:
-        raise UserError("no suite was run: no suite names this cluster")
+        raise UserError("no suite was run, because no suite names the cluster of --cluster")
     for file in result.files:
         sys.stderr.write(policy.render_mistakes(file, style(color, sys.stderr)))
     status = ExitCode.OK if exit_zero and result.status == ExitCode.FINDINGS else result.status

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 CLIENT = "Client"
 _WORDS_HELP = (
-    "The client and the evidence, in any order: metrics, debug dumps, audit logs, manifests (files, directories, or -); and"
-    " the request in question as for `explain`: VERB RESOURCE NAME, or VERB /PATH."
+    "The client, the evidence and the request, in any order. Evidence: metrics, debug dumps, audit logs, manifests (files,"
+    " directories, or -). Request, as for `apflint explain`: VERB RESOURCE NAME, or VERB /PATH."
 )
 _WATCH_HELP = "With --live: read the metrics again after this time, such as 10s, for rates."
 
@@ -46,7 +46,12 @@ def why(
     ] = None,
     user: Annotated[
         str | None,
-        option(CLIENT, "User whose requests are slow or rejected, instead of CLIENT.", "--as", metavar="USER"),
+        option(
+            CLIENT,
+            "User whose requests are slow or rejected. Use either this option or CLIENT.",
+            "--as",
+            metavar="USER",
+        ),
     ] = None,
     groups: Annotated[
         list[str] | None, option(CLIENT, "Group of the user; repeatable.", "--as-group", metavar="GROUP")

@@ -95,8 +95,8 @@ def _suspect_single_flow(server: ServerLoad, overload: Overload) -> OverloadCaus
         would_not_help=(
             "More or longer queues do not separate the users, because one flow always uses the same few queues.",
         ),
-        unsure="If the FlowSchema has a distinguisher, the level is too small for its clients (cause small-level). A dump of requests"
-        " shows the flows and their users.",
+        unsure="If the FlowSchema has a distinguisher, the cause is small-level instead: the level is too small for its clients."
+        " A dump of requests shows the flows and their users.",
     )
 
 

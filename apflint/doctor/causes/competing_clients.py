@@ -103,8 +103,8 @@ def _single_flow_cause(
     return top.add_to(
         OverloadCause(
             "single-flow",
-            f'The FlowSchema "{flow.schema}" has no flow distinguisher, so {len(clients)} users share one flow. They wait as long as'
-            f' "{top.user}", who sends most of the requests.',
+            f'The FlowSchema "{flow.schema}" has no flow distinguisher, so {len(clients)} users share one flow. The requests of all these users wait as long as'
+            f' the requests of "{top.user}", who sends most of the requests.',
             is_apf=True,
             levels=(level.name,),
             schema=flow.schema,
@@ -128,7 +128,7 @@ def _single_flow_cause(
             ),
             would_not_help=(
                 "More or longer queues do not separate the users, because one flow always uses the same few queues.",
-                "The user with the most requests also takes the seats that more shares provide.",
+                "More shares do not help, because the user with the most requests also takes the additional seats.",
             ),
         )
     )
@@ -148,7 +148,7 @@ def find_client_timeouts(server: ServerLoad, overload: Overload) -> OverloadCaus
     return OverloadCause(
         "client-timeouts",
         f'Clients of "{level.name}" with a short timeout give up while their requests wait: a request may wait for a quarter of'
-        f" its timeout. Other requests wait as long, and are served.",
+        f" its timeout. Other requests of the level wait for the same time, and the server executes them.",
         is_apf=True,
         levels=(level.name,),
         schema=client.schema,
@@ -176,15 +176,20 @@ def find_client_timeouts(server: ServerLoad, overload: Overload) -> OverloadCaus
                 "apflint replay audit.log --live --where status=429",
                 is_by_client=True,
             ),
-            Action("or give these clients a separate priority level with a short queue", simulate_manifests()),
-            Action(f'or send fewer requests at a time, so that fewer requests always wait at "{level.name}"'),
+            Action(
+                "or give the clients with short timeouts a separate priority level with a short queue",
+                simulate_manifests(),
+            ),
+            Action(
+                f'or let the clients send fewer requests at the same time, so that the queues of "{level.name}" are shorter'
+            ),
         ),
         would_not_help=(
             "In longer queues, the requests still time out before they get a seat.",
             "Immediate retries add to the queue.",
             "The server as a whole is not overloaded.",
         ),
-        unsure="Metrics and dumps do not show which clients timed out. The audit log shows these requests with status code 429.",
+        unsure="Metrics and dumps do not show which clients timed out. In the audit log, requests that timed out have status code 429.",
     )
 
 
@@ -370,7 +375,7 @@ def _flood_cause(
     in_dump = (
         [
             (
-                f"{share:.0%} of the seats that requests wait for are for requests of {who}, in"
+                f"{who} waits for {share:.0%} of the seats that all waiting requests need, with requests in"
                 f" {len({row.queue for row in client.rows})} queues."
             )
         ]
@@ -385,8 +390,8 @@ def _flood_cause(
     return client.add_to(
         OverloadCause(
             "flood-one-flow",
-            f'{who} sends more requests than "{level.name}" can execute. Each request is fast, its own queues overflow, and the level'
-            " takes the seats that other levels lend.",
+            f'{who} sends more requests than "{level.name}" can execute. Each request is fast, but the queues of this client overflow,'
+            " and the level borrows the seats that other levels lend.",
             is_apf=True,
             levels=(level.name,),
             evidence=(
@@ -420,7 +425,7 @@ def _contained_cause(server: ServerLoad, overload: Overload, client: Client, uns
     return client.add_to(
         OverloadCause(
             "flood-contained",
-            f'"{level.name}" works as configured: it contains {who if level.rows else "a flood of requests"}, rejects the excess, and takes no seats'
+            f'"{level.name}" works as configured: it limits {who if level.rows else "a flood of requests"}, rejects the excess, and takes no seats'
             " of other levels.",
             is_apf=True,
             severity="info",
@@ -444,8 +449,8 @@ def _fair_cause(server: ServerLoad, overload: Overload, domination: Domination |
         + ("Other clients hardly wait: fair queuing works." if is_shared else "No other client waits there.")
     )
     if domination is None:
-        shared = " Many others hardly wait: fair queuing works." if is_shared else ""
-        message = f'At "{level.name}", requests wait as if one client waited for its own requests, and none is rejected.{shared}'
+        shared = " Many other requests hardly wait: fair queuing works." if is_shared else ""
+        message = f'At "{level.name}", no request is rejected, and the waits look like those of one client that waits for its own requests.{shared}'
     return client.add_to(
         OverloadCause(
             "noisy-but-fair",

@@ -122,7 +122,8 @@ def find_notes(server: ServerLoad) -> Iterator[OverloadCause]:
             levels=tuple(level.name for level in busy),
             evidence=(
                 (
-                    f"Offered load: {seats_text(offered)}, at times {level.state.demand_high or 0:.0f}. Nominal limit:"
+                    f"Offered load: {seats_text(offered)}. Highest demand for seats in the last completed period of"
+                    f" 10 s: {level.state.demand_high or 0:.0f}. Nominal limit:"
                     f" {level.state.nominal}. Limit now: {level.state.current}."
                 ),
             ),

@@ -65,7 +65,7 @@ def find_catch_all(server: ServerLoad, overload: Overload) -> OverloadCause | No
         ),
         actions=(
             Action(
-                "let the FlowSchema global-default match all users again, or add a FlowSchema for these users",
+                "let the FlowSchema global-default match all users again, or add a FlowSchema for the users whose requests only catch-all matches",
                 explain_request(client) or compare_defaults(_release(server)),
             ),
             Action("check the new FlowSchema before you apply it", compare_manifests()),
@@ -204,7 +204,7 @@ def find_starved_leases(server: ServerLoad, overload: Overload) -> OverloadCause
             describe_harm(server, overload),
             *describe_offered(server, level),
             *describe_service(level),
-            *([f"The dump has requests of {len(users)} flows at this level."] if len(users) > 1 else []),
+            *([f"The dump has requests of {len(users)} flows at the level leader-election."] if len(users) > 1 else []),
         ),
         actions=(
             enlarge(server, level, "give leader-election more shares, or increase its borrowingLimitPercent"),
@@ -242,7 +242,7 @@ def enlarge(server: ServerLoad, level: LevelLoad, advice: str) -> Action:
     if level.state.max is not None and level.state.max >= nominal + borrowed:
         return Action(advice, nominal_seats=wanted)  # the level can already borrow this many seats
     return Action(
-        f"{advice}, such as to {percent}: then it can borrow up to {pluralize(borrowed, 'seat')}",
+        f"{advice}, such as to {percent}, to borrow up to {pluralize(borrowed, 'seat')}",
         simulate_change(level.name, "borrowingLimitPercent", percent),
         nominal_seats=wanted,
     )

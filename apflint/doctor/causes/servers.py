@@ -68,14 +68,14 @@ def find_restart(
     evidence = [
         f"The server started {format_duration(server.age * 1e6)} before the snapshot.",
         (
-            f"{count_noun(round(watches.number), 'watch', 'watches')} of clients were initialized since the start, out of"
-            f" {watches.number + others.number:,.0f} requests at levels with a limit."
+            f"{count_noun(round(watches.number), 'watch', 'watches')} of clients were initialized since the start. The levels"
+            f" with a limit executed {watches.number + others.number:,.0f} requests in total, including these watches."
         ),
     ]
     if predecessor is not None:
         evidence.insert(
             1,
-            f"If {predecessor.name} is from the same server, the server has restarted since then: counters start again at 0.",
+            f"If {predecessor.name} shows the same server, the server has restarted since that snapshot, so its counters started again at 0.",
         )
     if unplaced is not None and unplaced.all_watches.number:
         evidence.append(
@@ -83,7 +83,7 @@ def find_restart(
         )
     return OverloadCause(
         "restart",
-        "The server has just started, and its clients list and watch everything again. This passes on its own"
+        "The server has just started, and its clients list and watch everything again. This additional load ends on its own"
         + ("." if overloads else ": nothing waits any more."),
         is_apf=False,
         levels=tuple(names),
@@ -113,7 +113,7 @@ def describe_start(server: ServerLoad, name: str = "the server") -> RecentStart 
         return None
     return RecentStart(
         f"{name} started {format_duration(server.age * 1e6)} ago",
-        f"clients list and watch everything again for about {RESTART_SECONDS:.0f} s, so its load may be unusual",
+        f"clients list and watch everything again for about {RESTART_SECONDS:.0f} s, so the load of the server may be unusual",
     )
 
 
@@ -145,7 +145,7 @@ def _compare(server: ServerLoad, overload: Overload, other: ServerLoad, peer: Le
         if overload.waiting < MIN_RATIO * there:
             return None
         return (
-            f'Requests of "{level.name}" in the dumps: {here:,} here, and {there:,} at {other.name}.',
+            f'Requests of "{level.name}" in the dumps: {here:,} at this server, and {there:,} at {other.name}.',
             "There, nothing waits.",
         )
     peer_delay, delay = peer.wait.mean or 0.0, overload.delay or 0.0
@@ -155,7 +155,7 @@ def _compare(server: ServerLoad, overload: Overload, other: ServerLoad, peer: Le
         return None
     return (
         (
-            f'Requests of "{level.name}": {rate:,.1f}/s here ({rate / (rate + peer_rate):.0%}), and'
+            f'Requests of "{level.name}": {rate:,.1f}/s at this server ({rate / (rate + peer_rate):.0%}), and'
             f" {peer_rate:,.1f}/s at {other.name} ({peer_rate / (rate + peer_rate):.0%})."
         ),
         f"At {other.name}, {used} of {limit} seats are in use, no request waits, and the mean wait is {seconds_text(peer_delay)}.",
@@ -178,13 +178,13 @@ def _imbalance_cause(
         evidence=(requests, describe_harm(server, overload), peer, *describe_clients(level.rows)),
         actions=(
             Action(
-                "spread the connections: --goaway-chance of kube-apiserver, another algorithm of the load balancer, or a restart of"
+                "spread the connections: set --goaway-chance of kube-apiserver, choose another algorithm of the load balancer, or restart"
                 " the clients"
             ),
             Action("check that the requests are spread", "apflint doctor metrics-*.txt"),
         ),
         would_not_help=(
-            "More shares or higher inflight limits are not necessary, because the other server has idle seats.",
+            f"More shares or higher inflight limits are not necessary, because {other.name} has idle seats.",
             "Throttling the clients is not necessary, because the servers together have enough seats.",
         ),
     )

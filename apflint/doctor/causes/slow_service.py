@@ -107,15 +107,15 @@ def find_inversion(server: ServerLoad, overload: Overload) -> OverloadCause | No
     if webhook is not None and webhook.calls.mean is not None:
         calls = count_noun(round(webhook.calls.number), "call")
         evidence.append(
-            f"{calls} of the webhook took {seconds_text(webhook.calls.mean)} on average, which is about its timeout."
+            f"{calls} of the webhook took {seconds_text(webhook.calls.mean)} on average, which is about the timeout of the webhook."
             if _is_timed_out(webhook)
             else f"{calls} of the webhook took {seconds_text(webhook.calls.mean)} on average."
         )
     return client.add_to(
         OverloadCause(
             "inversion",
-            f'{name} calls the API server back{user}, and its requests wait at "{level.name}", where the requests that wait'
-            " for the webhook hold the seats. Only timeouts free these seats.",
+            f'{name} calls the API server back{user}, and its requests wait at "{level.name}". The requests that wait'
+            " for the webhook hold all seats of this level, so only timeouts free these seats.",
             is_apf=True,
             levels=(level.name,),
             evidence=(*evidence, *describe_service(level)),
@@ -227,8 +227,8 @@ def find_slow_webhook(server: ServerLoad, overload: Overload) -> OverloadCause |
     return client.add_to(
         OverloadCause(
             "slow-webhook",
-            f'The webhook "{webhook.name}" takes {seconds_text(mean)} on average, and requests hold their seats meanwhile.'
-            f' These calls take {share:.0%} of the execution time at "{level.name}".',
+            f'Calls of the webhook "{webhook.name}" take {seconds_text(mean)} on average. Requests hold their seats during'
+            f' the calls, which take {share:.0%} of the execution time at "{level.name}".',
             is_apf=False,
             levels=(level.name,),
             verb="create" if client.verb is None else client.verb,
@@ -246,14 +246,14 @@ def find_slow_webhook(server: ServerLoad, overload: Overload) -> OverloadCause |
             would_not_help=_WEBHOOK_NOT,
             unsure=None
             if level.rows
-            else "The calls of the webhook may be slow because the webhook sends requests to this API server, which wait at the same"
-            " level (cause inversion). A dump of requests shows these requests.",
+            else "The webhook may be slow because it sends requests to this API server that wait at the same"
+            " priority level (cause inversion). A dump of requests shows whether such requests wait.",
         )
     )
 
 
 _WEBHOOK_NOT = (
-    "Slow requests would fill additional seats, too: the number of seats in use is the rate of requests x the time in the webhook.",
+    "More seats do not help, because slow requests would fill these seats, too: the number of seats in use is the rate of requests x the time in the webhook.",
     "The rate of the clients is small, so throttling them does not help.",
 )
 
@@ -358,8 +358,8 @@ def _is_slow_level(server: ServerLoad, level: LevelLoad) -> bool:
 
 
 _NO_WEBHOOK_METRICS = (
-    "The files do not show the time in webhooks. If apiserver_admission_webhook_admission_duration_seconds is low, the"
-    " storage of these objects is slow (cause etcd-slow)."
+    "The files do not show the time in admission webhooks. If the metric apiserver_admission_webhook_admission_duration_seconds is low, the"
+    " storage of the written objects is slow (cause etcd-slow)."
 )
 
 
@@ -455,8 +455,8 @@ def _suspect_etcd(server: ServerLoad, overloads: Sequence[Overload]) -> Overload
         overloads,
         "Requests of all levels are slow at the same time, as if the storage were slow, and hold their seats for longer.",
         evidence,
-        "The files do not show the time in etcd, but the metric etcd_request_duration_seconds does. If etcd is fast, look at"
-        " the processors of the server.",
+        "The files do not show the time of requests to etcd. The metric etcd_request_duration_seconds of kube-apiserver shows it. If etcd is fast,"
+        " check whether the processors of the server are busy.",
     )
 
 
@@ -485,7 +485,7 @@ def _etcd_cause(
             verify_doctor("the execution time of all levels falls"),
         ),
         would_not_help=(
-            "Other shares, FlowSchemas or inflight limits change which requests wait, but not for how long.",
+            "Other shares, FlowSchemas or inflight limits change which requests wait, but do not make etcd faster.",
         ),
         unsure=unsure,
     )

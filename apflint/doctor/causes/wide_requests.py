@@ -63,8 +63,9 @@ def find_watch_storm(server: ServerLoad, overload: Overload) -> OverloadCause | 
     evidence = []
     if is_in_dump:
         evidence.append(
-            f"In the dump, {count_noun(len(rows), 'watch', 'watches')} have or wait for {count_seats(rows):,} of {seats:,} seats"
-            f" at the level: {seats_text(count_seats(rows) / len(rows))} each."
+            f"In the dump, {count_noun(len(rows), 'watch', 'watches')} hold or wait for {count_seats(rows):,} seats,"
+            f" {seats_text(count_seats(rows) / len(rows))} per watch. All requests of the level together hold or wait for"
+            f" {seats:,} seats."
         )
     if level.watches.mean is not None:
         events = f", and {server.watch_events:,.0f} initial events were sent" if server.watch_events else ""
@@ -146,13 +147,13 @@ def find_heavy_lists(server: ServerLoad, overload: Overload) -> OverloadCause | 
                 Action("send fewer of these requests at a time", is_by_client=True),
             ),
             would_not_help=(
-                f"The number of requests is misleading: {few} takes several seats.",
+                f"The number of requests does not show the load: {few} takes several seats.",
                 "Longer queues only let more requests wait. Higher inflight limits let more lists run on the same processors.",
             ),
             unsure=None
             if is_certain
-            else "The metrics do not show whether lists or writes that many watchers observe take these seats. A dump of requests"
-            " with includeRequestDetails=1 shows the client.",
+            else "The metrics do not show whether these seats are taken by lists, or by writes that many watchers"
+            " observe. A dump of requests with includeRequestDetails=1 shows the client.",
         )
     )
 
@@ -180,8 +181,8 @@ def _is_wide(level: LevelLoad) -> bool:
 def _describe_width(server: ServerLoad, level: LevelLoad, wide: Sequence[RequestRow]) -> Iterator[str]:
     if wide:
         yield (
-            f"In the dump, {pluralize(len(wide), 'request')} have or wait for {count_seats(wide):,} of"
-            f" {count_seats(level.rows):,} seats: {seats_text(count_seats(wide) / len(wide))} each."
+            f"In the dump, {count_seats(wide):,} of"
+            f" {count_seats(level.rows):,} seats that requests hold or wait for belong to {pluralize(len(wide), 'request')}: {seats_text(count_seats(wide) / len(wide))} each."
         )
     state = level.state
     if state.seats_in_use and state.executing:
@@ -206,7 +207,7 @@ def find_exempt_abuse(server: ServerLoad, overloads: Sequence[Overload]) -> Over
         evidence = [
             (
                 f"Exempt requests hold {seats_text(held)} on average: {held / total:.0%} of the {total} seats of the server."
-                f" The high watermark is {exempt.state.demand_high or 0:,.0f}."
+                f" The high watermark of their demand for seats is {exempt.state.demand_high or 0:,.0f}."
             )
         ]
     else:
@@ -223,7 +224,7 @@ def find_exempt_abuse(server: ServerLoad, overloads: Sequence[Overload]) -> Over
     return client.add_to(
         OverloadCause(
             "exempt-abuse",
-            f"Exempt requests{user} hold seats of the whole server, and no limit applies to them. So fewer seats remain"
+            f"Exempt requests{user} hold many seats of the server, because no limit applies to these requests. So fewer seats remain"
             " for the other levels.",
             is_apf=True,
             levels=("exempt", *(overload.name for overload in squeezed)),
@@ -243,7 +244,7 @@ def find_exempt_abuse(server: ServerLoad, overloads: Sequence[Overload]) -> Over
             ),
             actions=(
                 Action(
-                    "remove the user from the group system:masters, and grant its rights with a ClusterRole, so that a FlowSchema"
+                    "remove the user from the group system:masters, and grant the rights of the user with a ClusterRole, so that a FlowSchema"
                     " can match its requests",
                     explain_request(client),
                 ),
@@ -251,8 +252,8 @@ def find_exempt_abuse(server: ServerLoad, overloads: Sequence[Overload]) -> Over
                 Action("let the client send fewer and smaller lists", is_by_client=True),
             ),
             would_not_help=(
-                "More shares for the waiting levels do not limit exempt requests.",
-                "Moving more users to exempt takes more seats from all others.",
+                "More shares for the levels with waiting requests do not help, because shares do not limit exempt requests.",
+                "If you make more users exempt, their requests take seats from all other levels.",
             ),
         )
     )

@@ -32,8 +32,8 @@ _DOCUMENTS = {
 """For each reason for skipping documents: the description of one document, and of several documents."""
 _FILES = {
     "patch or other input of a kustomization": (
-        "patch or other input of a kustomization (check the result: apflint check -k DIR)",
-        "patches and other inputs of kustomizations (check the result: apflint check -k DIR)",
+        "patch or other input of a kustomization (apflint check -k DIR checks the built objects)",
+        "patches and other inputs of kustomizations (apflint check -k DIR checks the built objects)",
     ),
     "context": ("file of the context", "files of the context"),
     "input of a rendered cluster": (
@@ -94,8 +94,8 @@ def _outcome(report: Report, style: Style) -> Iterator[str]:
         start, painted = (f"Found {_count_by_severity(counts, how)}" for how in (Style(), style))
         text = f" in {f'{objects} of ' if report.objects else ''}{files}, for Kubernetes {release}.{suppressed}"
         if report.left_out:
-            limit = f"a file has more than {MAX_FINDINGS_PER_RULE:,} findings of one rule"
-            text += f" At least {report.left_out:,} of them are not printed: {limit}."
+            limit = f"apflint prints at most {MAX_FINDINGS_PER_RULE:,} findings of one rule and severity per file"
+            text += f" At least {report.left_out:,} of the findings are not printed, because {limit}."
     elif report.objects:
         start, painted = "All good:", style.paint("All good:", "good")
         text = f" {objects} in {files}, checked for Kubernetes {release}.{suppressed}"

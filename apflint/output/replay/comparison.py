@@ -82,7 +82,7 @@ def report_comparison(comparison: ReplayComparison, sides: Sides) -> Iterator[Bl
     yield Only(HTML, _draw(comparison, sides))
     yield from explain_numbers(
         [
-            "The durations are those of the log: with other seats, requests would wait less or longer, or be rejected.",
+            "The durations are from the log. With a different number of seats, waits would be shorter or longer, or requests would be rejected.",
             # The sentences about the old configuration are left out, because they would differ only in numbers.
             *describe_limits_of_log(comparison.new),
         ]

@@ -73,8 +73,9 @@ _RATES_NOTE = (
     " does not show counts as use."
 )
 _DIFFERENCE_NOTE = (
-    "DIFFERENCE: the share of the row in all differences. Rows are sorted by this share, which grows with the requests, the"
-    " seats and the logarithm of X (G-test). A slower server alone does not change this share."
+    "DIFFERENCE: how much this row contributes to the increases of all rows. Rows are sorted by this value,"
+    " which grows with the requests, the seats and the logarithm of X (G-test). If the server only becomes slower, the"
+    " value does not change."
 )
 _PATTERN_NOTE = "* in a name: a generated part, such as the name of a node or a pod."
 
@@ -167,9 +168,9 @@ class _PeriodWriter:
     def _describe_slowdown(self, slowdown: Slowdown) -> str:
         return (
             f"Requests that also occur in the baseline take {_format_factor(slowdown.factor)} as long:"
-            f" {format_duration(slowdown.before)} -> {format_duration(slowdown.now)} on average, those of"
-            f" {slowdown.slower} of {count_noun(slowdown.compared, 'client')} at least {SLOW_FACTOR:.0f} times as long. More requests of a"
-            " client can cause this, or slow storage, a slow webhook, or waits that the log does not show: apflint doctor shows"
+            f" {format_duration(slowdown.before)} -> {format_duration(slowdown.now)} on average. The requests of"
+            f" {slowdown.slower} of {count_noun(slowdown.compared, 'client')} take at least {SLOW_FACTOR:.0f} times as long. Possible causes are more requests of a"
+            " client, slow storage, a slow webhook, and waits that the log does not show: apflint doctor shows"
             " which of these is the cause."
         )
 
@@ -190,8 +191,8 @@ class _PeriodWriter:
                 baseline = f"{format_count(before.rejected)} of {format_count(before.requests)}"
                 yield (
                     f"Priority level {level.name} rejected {format_count(level.rejected)} of"
-                    f" {count_noun(level.requests, 'request')} ({format_share(level.rejected, level.requests)}), in the baseline"
-                    f" {baseline if before.rejected else 'none'}."
+                    f" {count_noun(level.requests, 'request')} ({format_share(level.rejected, level.requests)}). In the baseline,"
+                    f" it rejected {baseline if before.rejected else 'none'}."
                 )
 
     def _list_gone(self) -> list[str]:

@@ -103,9 +103,9 @@ def _describe(report: ServerLogReport) -> Iterator[str]:
 def _describe_comparison(report: ServerLogReport) -> Iterator[str]:
     name = f"Compared with {report.configuration}"
     if not report.disagreements:
-        yield f"{name}: no disagreement in FlowSchemas, priority levels and seats, as far as it can be decided without users."
+        yield f"{name}: no disagreement in FlowSchemas, priority levels and seats. The comparison is incomplete, because the log does not show users."
         return
-    yield f"{name}: {count_noun(report.disagreeing, 'request')} of {report.requests:,} cannot have been handled as logged."
+    yield f"{name}: for {count_noun(report.disagreeing, 'request')} of {report.requests:,}, the log contradicts this configuration."
     for disagreement in report.disagreements[:_MAX_DISAGREEMENTS]:
         place = quote(f"{disagreement.file}:{disagreement.line}")
         yield f"{write_sentence(disagreement.clause)} {count_noun(disagreement.requests, 'request')}, the first at {place}."
@@ -117,7 +117,7 @@ def _explain_columns() -> Iterator[str]:
     shortest = format_duration(LOGGED_WAIT_SECONDS * 1e6)
     yield (
         f"REJECTED: status 429 by API Priority and Fairness. WAITED: requests that waited more than {shortest}; shorter waits"
-        " are not logged. SEATS: the most seats of one request while it executes."
+        " are not logged. SEATS: the maximum number of seats that one request holds while it executes."
     )
 
 

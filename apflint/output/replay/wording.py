@@ -144,8 +144,8 @@ def describe_contradictions(report: ReplayReport) -> Iterator[str]:
             for found in about_seats
         ]
         yield (
-            f"The log does not fit {report.limits.server_concurrency} seats, the default: {join_some(levels, _MAX_NAMED_LEVELS)}."
-            f" If the servers had other objects, name these first, with -f. {FIND_SEATS}"
+            f"The log contradicts the default of {report.limits.server_concurrency} seats: {join_some(levels, _MAX_NAMED_LEVELS)}."
+            f" If the servers had other objects than this configuration, first name those objects with -f. {FIND_SEATS}"
         )
     for found in islice((found for found in contradictions if not found.is_about_seats), _MAX_NAMED_LEVELS):
         yield (
@@ -208,11 +208,13 @@ def describe_coverage(
         yield f"Skipped: {count_noun(coverage.other_records, 'record')} of other logs."
     if report.unanswered:
         yield (
-            f"Not counted: {count_noun(report.unanswered, 'request')} with only a RequestReceived event (still running,"
-            " a cut log, or an audit policy that omits the other stages)."
+            f"Not counted: {count_noun(report.unanswered, 'request')} with only a RequestReceived event (the request"
+            " still runs, the log is cut off, or the audit policy omits the other stages)."
         )
     if report.copies:
-        yield f"Omitted: {count_noun(report.copies, 'event')} that the log contains twice, without RequestReceived events."
+        yield (
+            f"Omitted: {count_noun(report.copies, 'event')} that repeat earlier events, not counting RequestReceived events."
+        )
     if report.unreadable_waits:
         yield (
             f"Unknown queue wait: {count_noun(report.unreadable_waits, 'request')} whose annotation apf-queue-wait is not a"
@@ -220,8 +222,8 @@ def describe_coverage(
         )
     if report.backwards:
         yield (
-            f"The clock was changed: {count_noun(report.backwards, 'request')} with an end before the start, and an"
-            " unknown duration."
+            f"The clock was changed: {count_noun(report.backwards, 'request')} with an end before the start. The"
+            " duration of such a request is unknown."
         )
 
 
@@ -233,12 +235,12 @@ def describe_verification(found: Verification, *, has_counts: bool) -> Iterator[
     hint = "" if has_counts else " Without --metrics or --objects, each list counts as 1 seat."
     yield (
         f"Verified with the logs of the servers: {found.agreeing:,} of {count_noun(found.compared, 'request')} have the same"
-        f" FlowSchema and priority level, and {found.same_seats:,} of them the same seats.{hint}"
+        f" FlowSchema and priority level in the log and in this replay, and {found.same_seats:,} also the same number of seats.{hint}"
     )
     for logged, replayed, number, audit_id in found.differences[:_MAX_DIFFERENCES]:
         yield (
-            f"Different: {count_noun(number, 'request')}: {_describe_decision(logged)} on the server,"
-            f" {_describe_decision(replayed)} in this replay, such as {quote(audit_id)}"
+            f"Different: {count_noun(number, 'request')}, such as {quote(audit_id)}. On the server:"
+            f" {_describe_decision(logged)}. In this replay: {_describe_decision(replayed)}"
         )
     if len(found.differences) > _MAX_DIFFERENCES:
         yield f"And {len(found.differences) - _MAX_DIFFERENCES:,} more kinds of differences; see --format json."
@@ -287,7 +289,7 @@ def describe_limits_of_log(report: ReplayReport) -> Iterator[str]:
     """Yield sentences that explain the numbers, and that name facts that the log does not show."""
     if not report.levels:
         return
-    yield "REJECTED: 429 by API Priority and Fairness. WAITS: logged waits; only requests over 500 ms have one."
+    yield "REJECTED: 429 by API Priority and Fairness. WAITS: logged waits. The log contains only waits over 500 ms."
     yield " ".join((f"SEAT-SECONDS, PEAK: {_describe_seats(report)}", *_explain_marks(report)))
     if report.watches:
         yield (
@@ -303,16 +305,16 @@ def describe_limits_of_log(report: ReplayReport) -> Iterator[str]:
     if overloaded:
         yield (
             f"PEAK above ATTAINABLE: {join_some(overloaded, _MAX_NAMED_LEVELS)}. Only a single request"
-            " with more seats can exceed ATTAINABLE. Otherwise, the log does not show some waits, which count as use, or the"
+            " that needs more seats can exceed ATTAINABLE. Otherwise, the log does not show some waits, so they count as use of seats, or the"
             " servers have more than"
-            f" {format_count(report.limits.server_concurrency)} seats (--server-concurrency) or had another configuration."
+            f" {format_count(report.limits.server_concurrency)} seats (--server-concurrency), or had another configuration."
         )
     if len(report.servers) > 1:
         yield "PEAK: the highest peak of one API server. Each API server has its own seats."
     if report.without_groups:
         yield (
             f"The log does not contain the groups of {count_noun(report.without_groups, 'request')}. For"
-            f" {format_count(report.uncertain)} of them, the FlowSchema depends on unknown groups, so it may be another one."
+            f" {format_count(report.uncertain)} of them, the FlowSchema depends on these groups, so the replay may name the wrong FlowSchema."
         )
     yield from describe_omissions(report.omissions)
 
@@ -331,7 +333,7 @@ def _describe_origin_of_limits(report: ReplayReport) -> Iterator[str]:
         return
     time, name = report.later_configurations[-1]
     yield (
-        f"NOMINAL, ATTAINABLE: limits of the configuration from {format_moment(time, report.zone)} on, {name}. A PEAK before this"
+        f"NOMINAL, ATTAINABLE: limits of the configuration {name}, which is in force from {format_moment(time, report.zone)} on. A PEAK before this"
         " time belongs to limits of an earlier configuration."
     )
     known = {limits.name for limits in report.limits.levels}
@@ -341,10 +343,10 @@ def _describe_origin_of_limits(report: ReplayReport) -> Iterator[str]:
 
 def _describe_seats(report: ReplayReport) -> str:
     if not report.has_counts:
-        return "estimates, 1 seat per executed request. For the seats of lists, use --metrics or --objects."
-    text = "estimates for executed requests, from object counts. Changes take 1 seat: the log does not show how many watchers they notify."
+        return "estimates, because each executed request counts as 1 seat. To count the seats of lists, use --metrics or --objects."
+    text = "estimates for executed requests, from object counts. Each write counts as 1 seat, because the log does not show how many watchers it notifies."
     if report.uncounted:
-        text += f" Counted as 1 seat, because the number or size of the objects is unknown: {count_noun(report.uncounted, 'list')}."
+        text += f" A list counts as 1 seat if the number or size of its objects is unknown: {count_noun(report.uncounted, 'list')}."
     return text
 
 
@@ -361,7 +363,7 @@ def describe_imbalance(report: ReplayReport) -> Iterator[str]:
         shares.append(f"{format_share(found.traffic.rejected, found.rejected)} of the rejections")
     yield (
         f"Imbalance: of {found.servers} API servers, {found.traffic.server} has {join_words(shares, 'and')}. The even share is"
-        f" {format_share(1, found.servers)}. To spread the connections, use --goaway-chance of kube-apiserver, the load balancer, or"
+        f" {format_share(1, found.servers)}. To spread the connections, use --goaway-chance of kube-apiserver, another algorithm of the load balancer, or"
         " a restart of the clients."
     )
 

@@ -90,7 +90,7 @@ def test_priority_levels() -> None:
     )
     known = cluster(manifests)
     text = shown(f"{FLOW}spec:\n  priorityLevelConfiguration:\n    name: ba|tch\n", known)
-    assert "`batch`: Limited, 10 shares. Requests without a free seat wait in a queue." in text
+    assert "`batch`: Limited, 10 shares. If no seat is free, requests wait in a queue." in text
     limits = known.limits.level("batch")
     assert limits is not None
     assert f"{limits.nominal} of the 600 seats of one API server; at least {limits.min}" in text
