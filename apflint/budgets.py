@@ -14,7 +14,11 @@ class Bound(int):
     reported: str
 
     def __new__(cls, value: int, reported: str) -> Self:
-        """Create a bound. docs/reference/bounds.md shows `reported`."""
+        """Create a bound with the maximum `value`.
+
+        `reported` is a phrase that states what apflint reports or does if an input exceeds the maximum. The
+        page docs/reference/bounds.md shows this phrase.
+        """
         bound = super().__new__(cls, value)
         bound.reported = reported
         return bound
@@ -203,7 +207,7 @@ MAX_EDIT_NEIGHBORS = Bound(1_000_000, "JSON has null instead of the edits of a f
 """Maximum number of siblings of the entries that all fixes in a JSON or SARIF report edit. Removing an entry compares it with all siblings."""
 
 
-# Other commands
+# Commands such as diff, replay, simulate and propose
 
 MAX_MOVES = Bound(2_000, "diff states that more requests may move")
 """Maximum number of pairs of FlowSchemas between which `apflint diff` finds moved requests. A search for more pairs takes seconds."""

@@ -1,4 +1,7 @@
-"""Verb phrases for what the owner of a client can change, instead of a change to FlowSchemas and priority levels."""
+"""Texts for reports, such as "limit its rate". Each text says what the owner of a client can change.
+
+A change of the client is an alternative to a change of FlowSchemas and priority levels.
+"""
 
 from __future__ import annotations
 

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 class Cluster(NamedTuple):
     """A cluster to check.
 
-    `members` and `context` are names of inputs. The order of the names is the order in which the objects are applied.
+    `members` are the names of the inputs to check. The objects of the inputs are applied in the order
+    of the names. The inputs in `context` are applied in the order of their names too.
     """
 
     name: str
@@ -78,8 +79,8 @@ def check_clusters(
         (rule, problem._replace(clusters=tuple(sorted(problem.clusters, key=position.__getitem__))))
         for rule, problem in merge_problems(found)
     ]
-    # The report names the releases of all clusters in the settings. It names the release of the manifests without a
-    # cluster only if some of these manifests contain APF objects.
+    # The report names the releases of all clusters in the settings. If manifests with APF objects
+    # belong to no cluster, the report also names the release with which apflint checks these manifests.
     used = {
         cluster.kubernetes
         for cluster in clusters
@@ -101,7 +102,10 @@ def check_clusters(
 
 
 class _Validation:
-    """Validates the objects of all clusters with the same release, even objects in several clusters, only once."""
+    """Validates the objects of all clusters that have the same release.
+
+    An object that belongs to several clusters is validated only once.
+    """
 
     def __init__(self, inputs: Inputs, release: Release, clusters: Iterable[Cluster]) -> None:
         self._inputs = inputs

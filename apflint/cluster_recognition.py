@@ -70,9 +70,10 @@ class Suggestion(NamedTuple):
 
 
 class _ClusterDirectory(NamedTuple):
-    """A directory that may be a cluster, with all files and kustomizations of the cluster.
+    """A directory that may contain the configuration of a cluster, and the files and kustomizations of this cluster.
 
-    These are the files and kustomizations in the directory, and those that kustomizations in the directory reference.
+    The cluster consists of all files and kustomizations below the directory, and of those that
+    kustomizations below the directory reference, either directly or through other kustomizations.
     """
 
     directory: str
@@ -168,9 +169,11 @@ def name_directory(directory: str, others: Iterable[str] = ()) -> str:
 
 
 def _find_directories(layout: RepositoryLayout) -> set[str]:
-    """Return the directories that may be clusters, before nested directories are compared.
+    """Return the directories that are candidates for clusters. A candidate can contain other candidates.
 
-    These are directories below one of `_CONTAINERS`, kustomize overlays, and siblings that define the same object.
+    The candidates are directories whose parent directory is named as in `_CONTAINERS`, kustomize
+    overlays, and sibling directories that define the same object. Siblings do not count if at least one
+    of them already is a candidate or in a candidate, but no candidate contains both.
     """
     found = {
         "/".join(parts[: depth + 1])
@@ -239,10 +242,11 @@ def _follow(directories: Collection[str], layout: RepositoryLayout) -> tuple[set
 
 
 def _list_built(directories: Collection[str], layout: RepositoryLayout) -> Iterator[str]:
-    """Yield the directories that a cluster must build with kustomize, because a kustomization changes APF objects.
+    """Yield the directories that must be built with kustomize, because a kustomization changes APF objects.
 
-    `directories` are the directories of all kustomizations of the cluster. A directory that another one of them
-    references is omitted, because building the other directory includes it.
+    `directories` are the directories of all kustomizations of a cluster. If a kustomization
+    references another directory, only the directory of this kustomization is yielded, because its
+    build includes the other directory.
     """
     referenced = {path for directory in directories for path in layout.kustomizations[directory].references}
     for directory in sorted({*directories} - referenced):
@@ -290,11 +294,12 @@ def _has_duplicates(files: Iterable[str], layout: RepositoryLayout) -> bool:
 
 
 def _group(roots: list[_ClusterDirectory], layout: RepositoryLayout) -> Iterator[SuggestedCluster]:
-    """Yield clusters that consist of the directories in `roots`. A cluster may consist of several directories.
+    """Yield the clusters that the directories in `roots` form.
 
-    Directories with the same last component form one cluster. There are two exceptions, in which each of these
-    directories is a separate cluster: two of their files define the same object, or `_is_separate` is true for several
-    of them.
+    Directories with the same last component, such as `apps/prod` and `infra/prod`, form one cluster.
+    There are two exceptions, in which each of the directories forms its own cluster: the files of the
+    directories define an object more than once, or `_is_separate` is true for several of the
+    directories.
     """
     by_name: defaultdict[str, list[_ClusterDirectory]] = defaultdict(list)
     for root in roots:

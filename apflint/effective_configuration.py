@@ -116,7 +116,10 @@ class Effective:
         )
 
     def is_built_in(self, schema: FlowSchema) -> bool:
-        """Return whether a FlowSchema is built in, even if it comes from a copy in the manifests or in the context."""
+        """Return whether a FlowSchema is built in, or is a copy of a built-in FlowSchema with the same name and spec.
+
+        Manifests and files of `--context` may contain copies, for example in a dump of a cluster.
+        """
         from apflint import builtin
 
         return builtin.is_built_in(schema.document) or schema.document in self._copies
@@ -152,15 +155,20 @@ class Effective:
 
     @cached_property
     def without_own(self) -> Configuration:
-        """The configuration before `own_flow_schemas` are applied: `assumed` without these FlowSchemas."""
+        """The configuration `assumed` without the FlowSchemas in `own_flow_schemas`.
+
+        If one of these FlowSchemas redefines a built-in FlowSchema, the result contains the built-in
+        FlowSchema.
+        """
         return self.assumed_without(frozenset(schema.document for schema in self.own_flow_schemas))
 
     def assumed_without(self, documents: Collection[Document]) -> Configuration:
-        """Return `assumed` without the manifests `documents`.
+        """Return the configuration `assumed` as it would be if the manifests did not contain `documents`.
 
-        The result has the same placeholder levels as `assumed`. If one of `documents` redefines a built-in FlowSchema,
-        the result contains the built-in FlowSchema, even if `Assumptions.defaults` is false, because the server creates
-        missing built-in FlowSchemas.
+        The result has the same placeholders for undefined priority levels as `assumed`. If one of
+        `documents` redefines a built-in FlowSchema, the result contains the built-in FlowSchema, because
+        the server creates missing built-in FlowSchemas. This is true even if `Assumptions.defaults` is
+        false.
         """
         from apflint import builtin
 
@@ -194,8 +202,9 @@ class Effective:
     def _assumed_levels(self) -> tuple[PriorityLevelConfiguration, ...]:
         """A placeholder level for each priority level that FlowSchemas reference but no file defines.
 
-        Empty if `Assumptions.complete` is true. The FlowSchemas of the context count, too, even if a manifest replaces
-        them, because `assumed_without` can restore them.
+        Empty if `Assumptions.complete` is true. The levels that FlowSchemas in files of `--context`
+        reference are included, even if a manifest replaces the FlowSchema: `assumed_without` can remove the
+        manifest, and then the FlowSchema is in force again.
         """
         if self.assumptions.complete:
             return ()
@@ -231,10 +240,10 @@ class Effective:
 
     @cached_property
     def passages(self) -> ConfigurationComparison:
-        """The comparison of the configurations before and after `own_flow_schemas` are applied.
+        """The comparison of the configurations before and after the FlowSchemas of the manifests are applied.
 
-        These are `without_own` and `assumed`. The comparison finds the requests whose FlowSchema or priority level
-        changes.
+        The configuration before is `without_own`, and the configuration after is `assumed`. The comparison
+        finds the requests whose FlowSchema or priority level changes.
         """
         from apflint.proofs.request_space import REALISTIC
         from apflint.proofs.two_configurations import ConfigurationComparison

@@ -189,10 +189,11 @@ class _CheckRun:
         """Maps documents to the paths of mappings with a schema violation, such as an unknown field."""
 
     def find(self, rules: Collection[str], *, covered: bool) -> Iterator[tuple[str, Problem]]:
-        """Yield (rule ID, problem) for the problems of `rules` to report.
+        """Yield (rule ID, problem) for each problem of `rules`, except problems that another problem explains.
 
-        Problems that another problem of the rule already reports (`Problem.covered`) are omitted unless `covered` is
-        true.
+        Omit problems that result from a cause that another problem reports, such as a misspelled field.
+        Also omit problems that another problem of the same rule covers (`Problem.covered`), unless
+        `covered` is true.
         """
         for rule in rules:
             for problem in self._find(rule):
@@ -215,10 +216,11 @@ class _CheckRun:
         return check.find(self._accepted)
 
     def _is_part_of_rejection(self, problem: Problem) -> bool:
-        """Return whether the API server rejects the object because of the same value that causes the problem.
+        """Return whether the API server rejects the object because of the value that causes the problem.
 
-        The rejected value is the value of the problem, a value inside of this value, the list of strings that contains
-        this value, or the whole object.
+        Let V be the value that causes the problem. The result is True if the server rejects V, a value
+        inside of V, or the whole object. If V is an item of a list of strings, the result is also True if
+        the server rejects the list or another item of the list.
         """
         document, path = problem.place.document, problem.place.path
         strings = path[:-1] if path and isinstance(path[-1], int) and path[-2] != "subjects" else path
@@ -245,7 +247,10 @@ class _CheckRun:
         return place.path in mappings or (place.path[:-1] in mappings and not place.document.has(*place.path))
 
     def _is_about_unreachable(self, rule: str, problem: Problem) -> bool:
-        """Return whether a problem is about requests that a FlowSchema captures, although it captures none (APF501)."""
+        """Return whether to omit a problem about requests that a FlowSchema captures, because it captures none.
+
+        APF501 already reports that the FlowSchema captures no requests.
+        """
         document = problem.place.document
         return (
             ABOUT_CAPTURED_REQUESTS in CHECKS[rule].tags

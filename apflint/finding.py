@@ -154,7 +154,7 @@ class Finding(NamedTuple):
 
     @property
     def is_rejected(self) -> bool:
-        """Whether the API server rejects the manifest. This does not depend on the severity in the settings."""
+        """Whether the API server rejects the manifest. Settings that change the severity do not change the result."""
         return self.apiserver is not None and not self.is_template
 
 

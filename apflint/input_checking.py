@@ -79,8 +79,8 @@ class Checker:
     def check(self, edited: Mapping[str, bytes] = _NO_EDITS, others: Iterable[tuple[str, str | bytes]] = ()) -> Report:
         """Return the report about the files in `Inputs.reported`. `edited` maps names of files to new contents.
 
-        `others` are (name, content) of additional context files. They are used only in the configuration of the
-        manifests that belong to no cluster of the settings.
+        `others` are additional context files, as pairs (name, content). They apply only to manifests that
+        belong to no cluster of the settings.
         """
         inputs, added = self._inputs, dict(others)
         loaded = self._load({**edited, **added})
@@ -97,9 +97,9 @@ class Checker:
     def check_in_all_clusters(self, edited: Mapping[str, bytes] = _NO_EDITS) -> Report:
         """Return the report about all files of all clusters that contain one of the files in `Inputs.reported`.
 
-        These clusters include those that `--cluster` does not select, so that the report shows whether a fix causes
-        findings in them. A finding in the report has a fix only if its file is in `Inputs.reported` and one of the
-        selected clusters has the finding.
+        The report also covers clusters that `--cluster` does not select, to show whether a fix causes
+        findings in these clusters. A finding in the report has a fix only if its file is in
+        `Inputs.reported` and one of the selected clusters has the finding.
         """
         from apflint.cluster_checking import check_clusters
 
@@ -152,7 +152,11 @@ class Checker:
         )
 
     def _load(self, edited: Mapping[str, str | bytes]) -> dict[str, Sequence[Loaded]]:
-        """Return the loaded parts of each file, by file name. For files in `edited`, the new contents are loaded."""
+        """Return the objects and problems that are loaded from each file, by file name.
+
+        For a file in `edited`, the new content counts. A file is loaded again only if its content has
+        changed.
+        """
         from apflint.engine import load_inputs
 
         contents = dict(file.input for file in self._inputs.files.values()) | {**edited}

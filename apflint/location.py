@@ -44,7 +44,7 @@ class TextRange(NamedTuple):
 
     @property
     def path(self) -> Path:
-        """Always empty, because the range is not part of an object."""
+        """An empty path, because the range is not part of an object."""
         return ()
 
     @property
@@ -61,7 +61,8 @@ class TextRange(NamedTuple):
 class Place(NamedTuple):
     """A value in an object, at `path`, or the key of this value if `key` is true.
 
-    `place / "verbs"` is the place of the value that has the key `verbs` in the value of `place`.
+    If `place` is the place of a mapping, `place / "verbs"` is the place of its value `verbs`. If
+    `place` is the place of a list, `place / 0` is the place of its first item.
     """
 
     document: Document
@@ -75,7 +76,7 @@ class Place(NamedTuple):
         return Place(self.document, (*self.path, step))
 
     def at_key(self) -> Place:
-        """Return the place of the key of the value at this place."""
+        """Return a `Place` that refers to the key of this field instead of its value."""
         return Place(self.document, self.path, key=True)
 
     @property
@@ -95,7 +96,7 @@ class Place(NamedTuple):
 
     @property
     def span(self) -> Span:
-        """The offsets as lines and columns."""
+        """The range of the place in the text of the source, as lines and columns."""
         return self.source.span(*self.offsets)
 
 

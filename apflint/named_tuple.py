@@ -30,4 +30,4 @@ else:
             return made
 
     class NamedTuple(metaclass=_NamedTupleMeta):
-        """Base class that is used like `typing.NamedTuple`."""
+        """Base class that turns its subclasses into named tuples, as `typing.NamedTuple` does, but in less time."""

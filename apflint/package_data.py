@@ -40,7 +40,7 @@ def list_rule_pages() -> list[str]:
     for path in (os.path.join(_PACKAGE, "_shipped", "rules"), os.path.join(os.path.dirname(_PACKAGE), "rules")):
         try:
             return os.listdir(path)
-        except NotADirectoryError:  # in the single-file build, `_LOADER` is that of scripts/single_file/importer.py
+        except NotADirectoryError:  # single-file build: the path is inside of an archive, which `Importer` can list
             return list(_LOADER.list_directory(path))
         except FileNotFoundError:
             pass

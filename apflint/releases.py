@@ -290,10 +290,11 @@ class Release(NamedTuple):
     def checks_fields_of_invalid_types(self) -> bool:
         """Whether servers check `limited`, `exempt` and `limitResponse` of a level even if a type is invalid.
 
-        A type is invalid if it is missing, unknown or not allowed. Earlier releases check these fields only if the
-        types are valid. Source: the rules `modeDiscriminator` and `ifMode` in
-        staging/src/k8s.io/api/flowcontrol/v1/types.go, alpha in 1.36 and beta in 1.37 (kubernetes/kubernetes pull
-        request 140166); feature gate DeclarativeValidationBeta, on by default since 1.36; and `Discriminated` in
+        The types are `spec.type` and `limitResponse.type`. A type is invalid if it is missing, unknown or
+        not allowed. Releases before 1.37 check the fields only if the types are valid. Sources: the rules
+        `modeDiscriminator` and `ifMode` in staging/src/k8s.io/api/flowcontrol/v1/types.go, which are alpha
+        in 1.36 and beta in 1.37 (kubernetes/kubernetes pull request 140166), the feature gate
+        DeclarativeValidationBeta, which is on by default since 1.36, and `Discriminated` in
         staging/src/k8s.io/apimachinery/pkg/api/validate/discriminator.go.
         """
         return self.minor >= 37

@@ -166,8 +166,9 @@ _PYTHON_TYPES: dict[str | None, type] = {
     "boolean": bool,
     None: object,
 }
-# Short values that replace rejected values. 0.5 replaces every float: jsonschema would accept 5.0 as an integer, but the API server
-# rejects it.
+# jsonschema gets these short values in place of rejected values of the same type, because its
+# messages repeat the value. 0.5 replaces every float: jsonschema would accept 5.0 as an integer,
+# but the API server rejects it.
 _STAND_INS: dict[type, object] = {dict: {}, list: [], str: "", int: 0, bool: True, float: 0.5}
 _WHAT: dict[str, Literal["type", "range", "format"]] = {
     "type": "type",

@@ -40,7 +40,8 @@ _spent: ContextVar[list[int] | None] = ContextVar("_spent", default=None)
 class TooManyComparisonsError(Exception):
     """Raised instead of comparing words if the comparisons of the run would exceed `MAX_COMPARISON_WORK`.
 
-    An exception is used, because `lru_cache` would store a result, and return it in later runs, too.
+    The cached functions do not return an empty result in this case, because `lru_cache` would store the
+    result and return it in later runs, too.
     """
 
 
@@ -70,10 +71,11 @@ def spend_comparisons(word: str, known: Collection[str]) -> None:
 
 
 def _is_comparable(word: str) -> bool:
-    """Return whether a word may be compared: it is short enough, and the run has not exceeded its limit.
+    """Return whether `word` may be compared with known words.
 
-    Callers test this before they prepare a comparison, because a run may have thousands of unknown words after the
-    limit is exceeded.
+    Return False if the word is too long, or if the comparisons of the run have already exceeded
+    `MAX_COMPARISON_WORK`. Callers check this before they prepare a comparison. So a run with thousands
+    of unknown words remains fast after its comparisons have exceeded the maximum.
     """
     spent = _spent.get()
     return len(word) <= _MAX_WORD_LENGTH and (spent is None or spent[0] <= MAX_COMPARISON_WORK)

@@ -81,6 +81,10 @@ FAMILIAR_WORDS = {
 
 
 def translate(word: str, known: tuple[str, ...]) -> str | None:
-    """Return the known word of apflint that means the same as `word` in another tool, or None if there is none."""
+    """Return the term of apflint that means the same as `word` in another tool, such as `doctor` for `top`.
+
+    Return None if apflint has no such term, or if the term is not in `known`. `known` contains the
+    terms that are possible at this place.
+    """
     translated = FAMILIAR_WORDS.get(word)
     return translated if translated is not None and translated.split(" ")[0] in known else None

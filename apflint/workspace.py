@@ -90,7 +90,7 @@ class Workspace(NamedTuple):
         return (manifest.document for manifest in self.manifests)
 
     def objects(self) -> Iterator[FlowSchema | PriorityLevelConfiguration]:
-        """Yield all typed objects in the order of the input."""
+        """Yield the object of each manifest that can be decoded, in the order of the input."""
         return (manifest.object for manifest in self.manifests if manifest.object is not None)
 
     def rules(self) -> Iterator[tuple[Place, PolicyRulesWithSubjects]]:

@@ -1,13 +1,16 @@
 """Build the files of a release in dist/.
 
-python scripts/build_release.py                          with all Pythons that pyproject.toml supports
-python scripts/build_release.py --python python3.11      single files for this Python only; may be repeated
+python scripts/build_release.py                       with all Pythons that pyproject.toml supports
+python scripts/build_release.py --python python3.11   single files for this Python only, repeatable
 
-The files are the wheel, the source distribution, the bill of materials, an archive with the single-file build for each
-platform, and the manifest for krew. Needs the packages of requirements/release.txt. Timestamps are those of the commit.
-The script builds twice, and fails if the bytes differ, so that anybody can rebuild a tag and compare the result with
-the published files. Rebuilding single files also requires the same releases of Python. The script installs the wheel
-with the locked dependencies, runs apflint, and describes this environment in CycloneDX format.
+The files are the wheel, the source distribution, the bill of materials, the manifest for krew, and
+for each platform an archive with a single file that contains apflint and its dependencies. The
+script needs the packages of requirements/release.txt. The timestamps in the files are the time of
+the commit. The script builds twice, and fails if the bytes differ, so that anybody can rebuild a
+tag and compare the result with the published files. To get equal bytes, a rebuild of the single
+files also needs the same releases of Python. For the bill of materials, the script installs the
+wheel with the locked dependencies, runs apflint, and describes this environment in CycloneDX
+format.
 """
 
 from __future__ import annotations

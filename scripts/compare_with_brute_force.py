@@ -91,7 +91,11 @@ def run(task: tuple[str, str, tuple[str, ...]]) -> Result:
 
 
 def find_reproducer(name: str, config: Configuration, rule: str, kind: str) -> str:
-    """Return the smallest manifests with a difference of this rule and kind."""
+    """Return the smallest manifests for which apflint and brute force differ, as YAML with comments.
+
+    The manifests are a reduced copy of `config`, and the comments describe the differences. Only
+    differences of the rule `rule` and of the kind `kind` count, such as `miss`.
+    """
 
     def find_remaining(smaller: Configuration) -> list[Difference]:
         return [difference for difference in compare(smaller, (rule,))[1] if difference.kind == kind]

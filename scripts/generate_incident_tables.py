@@ -102,7 +102,11 @@ def simulate_recording(name: str, *others: str) -> LogSimulation:
 
 
 def predict(name: str) -> list[Prediction]:
-    """Return the predictions for each level with rejections or waits, before or after the change."""
+    """Return the predictions for the levels of a recording after a change of the configuration.
+
+    The result contains levels with rejections or long waits in the recording after the change or in
+    the simulation. It also contains all levels for which the prediction is wrong.
+    """
     found = simulate_recording(name, name + FIXED)
     after = simulate_recording(name + FIXED)
     recorded = {level.name: level for level in after.survey.levels}

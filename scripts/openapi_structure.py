@@ -77,7 +77,11 @@ def render(structure: Structure) -> str:
 
 
 def _release(text: str, name: str) -> int:
-    """Return the minor release: from `v1.29.1` or `1.36`, or from the file name if a server reports `unversioned`."""
+    """Return the minor release in `text`, such as 29 for `v1.29.1` or 36 for `1.36`.
+
+    If `text` has no release, because a server reports `unversioned`, return the minor release in the
+    file name `name`.
+    """
     match = re.match(r"v?1\.(\d+)", text) or re.match(r"1\.(\d+)", name)
     if not match:
         raise StructureError(f"{name} does not say which release it is from: name it like 1.36-v1.json")

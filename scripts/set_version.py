@@ -1,13 +1,15 @@
-"""Set the version, or check every place that repeats it. The source is apflint/__init__.py.
+"""Set the version in all files, or check that all files contain the same version.
 
-Between two releases, the version is that of the next release with `.dev0`. The pages already document the next release,
-so they pin its version without `.dev0`.
+`apflint/__init__.py` defines the version. Between two releases, it is the version of the next
+release with the suffix `.dev0`. The documentation already describes the next release, so pinned
+versions in its examples omit the suffix.
 
-python scripts/set_version.py 0.2.0            write this version to all places, and date the section in CHANGELOG.md
-python scripts/set_version.py 0.3.0.dev0       write this version to all places, after the release of 0.2.0
-python scripts/set_version.py --check          fail if a place has another version
-python scripts/set_version.py --check 0.2.0    also fail if the version is not 0.2.0, or CHANGELOG.md has no section for 0.2.0
-python scripts/set_version.py --notes          print the section of the version in CHANGELOG.md
+python scripts/set_version.py 0.2.0          write this version, date its section in CHANGELOG.md
+python scripts/set_version.py 0.3.0.dev0     write this version, after the release of 0.2.0
+python scripts/set_version.py --check        fail if a file contains another version
+python scripts/set_version.py --check 0.2.0  also fail if the version is not 0.2.0,
+                                             or if CHANGELOG.md has no section for 0.2.0
+python scripts/set_version.py --notes        print the section of the version in CHANGELOG.md
 """
 
 from __future__ import annotations
@@ -72,7 +74,10 @@ def find_differences(root: Path, version: str) -> list[str]:
 
 
 def set_version(root: Path, version: str, date: dt.date) -> None:
-    """Write the version to all places. For a release, also insert the heading of the release into CHANGELOG.md."""
+    """Write the version to `SOURCE` and to the files that repeat it, such as README.md and the pages in docs/.
+
+    For a release, also insert the heading of the release into CHANGELOG.md.
+    """
     release = find_release(version)
     for path in (root / SOURCE, *list_files(root)):
         updated = text = path.read_text("utf-8")
@@ -97,7 +102,12 @@ def read_notes(root: Path, version: str) -> str:
 
 
 def check_version(root: Path, expected: str | None) -> list[str]:
-    """Return the differences: places with another version than `SOURCE`, and `SOURCE` itself if it is not `expected`."""
+    """Return a line for each mistake, such as `README.md:77: 0.1.0 instead of 0.2.0`.
+
+    Every place must have the version in `SOURCE`, but pinned versions omit `.dev0`. If `expected` is
+    not None, `SOURCE` must have this version, and CHANGELOG.md must have a section for it. If nothing
+    is wrong, return an empty list.
+    """
     version = read_version(root)
     problems = find_differences(root, version)
     if expected not in (None, version):

@@ -203,7 +203,7 @@ def test_hostile_inputs_of_the_action_are_data(text: str, runner: Runner) -> Non
     before = sorted(runner.work.rglob("*"))
     for name in ("paths", "kubernetes", "config", "fail_on"):
         done = runner.run("Check", **{name: text})
-        # Only the path "-", an empty standard input, is valid. All other values are invalid.
+        # The path "-" is valid: it means standard input, which is empty here. All other values are invalid.
         assert done.returncode == (0 if (name, text) == ("paths", "-") else 2), (name, done.stdout, done.stderr)
         assert not re.search(r"^::(?!error|warning|notice|debug)", done.stdout + done.stderr, re.MULTILINE)
     assert sorted(runner.work.rglob("*")) == before

@@ -94,9 +94,11 @@ def test_table_is_markdown(tools: object, monkeypatch: pytest.MonkeyPatch, capsy
 
 
 def simulate_times(chance: random.Random, noise: float, *parts: tuple[float, float]) -> list[float]:
-    """Return the time in seconds for inputs of the sizes 1, 4 and 16. A time is the minimum of 5 runs with random noise.
+    """Return simulated times in seconds of a program for inputs of the sizes 1, 4 and 16.
 
-    A run takes 0.2 s and `parts`. A part is (seconds at size 16, exponent of the growth with the size).
+    Each time is the minimum of 5 runs, and random noise makes each run longer. Without noise, a run
+    takes 0.2 s and the time of each part in `parts`. A part is (seconds for an input of size 16,
+    exponent with which the time grows with the size).
     """
     return [
         min(

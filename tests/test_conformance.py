@@ -39,7 +39,10 @@ def dotted(field: str) -> str:
 
 
 def without_indices(field: str) -> str:
-    """Return `spec.rules.subjects` for `spec.rules.0.subjects`, because servers report wrong types without indices."""
+    """Return a path without the indices of list items: `spec.rules.subjects` for `spec.rules.0.subjects`.
+
+    If a value has the wrong type, servers report the path of the value without indices.
+    """
     return _INDEX.sub("", field)
 
 

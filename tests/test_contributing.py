@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def rule() -> Rule:
-    """Return the rule that the page adds. The block with the rule page begins with `---` and `id:`."""
+    """Return the example rule on the page for contributors.
+
+    The code block with the rule begins with `---` and `id:`.
+    """
     return parse_page(find_example("---"))
 
 

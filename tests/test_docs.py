@@ -201,7 +201,7 @@ INLINE = sorted(
         for name in [*PAGES, *REPOSITORY_PAGES, *(f"../rules/{rule}" for rule in list_ids())]
         for line in re.findall(r"(?<!`)`((?:uvx |kubectl )?apflint [a-z-][^`]*)`(?!`)", read_page(name))
     }
-    - {"apflint count"}  # the page for contributors adds this command
+    - {"apflint count"}  # no real command: only an example on the page for contributors
 )
 """Commands that occur in sentences. They may end with `...`, or have placeholders in capitals."""
 

@@ -52,7 +52,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 
 
 def module_name(path: Path) -> str:
-    """Return the dotted name below `apflint` ("" for the package itself)."""
+    """Return the dotted module name without `apflint.`, such as `load.yaml`, or "" for the package `apflint`."""
     parts = path.relative_to(ROOT).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
@@ -220,4 +220,4 @@ def test_package_files_are_read_by_the_loader() -> None:
     assert found == {
         "package_data",
         "cli.app",
-    }  # cli.app passes its path to pkgutil, which asks the importer and opens no file
+    }  # cli.app passes `commands.__path__` to pkgutil, which lists the modules through the importer and opens no file

@@ -64,7 +64,10 @@ def check(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]
 
 
 def list_findings(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[tuple[str, str, list[str] | None]]:
-    """Return (rule, file, clusters) of each finding, except findings of two rules that LEVEL and SCHEMA always get."""
+    """Return (rule, file, clusters) of each finding, except findings of APF505 and APF603.
+
+    The test manifests `LEVEL` and `SCHEMA` always cause findings of these two rules.
+    """
     findings = check(capsys, "--ignore", "APF505,APF603", *arguments)["findings"]
     return [(finding["rule"], finding["file"], finding.get("clusters")) for finding in findings]
 
@@ -77,7 +80,11 @@ def test_objects_of_different_clusters_never_meet(project: Path, capsys: pytest.
 
 
 def test_help_names_the_paths_of_the_cluster(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The help suggests a path of the cluster and not --context, which would add the file to all clusters."""
+    """For a file of a cluster, the help suggests to add the missing file to the `paths` of the cluster.
+
+    The help does not suggest `--context` there, because `--context` would add the missing file to all
+    clusters. It suggests `--context` for a file that belongs to no cluster.
+    """
     write(project, "apflint.toml", SETTINGS.replace('"base", ', ""))
     helps = {finding["rule"]: finding["help"] for finding in check(capsys, "clusters/prod", "base")["findings"]}
     assert (

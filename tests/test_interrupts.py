@@ -28,7 +28,7 @@ def test_interrupt_ends_a_query_that_does_not_look_for_signals() -> None:
         signal.signal(signal.SIGINT, before)
     assert signal.set_wakeup_fd(-1) == -1, "the former descriptor is restored"
     assert database.execute("SELECT 1").fetchall() == [(1,)]
-    assert threading.active_count() <= threads + 1  # the timer may still end
+    assert threading.active_count() <= threads + 1  # the thread of the timer may not have ended yet
 
 
 def test_another_thread_gets_no_interrupts() -> None:

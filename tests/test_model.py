@@ -36,7 +36,7 @@ NOTHING = ObjectMeta(name="", generate_name="", labels={}, annotations={}, final
 
 
 def written_in(version: str) -> Document:
-    # The builders read only the version of a document.
+    # `build_flow_schema` and `build_priority_level` read only the version of a document.
     return cast("Document", SimpleNamespace(version=version))
 
 

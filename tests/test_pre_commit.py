@@ -1,7 +1,9 @@
-"""The hooks for pre-commit, run by pre-commit.
+"""Tests the hooks that apflint provides for pre-commit. pre-commit runs the hooks.
 
-pre-commit reads hooks from a git repository, so the checkout is copied into one. By default, the hooks run with the apflint
-of this environment (`language: system`). With APFLINT_TEST_WHEEL=1 they also run as published: pre-commit installs them.
+pre-commit reads hooks from a git repository, so the tests copy the checkout into a new git
+repository. By default, the hooks run the apflint of this environment (`language: system`). With
+APFLINT_TEST_WHEEL=1, the tests run a second time with the hooks as users get them: pre-commit
+installs apflint.
 """
 
 from __future__ import annotations

@@ -40,8 +40,8 @@ def test_deprecations_are_the_recorded_warnings(name: str) -> None:
             mine = target.deprecated(version)
             assert mine is not None
             assert (mine.since, mine.removed_in) == (found[2], found[3])
-            # The warning of 1.29 about v1beta2, which it serves only with a flag, recommends v1beta3. apflint
-            # recommends v1, because v1beta3 is deprecated, too.
+            # Servers of 1.29 serve v1beta2 only with a flag, and their warning about v1beta2 recommends
+            # v1beta3. apflint recommends v1, because v1beta3 is also deprecated.
             assert mine.replacement == ("v1" if (name, version) == ("1.29", "v1beta2") else found[4])
         warned.add(version)
     assert {version for version in target.served if target.deprecated(version)} == warned & set(target.served)

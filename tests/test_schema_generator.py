@@ -1,4 +1,4 @@
-"""The generator of schemas/: the committed files are up to date, and missing facts are errors."""
+"""Tests that the committed schemas are up to date, and that missing facts are errors of the generator."""
 
 from __future__ import annotations
 

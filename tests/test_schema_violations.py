@@ -429,7 +429,8 @@ def test_recorded_servers_agree(shared: Path) -> None:
                     field = cause.get("field") or ""
                     if cause["kind"] == "unknownField" and field not in unknown:
                         wrong.append((file.name, case["id"], cause))
-                    # For a map, the server names the map instead of the key.
+                    # If a value in a map has a wrong type, the server reports the field of the map, without the key of
+                    # the value.
                     if cause["kind"] == "wrongType" and not (
                         typed and f"{typed[0]}.".startswith(f"{field}." if field else "")
                     ):

@@ -247,7 +247,7 @@ MISTAKES = (
 
 @cache
 def read_texts() -> dict[str, str]:
-    """Return the text of each searched file, with each sentence on one line."""
+    """Return the texts of the files that match `SEARCHED`, by path. Each sentence is on one line."""
     paths = (path for pattern in SEARCHED for path in sorted(ROOT.glob(pattern)))
     return {str(path.relative_to(ROOT)): _LINE_START.sub(" ", path.read_text(encoding="utf-8")) for path in paths}
 

@@ -200,7 +200,7 @@ def _parse_tree(text: str) -> Node | None:
 def _read_data(release: Release) -> dict[str, Any]:
     """Return the decoded data file for a release.
 
-    Each call reads the file again, which takes 0.1 ms, because the caller may change the returned value.
+    The caller may change the returned value, so each call reads the file again. Reading takes 0.1 ms.
     """
     import json  # imported here, because most commands do not need the data and start faster without json
 

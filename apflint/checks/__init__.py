@@ -70,7 +70,7 @@ DEPRECATED = "deprecated"
 
 
 class Check(NamedTuple):
-    """An entry of the rule table."""
+    """An entry of `CHECKS`: the function that finds the problems of a rule, and the phase and tags of the rule."""
 
     find: Callable[[Effective], Iterable[Problem]]
     phase: Phase
@@ -78,22 +78,26 @@ class Check(NamedTuple):
 
 
 def validation(find: Callable[[Workspace], Iterable[Problem]], *tags: str) -> Check:
-    """Return the entry for a rule of the phase `validation`."""
+    """Return the entry in `CHECKS` for a rule of the phase `validation`. `find` yields the problems of the rule."""
     return Check(lambda effective: find(effective.workspace), "validation", frozenset(tags))
 
 
 def consistency(find: Callable[[Effective], Iterable[Problem]], *tags: str) -> Check:
-    """Return the entry for a rule of the phase `consistency`."""
+    """Return the entry in `CHECKS` for a rule of the phase `consistency`. `find` yields the problems of the rule."""
     return Check(find, "consistency", frozenset(tags))
 
 
 def analysis(find: Callable[[Effective], Iterable[Problem]], *tags: str) -> Check:
-    """Return the entry for a rule of the phase `analysis`."""
+    """Return the entry of `CHECKS` for a rule of the phase `analysis`. `find` finds the problems of the rule."""
     return Check(find, "analysis", frozenset(tags))
 
 
 def runtime() -> Check:
-    """Return the entry for a rule of the phase `runtime`. The entry has no function: `apflint.doctor.rules` has the functions."""
+    """Return the entry for a rule of the phase `runtime`, which checks the state of a running API server.
+
+    The `find` function of the entry yields nothing, because `apflint.doctor.rules` has the functions of
+    these rules.
+    """
     return Check(lambda _: (), "runtime", frozenset())
 
 
@@ -212,7 +216,7 @@ CHECKS: dict[str, Check] = {
 
 
 def rules_of(phase: Phase) -> frozenset[str]:
-    """Return the IDs of the rules of a phase."""
+    """Return the IDs of the rules that run in a phase, such as `validation` (see `Phase`)."""
     return frozenset(rule for rule, check in CHECKS.items() if check.phase == phase)
 
 

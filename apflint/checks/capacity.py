@@ -235,12 +235,13 @@ def _redefined_levels(effective: Effective) -> Iterator[Problem]:
 def _compare_seats(effective: Effective, shares: Mapping[str, int]) -> list[SeatChange]:
     """Return the nominal seats of each level in `shares`, before and after a change of the shares.
 
-    Before the change, each level has its number of shares in `shares`. After the change, each level has its number of
-    shares in the configuration.
+    `shares` are the numbers of shares before the change. The numbers after the change are in the
+    configuration.
 
-    If a server has more seats than the default, somebody probably raised the concurrency limit of the server to have
-    seats for new levels. So if a built-in level of such a server loses seats, its number of seats before the change is
-    reduced to the number on a default server, but not below the number after the change.
+    If a server has more seats than the default, somebody probably raised its concurrency limit to
+    have seats for new levels. Then a built-in level that loses seats gets another value for its seats
+    before the change: its seats on a server with default shares and the default concurrency limit.
+    This value only reduces the loss, and never makes it a gain.
     """
     total, share_sum = effective.assumptions.server_concurrency, sum(shares.values())
     default, changes = _default_shares(effective), list[SeatChange]()
@@ -262,7 +263,7 @@ def _default_shares(effective: Effective) -> dict[str, int]:
 
 
 def critical_level_lends(effective: Effective) -> Iterator[Problem]:
-    """APF604: report priority levels of the control plane that lend most of their seats."""
+    """APF604: report critical built-in levels, such as `leader-election`, that lend most of their seats."""
     for place, limited in _limited_levels(effective):
         name, percent = place.document.name, limited.lendable_percent
         if name in CRITICAL_LEVELS and MAX_LENDABLE_PERCENT < percent <= 100:

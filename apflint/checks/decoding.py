@@ -142,7 +142,10 @@ def unknown_field(workspace: Workspace) -> Iterator[Problem]:
 
 
 def renamed_field(workspace: Workspace) -> Iterator[Problem]:
-    """APF703: report a number of shares if the name of its field belongs to a different API version."""
+    """APF703: report shares whose field name belongs to another API version than the manifest.
+
+    For example, `assuredConcurrencyShares` is such a field name in a manifest of version v1.
+    """
     release = workspace.release
     effect = f"Kubernetes {release.name} silently drops the field, and the level gets 30 shares."
     if release.strict_decoding:
@@ -163,10 +166,11 @@ def renamed_field(workspace: Workspace) -> Iterator[Problem]:
 
 
 def _unknown_fields(workspace: Workspace, *, renamed: bool) -> Iterator[tuple[Document, Violation]]:
-    """Yield (document, violation) for unknown fields of all manifests.
+    """Yield (document, violation) for each unknown field of the manifests.
 
-    If `renamed` is true, yield only fields for shares that are known under this name in another API version. If
-    `renamed` is false, yield only the other unknown fields.
+    If `renamed` is true, yield only `assuredConcurrencyShares` and `nominalConcurrencyShares` in an API
+    version that uses the other of these two names. If `renamed` is false, yield all other unknown
+    fields.
     """
     for manifest in workspace.manifests:
         for violation in manifest.violations:

@@ -142,7 +142,7 @@ def duplicate_object(effective: Effective) -> Iterator[Problem]:
 
 
 def suggested_object_overwritten(effective: Effective) -> Iterator[Problem]:
-    """APF404: report suggested objects whose spec the API server restores."""
+    """APF404: report suggested objects whose spec the API server restores after `kubectl apply`."""
     release = effective.release
     for item in effective.workspace.objects():
         document, value = item.document, item.metadata.annotations.get(builtin.AUTOUPDATE)

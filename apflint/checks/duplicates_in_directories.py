@@ -1,6 +1,7 @@
-"""APF402: duplicates in sibling directories, which probably belong to different clusters.
+"""APF402: report objects that are defined in two sibling directories.
 
-Such duplicates are a problem only if both directories configure the same cluster.
+Sibling directories probably configure different clusters. The duplicate definitions are a problem
+only if both directories configure one cluster.
 """
 
 from __future__ import annotations

@@ -45,7 +45,12 @@ def broad_exemption(effective: Effective) -> Iterator[Problem]:
 
 
 def _broad_subjects(schema: FlowSchema, outsiders: Outsiders) -> Iterator[Problem]:
-    """Yield a problem for each subject that matches nearly all users, if a request of such a user is exempt."""
+    """Yield a problem for each subject of `schema` that exempts requests of nearly all users.
+
+    `outsiders.broad` contains an exempt request for each such subject. If a subject matches nearly all
+    users, and its rule has a resource rule that the API server rejects, because it has neither
+    namespaces nor clusterScope, the subject is reported without an example request.
+    """
     proofs = {outsider.place.path: outsider.witness.command for outsider in outsiders.broad}
     for place, rule in rules_of(schema):
         for index, subject in enumerate(rule.subjects):
@@ -103,7 +108,12 @@ def _cluster_wide_lists(clients: list[tuple[Place, str]], proof: Outsider) -> Pr
 
 
 def _named_clients(schema: FlowSchema, outsiders: Sequence[Outsider]) -> Iterator[Problem]:
-    """Yield at most one problem, about all subjects that match only some users (`Outsiders.named`) and are exempt."""
+    """Yield at most one problem: the FlowSchema exempts requests of named clients outside of the system.
+
+    `outsiders` contains subjects that match only some users (`Outsiders.named`). The problem names all
+    subjects. If the FlowSchema exempts cluster-wide list requests of nodes or service accounts, and a
+    request of an outsider proves this, the problem is about these requests.
+    """
     clients = _find_cluster_wide_lists(schema)
     proof = next(filter(_is_cluster_wide_list, outsiders), None)
     if clients and proof is not None:
@@ -140,9 +150,11 @@ def _lists_cluster(rule: ResourcePolicyRule) -> bool:
 
 
 def _describe_machine(subject: Subject) -> str | None:
-    """Return a description of the clients that a subject matches, if the subject is all nodes or service accounts.
+    """Return a description of a subject that matches all nodes, or service accounts of one namespace.
 
-    Return None for other subjects, and for service accounts in the namespaces of the platform, such as `kube-system`.
+    Examples of descriptions are `the service account "shop/api"` and `the service accounts of namespace
+    "shop"`. Return None for any other subject, and for service accounts in the namespaces of the
+    platform, such as `kube-system`.
     """
     if subject.kind == "Group" and subject.group == NODES:
         return _ALL_NODES

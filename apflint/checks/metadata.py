@@ -202,14 +202,14 @@ def is_exported(document: Document) -> bool:
 
 
 def server_populated_field(workspace: Workspace) -> Iterator[Problem]:
-    """APF105: report fields that the API server sets.
+    """APF105: report the fields of an object that the API server sets, such as `status`.
 
-    The result has one problem for each object. But all objects of a list that was exported from a server are one
-    problem together.
+    For a list that was exported from a server, the first problem is about all objects of the list. The
+    other problems of the list are `covered`: reports omit them, but `apflint fix` applies their fixes.
+    If the list comes from standard input, the first problem is covered, too.
 
-    Objects read from a running cluster are not reported. A list of only unchanged built-in objects is not reported,
-    because nobody maintains such a list by hand. The report does not show the problem of a list on standard input, but
-    `apflint fix` removes the fields from the list.
+    Yield nothing for objects read from a running cluster, and for an exported list that contains only
+    unchanged built-in objects. Nobody maintains such a list by hand.
     """
     exports: defaultdict[Hashable, list[FlowSchema | PriorityLevelConfiguration]] = defaultdict(list)
     for item in workspace.objects():
@@ -236,7 +236,11 @@ def server_populated_field(workspace: Workspace) -> Iterator[Problem]:
 
 
 def _populated_paths(document: Document) -> list[Path]:
-    """Return the paths of fields that the API server sets. Fields that can make a request fail come first."""
+    """Return the paths of the fields in `document` that normally only the API server sets, such as `metadata.uid`.
+
+    Fields that can make a request to create or apply the object fail come first. Fields that are absent
+    or empty are omitted.
+    """
     names = (*_HARMFUL, *_HARMLESS)
     paths: list[Path] = [("metadata", name) for name in names if document.at("metadata", name) not in (None, [], "")]
     return paths if document.at("status") in _EMPTY_STATUS else [*paths, ("status",)]

@@ -64,7 +64,7 @@ class _Candidate(NamedTuple):
 
 
 class _Example(NamedTuple):
-    """A missed request that goes to another priority level than the requests that the FlowSchema captures."""
+    """A missed request, and a note about its priority level, which is not the level of the reported FlowSchema."""
 
     command: str
     note: str
@@ -88,7 +88,7 @@ def non_resource_requests_missed(effective: Effective) -> Iterator[Problem]:
     for schema in effective.own_flow_schemas:
         level = effective.assumed.levels.get(schema.spec.priority_level_configuration)
         if level is None or level.spec.type == "Exempt":
-            continue  # an exemption of resource requests only is probably intended
+            continue  # the author probably wants to exempt only resource requests
         if missed := _confirm(effective, schema, _misses_paths):
             (first, example), *others = missed
             yield Problem(
@@ -125,9 +125,10 @@ def _report_scopes(
 
 
 def _confirm(effective: Effective, schema: FlowSchema, find: _Find) -> list[tuple[_Candidate, _Example]]:
-    """Return (candidate, example) for each candidate of which an example proves that the rule misses requests.
+    """Return (candidate, example) for each candidate rule that is proven to miss requests.
 
-    The example is a missed request that goes to another priority level.
+    The example is the proof: a request that the rule does not match and that goes to another priority
+    level. Candidates without such an example are left out. `find` yields the candidates.
     """
     return [
         (candidate, example)
@@ -147,8 +148,9 @@ def _misses_cluster_scope(schema: FlowSchema, unmentioned: Unmentioned) -> Itera
         names = tuple(name for name in part.resources if "/" not in name)
         missed = f"{join_words(verbs, 'and')} requests across all namespaces"
         if not verbs or not names:
-            # A request for a Namespace object has a namespace: the name of this object. Only a create request for a
-            # Namespace object has no namespace.
+            # A request for an existing Namespace object, such as get or delete, has a namespace: the name of
+            # the object. A create request has no namespace, so the resource `namespaces` counts here only if
+            # the rule has the verb create.
             names = tuple(
                 name
                 for name in part.resources
@@ -164,10 +166,15 @@ def _misses_cluster_scope(schema: FlowSchema, unmentioned: Unmentioned) -> Itera
 
 
 def _misses_namespaces(schema: FlowSchema, unmentioned: Unmentioned) -> Iterator[_Candidate]:
-    """Yield resource rules with only clusterScope that seem to be intended also for requests in namespaces."""
+    """Yield resource rules that have `clusterScope: true` and no `namespaces`, but seem to need both.
+
+    The verbs and resources of these rules show that the rules are probably also intended for requests
+    in a namespace.
+    """
     for place, rule, part in resource_rules_of(schema):
-        # A rule without `namespaces` matches list and watch requests across all namespaces, and this may be its only
-        # purpose. So only other verbs in the rule show that `namespaces` is missing.
+        # A rule without `namespaces` matches list and watch requests across all namespaces. These requests
+        # may be the only purpose of the rule. So `namespaces` seems to be missing only if the rule has
+        # verbs other than `COLLECTION_VERBS`.
         verbs = {"get", "update"} if part.verbs == _ALL else {*part.verbs} - COLLECTION_VERBS
         if not part.cluster_scope or part.namespaces or not verbs:
             continue
@@ -209,9 +216,10 @@ def _list_resources(
 ) -> list[tuple[str, str]]:
     """Return some (API group, resource) pairs that a resource rule matches. Pairs that Kubernetes serves come first.
 
-    If the API groups or the resources of the rule are `*`, a pair can contain a name from `unmentioned`, which no
-    FlowSchema contains. If `namespaced` is true and the resources of the rule are `*`, the result contains no API group
-    that may have cluster-scoped resources, except the core group.
+    If the API groups or the resources of the rule are `*`, a pair can contain a name from
+    `unmentioned`. No FlowSchema contains these names. If `namespaced` is true and only the resources
+    of the rule are `*`, the result omits API groups that may have cluster-scoped resources, except
+    the core group.
     """
     groups, names = part.api_groups[:MAX_MISSED_VALUES], [*dict.fromkeys(part.resources)][:MAX_MISSED_VALUES]
     if part.resources == _ALL:
@@ -235,9 +243,10 @@ def _list_resources(
 
 
 def _find_example(effective: Effective, schema: FlowSchema, candidate: _Candidate) -> _Example | None:
-    """Return an example of a missed request that goes to another priority level, or None if no example was found.
+    """Return a request that the rule of `candidate` misses, or None if no example was found.
 
-    The user of the request is a subject of the rule.
+    The request goes to a FlowSchema after `schema` and to another priority level than the level of
+    `schema`. The user of the request is a subject of the rule.
     """
     from apflint.proofs.request_space import with_usual_groups
     from apflint.proofs.witness import make_witness
@@ -268,10 +277,10 @@ def _find_example(effective: Effective, schema: FlowSchema, candidate: _Candidat
 
 
 def _requesters(subjects: tuple[Subject, ...]) -> tuple[Subject, ...]:
-    """Return the subjects from which the users of example requests are chosen.
+    """Return the subjects of a rule from which the example requests get their users.
 
-    These are the first subjects of the rule. If one of them matches all users, the group of all service accounts is
-    added.
+    The result contains at most the first `MAX_MISSED_SUBJECTS` items of `subjects`. If one of them
+    matches all users, the result also contains the group of all service accounts.
     """
     some = subjects[:MAX_MISSED_SUBJECTS]
     if any(ALL in (subject.user, subject.group) or subject.group == "system:authenticated" for subject in some):
@@ -281,9 +290,10 @@ def _requesters(subjects: tuple[Subject, ...]) -> tuple[Subject, ...]:
 
 
 def _is_limited_to_namespaces(schema: FlowSchema, point: Point) -> bool:
-    """Return whether the FlowSchema is intentionally limited to some namespaces, and `point` is in another namespace.
+    """Return whether the FlowSchema matches a request that differs from `point` only in the namespace.
 
-    The intention is assumed if the FlowSchema matches a request that differs from `point` only in the namespace.
+    In this case, the FlowSchema is assumed to leave out the namespace of `point` intentionally. `point`
+    is a request that the FlowSchema does not match. If `point` has no namespace, return False.
     """
     requester = UserInfo(point.user, point.groups)
     return point.namespace != "" and any(
@@ -299,11 +309,15 @@ def _is_limited_to_namespaces(schema: FlowSchema, point: Point) -> bool:
 def _is_left_to_another(
     effective: Effective, destination: Resolution, rule: PolicyRulesWithSubjects, point: Point
 ) -> bool:
-    """Return whether another FlowSchema of the manifests captures the request `point` on purpose.
+    """Return whether a different FlowSchema of the manifests intentionally captures the request `point`.
 
-    `destination` is the FlowSchema that captures the request, with the subject and the resource rule that match the
-    request. The capture counts as intended under two conditions. The matching subject is also a subject of `rule`. If a
-    resource rule matches, it matches either only requests with a namespace or only requests without a namespace.
+    `rule` is the rule that misses the request. `destination` names the FlowSchema that captures the
+    request, and the subject and the resource rule that match the request. The capture counts as
+    intentional under two conditions:
+
+    - The FlowSchema is not built in, and the matching subject is also a subject of `rule`.
+    - If a resource rule matches, it matches only requests with a namespace, or only requests without a
+      namespace.
     """
     matched_by, schema = destination.matched_by, destination.flow_schema
     if matched_by is None or effective.is_built_in(schema):

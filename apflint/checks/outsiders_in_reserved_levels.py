@@ -1,7 +1,8 @@
-"""APF518: requests of clients that are not part of the system, in priority levels that are reserved for the system.
+"""APF518: requests of clients outside of the system, in priority levels that are reserved for the system.
 
-Such clients are called outsiders. `apflint.evaluate.system_request_rules` defines which requests are requests of the
-system, and which levels are reserved. APF601 uses the proofs of this module, too.
+Such clients are called outsiders. `apflint.evaluate.system_request_rules` defines which requests
+are requests of the system, and which levels are reserved. APF601 also uses this module, to find
+requests of outsiders that a FlowSchema sends to the level `exempt`.
 """
 
 from __future__ import annotations
@@ -69,9 +70,10 @@ _PURPOSES = {
 
 
 class Outsider(NamedTuple):
-    """A subject of a FlowSchema that matches a client outside of the system, and a request of this client as proof.
+    """A subject of a FlowSchema, together with a request that proves that the subject matches outsiders.
 
-    The FlowSchema captures the request and sends it to a reserved level.
+    An outsider is a client that is not part of the system. The FlowSchema captures the request of the
+    outsider and sends it to a level that is reserved for the system.
     """
 
     place: Place
@@ -81,7 +83,7 @@ class Outsider(NamedTuple):
 
 
 class Outsiders(NamedTuple):
-    """The subjects that match clients outside of the system, for one FlowSchema that references a reserved level."""
+    """The subjects of one FlowSchema for a reserved level that match clients outside of the system."""
 
     broad: tuple[Outsider, ...]
     """One outsider for each subject that matches nearly all users."""
@@ -108,10 +110,11 @@ def is_broad(subject: Subject) -> bool:
 
 @once
 def find_outsiders(effective: Effective) -> Mapping[Document, Outsiders]:
-    """Return the outsiders of each FlowSchema of the manifests that sends their requests to a reserved level.
+    """Return the outsiders of each FlowSchema in the manifests that references a reserved level or `exempt`.
 
-    The level `exempt` counts as reserved. The keys are the documents of the FlowSchemas. FlowSchemas without outsiders
-    are absent.
+    An outsider is a subject that matches a client outside of the system, and a request of this client
+    that the FlowSchema captures. The keys are the documents of the FlowSchemas. FlowSchemas without
+    outsiders are absent.
     """
     searches = [search for schema in _find_candidates(effective) for search in _searches(effective, schema)]
     if not searches:
@@ -128,9 +131,10 @@ def find_outsiders(effective: Effective) -> Mapping[Document, Outsiders]:
 
 
 class _OutsiderSearch(NamedTuple):
-    """The search for a request of an outsider that some subjects of a rule match.
+    """A search for an outsider (a client that is not part of the system) among some subjects of a rule.
 
-    `claim` is the input for the solver: the request must match the rule with these subjects.
+    `claim` is the input for the solver: a FlowSchema captures a request of an outsider that matches the
+    rule with only these subjects.
     """
 
     claim: Claim
@@ -141,14 +145,18 @@ class _OutsiderSearch(NamedTuple):
     is_broad: bool
 
     def identify(self, witness: Witness) -> Outsider:
-        """Return the outsider that the search has found. `witness` contains the request that the solver has found."""
+        """Return the subject of this search that matches the user in `witness`, the request that the solver found."""
         pairs = zip(self.subjects, self.claim.requests.subjects, strict=True)
         index, subject = next(pair for pair in pairs if matches_subject(witness.digest.user, pair[1]))
         return Outsider(self.place / "subjects" / index, subject, witness)
 
 
 def _find_candidates(effective: Effective) -> Iterator[FlowSchema]:
-    """Yield the FlowSchemas of the manifests that the server uses and that reference a reserved level."""
+    """Yield the FlowSchemas of the manifests that reference a level reserved for the system, or `exempt`.
+
+    FlowSchemas that the server does not use are omitted. A FlowSchema that was built into an earlier
+    release, but not into this one, is omitted unless it references `exempt`.
+    """
     reserved = system_request_rules.list_levels(effective.release)
     for schema in effective.own_flow_schemas:
         level = schema.spec.priority_level_configuration
@@ -186,10 +194,10 @@ def _searches(effective: Effective, schema: FlowSchema) -> Iterator[_OutsiderSea
 
 
 def _find_requesters(effective: Effective, schema: FlowSchema) -> tuple[Requesters, ...]:
-    """Return the sets of requesters that count as outsiders.
+    """Return the sets of requesters that count as outsiders, which are clients outside of the system.
 
-    Users of the platform (`PLATFORM_USER_PREFIXES`) count only if `schema` redefines a protected built-in FlowSchema and
-    references another priority level than the built-in FlowSchema.
+    If `schema` redefines a protected built-in FlowSchema with another priority level, the result
+    includes users of the platform (`PLATFORM_USER_PREFIXES`). Otherwise, it does not include them.
     """
     from apflint.proofs.request_space import ORDINARY, SYSTEM
 
@@ -199,10 +207,11 @@ def _find_requesters(effective: Effective, schema: FlowSchema) -> tuple[Requeste
 
 
 def _is_platform_user(subject: Subject, among: tuple[Requesters, ...]) -> bool:
-    """Return whether a subject is a user or service account of the platform that does not count as an outsider.
+    """Return whether the name of a subject belongs to a component of the platform.
 
-    `among` are the sets of requesters that count as outsiders. Return False if these sets include the users of the
-    platform.
+    An example is a service account in `kube-system`. Users of the platform are usually not outsiders
+    (clients that are not part of the system). `among` are the sets of requesters that count as
+    outsiders. Return False if these sets include the users of the platform.
     """
     account = subject.service_account
     user = subject.user if account is None else f"{SERVICE_ACCOUNT_PREFIX}{account.namespace}:{account.name}"
@@ -211,10 +220,10 @@ def _is_platform_user(subject: Subject, among: tuple[Requesters, ...]) -> bool:
 
 
 def _has_only_exceptions(requests: PolicyRulesWithSubjects, exceptions: tuple[PolicyRulesWithSubjects, ...]) -> bool:
-    """Return True if the rule certainly matches only requests that `exceptions` also match.
+    """Return True if a quick test proves that `exceptions` match all requests that the rule matches.
 
-    This quick test considers only requests for leases and health checks. If the result is False, the rule may still
-    match only requests that `exceptions` match.
+    The test considers only requests for leases and health checks. False means that the quick test
+    proves nothing: it is still possible that `exceptions` match all of these requests.
     """
     leases, health = system_request_rules.LEASES, system_request_rules.HEALTH_CHECKS
     urls = {url for entry in health.non_resource_rules for url in entry.non_resource_urls}
@@ -227,9 +236,9 @@ def _has_only_exceptions(requests: PolicyRulesWithSubjects, exceptions: tuple[Po
 
 
 def _typical_requests(rule: PolicyRulesWithSubjects, unmentioned: Unmentioned) -> Iterator[Point]:
-    """Yield frequent requests of clients that some subjects of the rule match.
+    """Yield requests that clients often send, for the clients of the first subjects of a rule.
 
-    The rule does not necessarily match the requests themselves.
+    The rule does not necessarily match these requests.
     """
     from apflint.proofs.candidates import make_requester
     from apflint.proofs.request_space import Point
@@ -278,7 +287,11 @@ def _advise(effective: Effective, schema: FlowSchema, *, is_broad: bool) -> str:
 
 
 def distinct_clients(outsiders: Sequence[Outsider]) -> list[Outsider]:
-    """Return the first outsider of each distinct subject. Several rules of a FlowSchema can have the same subject."""
+    """Return one outsider for each distinct subject: the first one in `outsiders`.
+
+    An outsider is a subject of a FlowSchema that matches a client outside of the system. Several rules
+    of a FlowSchema can have the same subject.
+    """
     first: dict[Subject, Outsider] = {}
     for outsider in outsiders:
         first.setdefault(outsider.subject, outsider)

@@ -56,7 +56,7 @@ def rule_without_requests(workspace: Workspace) -> Iterator[Problem]:
 
 
 def empty_match_list(workspace: Workspace) -> Iterator[Problem]:
-    """APF209: report lists of a rule that are missing or empty."""
+    """APF209: report each field of a rule whose list is missing or empty, such as `verbs: []`."""
     for place, name, items in workspace.string_lists():
         if not items and name != "namespaces":
             core = 'for the core group (pods, services, nodes) use [""], ' if name == "apiGroups" else ""
@@ -205,7 +205,7 @@ def _check_url(url: str) -> str | None:
 
 
 class _Mistake(NamedTuple):
-    """The reason why a value of a rule matches no request, advice, and the intended value if it is certain."""
+    """A mistake in a rule: why a value matches no request, advice, and the intended value if it is certain."""
 
     reason: str
     help: str | None
@@ -342,7 +342,7 @@ def _find_wrong_scopes(place: Place, rule: ResourcePolicyRule, known: Sequence[R
             fix=set_field(place.document, path, True, "add clusterScope: true", safe=False),
             help="add clusterScope: true",
         )
-    creates = "create" in rule.verbs  # only create requests for a Namespace object have no namespace
+    creates = "create" in rule.verbs  # a request for a single Namespace object has a namespace, except create
     namespaced = all(resource.namespaced or (is_namespaces(resource) and not creates) for resource in known)
     single = COLLECTION_VERBS.isdisjoint(rule.verbs) and ALL not in rule.verbs
     if namespaced and single and rule.cluster_scope and not rule.namespaces:
@@ -359,10 +359,10 @@ def _find_wrong_scopes(place: Place, rule: ResourcePolicyRule, known: Sequence[R
 
 
 def known_resources(rule: ResourcePolicyRule) -> Sequence[Resource] | None:
-    """Return the resources that a rule names.
+    """Return the Kubernetes resources that a rule names. An entry such as `pods/log` names `pods`.
 
-    Return None if the rule names a resource that no API group of the rule defines in Kubernetes, or the wildcard `*` as
-    a resource.
+    Return None if an entry of `resources` is a wildcard such as `*`, or if Kubernetes defines no
+    resource with the name of the entry in the API groups of the rule.
     """
     return _known_resources(rule.api_groups, rule.resources)
 

@@ -1,4 +1,8 @@
-"""APF201, APF202, APF503, APF509: rejected values, ties, and the default of matchingPrecedence."""
+"""Checks of matchingPrecedence: APF201, APF202, APF503 and APF509.
+
+APF201 and APF202 report values that the API server rejects. APF503 reports overlapping FlowSchemas
+of equal precedence. APF509 reports absent values, which the API server replaces by 1000.
+"""
 
 from __future__ import annotations
 
@@ -141,9 +145,11 @@ def _problem(
     severity: Severity | None = None,
     certain: bool = True,
 ) -> Problem:
-    """Return a problem at the first of `schemas` in matching order that the manifests contain.
+    """Return a problem about FlowSchemas that overlap and have the same matchingPrecedence.
 
-    If `certain` is false, the message states that the FlowSchemas may overlap, and not that they overlap.
+    `schemas` is in matching order. The place of the problem is in the first FlowSchema of `schemas`
+    that is in the checked manifests (`own_documents`). If `certain` is false, the message states that
+    the FlowSchemas may overlap, and not that they overlap.
     """
     own_first = sorted(schemas, key=lambda schema: schema.document not in effective.own_documents)
     first, *others = [schema for schema in own_first if not effective.is_built_in(schema)]

@@ -118,7 +118,12 @@ def _invalid_level_type(release: Release, level: PriorityLevelConfiguration) -> 
 
 
 def _reject_type(release: Release, type_: str) -> Callable[..., Problem]:
-    """Return the function that makes a problem about a missing or unknown type."""
+    """Return the function that makes the problem for `type_`, a missing or unknown type of a priority level.
+
+    The function makes a `FieldValueRequired` problem if the type is missing and the API server of
+    `release` reports a missing type as required. Otherwise, it makes a `FieldValueNotSupported`
+    problem.
+    """
     return required if not type_ and release.reports_missing_types_as_required else not_supported
 
 
@@ -189,7 +194,7 @@ def _mismatched_queuing(release: Release, place: Place, response: LimitResponse)
     elif response.type == "Queue" and response.queuing is None:
         # The edit that inserts `queues` also inserts the missing mapping `queuing` around this field.
         built_in = find_built_in_queuing(release, place)
-        queues = max(_DEFAULT_QUEUES, built_in.queues if built_in else 0)  # APF608 reports fewer queues
+        queues = max(_DEFAULT_QUEUES, built_in.queues if built_in else 0)  # with fewer queues, APF608 reports the level
         origin = "the default" if queues == _DEFAULT_QUEUES else "as the built-in priority level"
         insertion = Insert((*place.path, "queuing", "queues"), queues)
         yield required(
@@ -248,7 +253,7 @@ def percent_out_of_range(workspace: Workspace) -> Iterator[Problem]:
     lendable += ((place, exempt.lendable_percent) for place, exempt in _exempt(workspace))
     for place, percent in lendable:
         suggestion = "set lendablePercent to a value from 0 to 100"
-        is_critical = place.document.name in CRITICAL_LEVELS  # for these, APF604 accepts at most MAX_LENDABLE_PERCENT
+        is_critical = place.document.name in CRITICAL_LEVELS  # APF604 limits critical levels to MAX_LENDABLE_PERCENT
         nearest = min(max(percent, 0), MAX_LENDABLE_PERCENT if is_critical else 100)
         share = {0: "none", 100: "all"}.get(nearest, "half")
         title = f"set lendablePercent to {nearest}, so that other levels can borrow {share} of its seats"

@@ -1,4 +1,7 @@
-"""Values of queues and handSize to write in place of values that the API server rejects (APF305, APF306, APF309)."""
+"""Chooses values of `queues` and `handSize` to replace values that the API server rejects.
+
+The rules APF305, APF306 and APF309 report the rejected values.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +39,9 @@ class QueuingValues(NamedTuple):
 def choose_queuing(release: Release, place: Place, queuing: QueuingConfiguration) -> QueuingValues | None:
     """Return values of queues and handSize that separate flows well, to replace the values at `place`.
 
-    The number of queues stays the same if some handSize separates flows well with this number. Otherwise, APF605 would
-    report the values. Return None if the number of queues is out of range, or if no good values are known.
+    Values separate flows well if APF605 does not report them. The number of queues stays the same if it
+    is 1, or if some handSize separates flows well with this number of queues. Return None if the number
+    of queues is below 1 or above `MAX_QUEUES`, or if no values that separate flows well are known.
     """
     queues, hand_size = queuing.queues, queuing.hand_size
     if not 0 < queues <= MAX_QUEUES:
@@ -83,10 +87,10 @@ def suggest_queuing(queuing: QueuingConfiguration, values: QueuingValues) -> str
 
 
 def fix_queuing(place: Place, queuing: QueuingConfiguration, values: QueuingValues | None) -> Fix | None:
-    """Return a fix that writes `values`, or None if `values` is None.
+    """Return a fix that writes the queues and handSize in `values`, or None if `values` is None.
 
-    The fix is safe if it only adds a missing handSize, whose default does not fit to the number of queues in the
-    manifest.
+    The fix is safe if it only adds handSize, which the manifest lacks. In this case, the default
+    handSize is not valid for the number of queues in the manifest.
     """
     if values is None:
         return None

@@ -66,7 +66,10 @@ def shadowed_rule(effective: Effective) -> Iterator[Problem]:
 
 
 def _problems(effective: Effective, parts: Sequence[FlowSchemaPart]) -> Iterator[Problem]:
-    """Yield a problem for each unreachable part, unless a finding of APF504 or APF506 is the reason."""
+    """Yield a problem for each part in `parts`. Each part is a FlowSchema or rule that no request reaches.
+
+    Omit a part if APF504 or APF506 already reports why no request can match the part.
+    """
     explainable = _count_explainable(effective, parts)
     for number, part in enumerate(parts):
         if not part.schema.spec.rules:
@@ -93,9 +96,11 @@ def _problems(effective: Effective, parts: Sequence[FlowSchemaPart]) -> Iterator
 
 
 def _count_explainable(effective: Effective, parts: Sequence[FlowSchemaPart]) -> int:
-    """Return the number of unreachable parts that can be explained within the budget.
+    """Return how many of the first `parts` can get a detailed explanation.
 
-    The explanation of a part names the FlowSchemas that capture its requests.
+    `parts` are unreachable parts of FlowSchemas. The explanation of a part names the earlier
+    FlowSchemas that capture its requests. `MAX_EXPLAINED_SHADOWS` limits the number of explanations,
+    and `MAX_EXPLAINING_WORK` limits the estimated work.
     """
     if not parts:
         return 0
@@ -105,9 +110,10 @@ def _count_explainable(effective: Effective, parts: Sequence[FlowSchemaPart]) ->
 
 
 def _shadowed_by_unknown(effective: Effective, part: FlowSchemaPart) -> Problem:
-    """Return a problem that does not name the FlowSchemas which capture the requests of an unreachable part.
+    """Return the problem of an unreachable part for which apflint does not look for the capturing FlowSchemas.
 
-    To find these FlowSchemas would exceed the budget.
+    The search for the FlowSchemas that capture the requests of the part would exceed
+    `MAX_EXPLAINED_SHADOWS` or `MAX_EXPLAINING_WORK`, so the message does not name them.
     """
     captors, advice = "FlowSchemas or rules", f"remove the unreachable {_kind(part)}"
     if part.rule is None:
@@ -152,9 +158,10 @@ def _shadowed_schema(effective: Effective, part: FlowSchemaPart, blockers: Seque
 
 
 def _protects_system(effective: Effective, schema: FlowSchema) -> bool:
-    """Return whether a FlowSchema is built in for requests of the system.
+    """Return whether a FlowSchema is built in and is for requests of the system, such as `system-nodes`.
 
-    If another FlowSchema captures requests of such a FlowSchema, APF507 reports the other FlowSchema.
+    Return False for `catch-all` and for built-in FlowSchemas for requests of all users, such as
+    `global-default`. APF507 reports FlowSchemas that capture requests of a FlowSchema for the system.
     """
     return effective.is_built_in(schema) and schema.name not in (*builtin.GENERAL_PURPOSE, CATCH_ALL)
 
@@ -230,9 +237,9 @@ def _problem(
             Elsewhere(Place(captor.document, ("metadata", "name")), "captures its requests")
             for captor in own[:MAX_NAMED]
         ),
-        # If no input defines the level of a captor, the level may also be missing on the server. In this case, the
-        # server skips the captor, and the part is reachable. So the finding is only a warning. APF401 reports the
-        # missing level.
+        # If no input defines the priority level of a FlowSchema in `assumed`, the level may also be missing
+        # on the server. The server then skips the FlowSchema, and the part is reachable. So the finding is
+        # only a warning. APF401 reports the missing level.
         severity="warning" if unknown_levels else None,
         involves=None if captors is None else object_keys(captors),
         notes=(*notes, *unknown_levels),
@@ -250,9 +257,9 @@ def is_treated_alike(schema: FlowSchema, other: FlowSchema) -> bool:
 
 
 def _is_reported_elsewhere(effective: Effective, part: FlowSchemaPart) -> bool:
-    """Return whether APF504 or APF506 reports a finding in an unreachable part.
+    """Return whether APF504 or APF506 reports a finding at an unreachable part, or at a field inside it.
 
-    A part can also be a whole FlowSchema.
+    The part is a FlowSchema, a rule, or an item of a list in a rule.
     """
     path = () if part.rule is None else part.path
     return path in _paths_reported_elsewhere(effective).get(part.schema.document, ())

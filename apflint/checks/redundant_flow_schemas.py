@@ -80,7 +80,7 @@ def _find_method_captor(
     Return this FlowSchema and the methods, or None and () if there is no such FlowSchema.
     """
     if part.verbs != (ALL,) and len(set(part.verbs)) == 1:
-        return None, ()  # if the only method is captured, the part is unreachable: APF501 or APF502 reports this
+        return None, ()  # if a FlowSchema captures the only method, APF501 or APF502 reports the unreachable rule
     urls = _list_classified(part.non_resource_urls)
     for captor, verbs in _method_captors(effective) if urls else ():
         methods = tuple(verb for verb in verbs if part.verbs == (ALL,) or verb in part.verbs)
@@ -182,17 +182,20 @@ def _redundant(effective: Effective, schema: FlowSchema, successors: Sequence[Fl
 
 
 def _has_peers(effective: Effective, schema: FlowSchema) -> bool:
-    """Return whether another FlowSchema has the same priority level and distinguisherMethod as `schema`.
+    """Return whether APF516 has to compare `schema` with other FlowSchemas to find out whether it is redundant.
 
-    If not, `schema` cannot be redundant. Also return False if APF516 must not report `schema` for another reason.
+    The result is True if another FlowSchema has the same priority level and distinguisherMethod as
+    `schema`. Otherwise, `schema` cannot be redundant. Return False without this comparison if APF516
+    must not report `schema`, for example because `schema` is a built-in FlowSchema.
     """
     level, name = schema.spec.priority_level_configuration, schema.name
     if level not in effective.configuration.levels or name in builtin.list_names(effective.release, "FlowSchema"):
         return False
     if builtin.is_retired(effective.release, "FlowSchema", name):
-        return False  # APF705 already suggests to remove or rename it
-    # A flow belongs to one FlowSchema. If `schema` is removed, its requests move to another FlowSchema. If the method is not
-    # ByUser, the moved requests share a flow with other requests of this FlowSchema. So the removal has an effect.
+        return False  # APF705 already suggests removing or renaming this FlowSchema
+    # A flow belongs to one FlowSchema. If `schema` is removed, its requests move to another FlowSchema.
+    # If the distinguisherMethod is not ByUser, the moved requests share a flow with requests that the
+    # other FlowSchema already has. So the removal has an effect.
     if _separates_flows(effective, level) and schema.spec.distinguisher_method != "ByUser":
         return False
     return _count_treatments(effective)[_treatment(effective, schema)] > 1
@@ -213,7 +216,7 @@ def _treatment(effective: Effective, schema: FlowSchema) -> Treatment:
 
 
 def _separates_flows(effective: Effective, name: str) -> bool:
-    """Return whether a priority level separates flows, because it has two or more queues."""
+    """Return whether a priority level has two or more queues, so that it can separate flows."""
     return name in _list_separating_levels(effective)
 
 
@@ -224,7 +227,11 @@ def _list_separating_levels(effective: Effective) -> frozenset[str]:
 
 
 def _shows_effect(effective: Effective, schema: FlowSchema) -> bool:
-    """Return True if a typical request shows that the FlowSchema has an effect, or if no request reaches the FlowSchema."""
+    """Return True if an example request proves that the FlowSchema has an effect, without the slower solver.
+
+    Also return True if the FlowSchema can have no effect because the server skips it, or because no
+    request reaches it. APF516 does not report such a FlowSchema. Otherwise, return False.
+    """
     proofs, treatment = effective.proofs, _treatment(effective, schema)
     has_flows = _separates_flows(effective, treatment[0])
     position = proofs.find_position(schema)
@@ -238,10 +245,11 @@ def _shows_effect(effective: Effective, schema: FlowSchema) -> bool:
             return True
 
     def is_split(resolution: Resolution) -> bool:
-        """Return whether a later FlowSchema that treats requests like `schema` captures the request of `resolution`.
+        """Return whether a later FlowSchema with the treatment of `schema` captures the request of `resolution`.
 
-        If `schema` captures other requests of the same user, this user has two flows, but only one flow without
-        `schema`. So `schema` has an effect.
+        The treatment is the priority level and the distinguisherMethod. If the result is true, a user whose
+        requests are captured by both FlowSchemas has two flows. Without `schema`, the user would have only
+        one flow. So `schema` has an effect.
         """
         return resolution.position > position and _treatment(effective, resolution.flow_schema) == treatment
 
@@ -282,7 +290,8 @@ def _configurations(
 ) -> tuple[Configuration, Configuration]:
     """Return two configurations, with and without `schema`. Both omit the FlowSchemas of the documents in `removed`.
 
-    To make proofs fast, both also omit FlowSchemas that match no request of the subjects of `schema`.
+    To make proofs fast, both configurations also omit FlowSchemas that match no requests of the
+    subjects (users, groups and service accounts) of `schema`.
     """
     from apflint.proofs.quick_disjointness import may_overlap
 
@@ -303,9 +312,12 @@ def _configurations(
 def _find_successors(
     effective: Effective, schema: FlowSchema, before: Configuration, after: Configuration
 ) -> tuple[FlowSchema, ...]:
-    """Return the FlowSchemas that capture the requests of `schema` after `schema` is removed.
+    """Return the FlowSchemas that get the requests of `schema` if its removal has no effect, else ().
 
-    Return () if removing `schema` has an effect.
+    `before` and `after` are the configurations with and without `schema`. The removal has an effect if
+    a request gets another priority level or distinguisherMethod, or if the flows of a user change. Also
+    return () if one of the FlowSchemas is not built in and captures no request in `before`, because
+    APF501 then suggests to remove that FlowSchema instead.
     """
     from apflint.proofs.one_configuration import Analysis
     from apflint.proofs.two_configurations import ConfigurationComparison

@@ -100,7 +100,11 @@ def _manifests(effective: Effective, kind: str) -> Iterator[Manifest]:
 
 
 def _add_file(effective: Effective) -> str:
-    """Return an imperative clause that says how to include a further file in the check."""
+    """Return advice to add a missing file to the check, as a clause such as `add that file with --context`.
+
+    If the checked files belong to one cluster, the clause says to add the file to the `paths` of the
+    cluster.
+    """
     if effective.assumptions.one_cluster:
         return "add that file to the paths of the cluster in the settings"
     return "add that file with --context"
@@ -167,10 +171,10 @@ def _find_misspelled_levels(effective: Effective) -> frozenset[object]:
 
 
 def _find_seats_of_unused(effective: Effective, unused: Collection[Document]) -> dict[Document | None, Problem]:
-    """Return the problem of APF603 about new levels, if all of these levels are unused.
+    """Return {document: problem} with the problem of APF603 that new levels take seats from other levels.
 
-    The result is a mapping with at most one entry. The key is the document at which APF603 reports the problem: the
-    level that takes the most seats.
+    The document defines the new level that takes the most seats. The result is empty if APF603 reports
+    no such problem, or if the problem names a level that is not in `unused`.
     """
     return {
         problem.place.document: problem
@@ -180,7 +184,12 @@ def _find_seats_of_unused(effective: Effective, unused: Collection[Document]) ->
 
 
 def _describe_seats_taken(problem: Problem) -> Iterator[str]:
-    """Yield notes about the seats that all unused levels take together, and about notable losses of other levels."""
+    """Yield notes for a finding about unused levels. `problem` is the problem of APF603 about their seats.
+
+    If several levels are unused, the first note states how many seats these levels take together. The
+    notes of `problem`, which list seats before and after, follow if several levels are unused, or if
+    the severity of `problem` is warning.
+    """
     if problem.related:
         yield f"Together, {problem.message}."
     if problem.related or problem.severity == "warning":
@@ -271,7 +280,7 @@ def reference_not_renamed(effective: Effective) -> Iterator[Problem]:
 
 
 class _BrokenReference(NamedTuple):
-    """A FlowSchema, the priority level that it references, and the new name of that level."""
+    """A FlowSchema, its level, and the prefix and suffix that a kustomization adds to the name of the level."""
 
     schema: FlowSchema
     level: PriorityLevelConfiguration

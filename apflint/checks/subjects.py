@@ -115,9 +115,10 @@ def mismatched_subject(workspace: Workspace) -> Iterator[Problem]:
 
 
 def _suggest_value(subject: Subject, member: str) -> str:
-    """Return the value of `member` to suggest for a subject, in YAML.
+    """Return the YAML value to suggest for the missing field `member` of a subject, such as `{name: ...}`.
 
-    If the subject has the user name of a service account, the value contains the namespace and name of the account.
+    If `member` is `serviceAccount` and `subject.user` is the user name of a service account, the
+    value contains the namespace and the name of the service account.
     """
     if member != "serviceAccount":
         return "{name: ...}"
@@ -254,8 +255,8 @@ def _find_misspelled(name: str, known: tuple[str, ...]) -> str | None:
     """
     lower = name.lower()
     for word in () if name in known else known:
-        # One edit changes the length by at most one, and at most one letter of the word goes missing. This quick test
-        # excludes most words before the slow comparison.
+        # `maximum` edits change the length by at most `maximum`, and remove at most `maximum` different
+        # letters of the word. This quick test excludes most words before the slow comparison.
         maximum = _MAX_EDITS[word]
         is_near = abs(len(lower) - len(word)) <= maximum and len(_LETTERS[word].difference(lower)) <= maximum
         if is_near and _is_misspelling(lower, word):

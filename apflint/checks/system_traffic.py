@@ -116,16 +116,17 @@ class _SystemUsers(NamedTuple):
     def users_of(self, schema: FlowSchema, source: FlowSchema) -> tuple[str, ...]:
         """Return the users whose requests can prove that `schema` captures requests from `source`.
 
-        The result omits users that neither `schema` nor `source` names, but another FlowSchema does. If `schema` captures
-        a request of such a user, it also captures the same request of a user that no FlowSchema names, because fewer
-        FlowSchemas match that user.
+        The result contains the users in `common`, and the users in `named` that `schema` or `source` names,
+        if they are subjects of `schema`. Other users in `named` are not needed. If `schema` captures a
+        request of such a user, it also captures the same request of a user that no FlowSchema names,
+        because fewer FlowSchemas match a user that no FlowSchema names.
         """
         named = (*self.named.get(schema.document, ()), *self.named.get(source.document, ()))
         return tuple(user for user in dict.fromkeys((*self.common, *named)) if _is_subject(user, schema))
 
 
 class _Capture(NamedTuple):
-    """A FlowSchema that captures requests of the system, and the protected FlowSchema that loses these requests."""
+    """A FlowSchema that captures requests of the system, which otherwise go to the built-in FlowSchema `protected`."""
 
     protected: FlowSchema
     schema: FlowSchema
@@ -202,7 +203,10 @@ def _find_candidates(effective: Effective) -> list[FlowSchema]:
 
 
 def _load_protected(effective: Effective) -> list[FlowSchema]:
-    """Return the protected FlowSchemas as Kubernetes defines them in this release, without redefinitions."""
+    """Return the protected FlowSchemas: the suggested FlowSchemas of the release for requests of the system.
+
+    The FlowSchemas are as Kubernetes defines them, even if the cluster or the manifests redefine them.
+    """
     names = builtin.list_protected_flow_schemas(effective.release)
     return [schema for schema in builtin.load_objects(effective.release).flow_schemas if schema.name in names]
 
@@ -214,15 +218,17 @@ def _find_protected(effective: Effective) -> list[FlowSchema]:
 
 
 def _find_captures(effective: Effective, candidates: Sequence[FlowSchema]) -> Iterator[_Capture]:
-    """Yield a capture for each (protected FlowSchema, candidate) pair in which the candidate takes requests.
+    """Yield one `_Capture` for each pair of a protected FlowSchema and a candidate that captures its requests.
 
-    These requests go to the protected FlowSchema if the checked manifests are not applied.
+    Protected FlowSchemas serve requests of the system, and candidates are FlowSchemas of the manifests.
+    Without the checked manifests, the captured requests go to the protected FlowSchema.
     """
     from apflint.proofs.quick_disjointness import may_overlap
 
     passages, protected = effective.passages, _find_protected(effective)
-    # Take the names of system users from the FlowSchemas that Kubernetes defines. If the cluster redefines such a FlowSchema,
-    # its subjects may be users outside the system.
+    # Take the names of system users from the FlowSchemas that Kubernetes defines. If the cluster
+    # redefines a protected FlowSchema, the subjects of the new definition may not be users of the
+    # system.
     replaced = [schema for schema in protected if effective.proofs.find_position(schema) is None]
     users = _find_system_users((*effective.assumed.order, *replaced), _load_protected(effective))
     users_of: dict[Pair, tuple[str, ...]] = {}
@@ -336,7 +342,10 @@ def _measure_oddity(point: Point) -> int:
 
 
 def _compare_levels(effective: Effective, level: _Level, protected: Sequence[FlowSchema]) -> tuple[str, ...]:
-    """Return notes that compare `level` with the levels of the `protected` FlowSchemas, which lose requests to `level`."""
+    """Return notes that compare `level` with the levels of the FlowSchemas in `protected`.
+
+    Another FlowSchema captures requests of the FlowSchemas in `protected`, and sends them to `level`.
+    """
     reserved = [*filter(None, map(effective.limits.level, dict.fromkeys(map(_level_of, protected))))]
     if level.is_dedicated:
         names = join_words((quote(limits.name) for limits in reserved), "and")
@@ -370,9 +379,11 @@ def _advise(level: _Level, schema: FlowSchema, protected: Sequence[FlowSchema]) 
 
 
 def _capture_severity(level: _Level, captures: Sequence[_Capture]) -> Severity | None:
-    """Return `info` if the level was probably chosen for the affected clients, or if only custom resources are affected.
+    """Return `info` if the capture of system requests is probably harmless, else None.
 
-    Otherwise, return None.
+    A capture is probably harmless if the FlowSchema matches only custom resources, or affects only
+    users that the FlowSchema names. It is also probably harmless if no other client reaches the
+    priority level, and the level is not known to lack queues.
     """
     from apflint.evaluate.resources import RESOURCES
 
@@ -470,7 +481,10 @@ def _find_targets(effective: Effective, schema: FlowSchema, original: FlowSchema
 def _find_typical_request(
     effective: Effective, passages: ConfigurationComparison, original: FlowSchema, targets: list[FlowSchema]
 ) -> Point | None:
-    """Return a typical request of the system that goes from `original` to one of `targets`, or None if there is none."""
+    """Return a typical request of the system that a redefinition of `original` diverts to one of `targets`.
+
+    `original` is a built-in FlowSchema. Return None if no typical request is diverted in this way.
+    """
     source, positions = passages.old.position(original), frozenset(map(passages.new.position, targets))
     users = _find_system_users(effective.assumed.order, [original])
     for user in (*users.common, *users.named.get(original.document, ())):
@@ -497,7 +511,11 @@ def _find_places_to_widen(schema: FlowSchema, request: RequestDigest) -> list[Pl
 
 
 def _find_system_users(schemas: Iterable[FlowSchema], protected: Iterable[FlowSchema]) -> _SystemUsers:
-    """Return the users that exist in every cluster or that `protected` names, and the nodes and accounts that `schemas` name."""
+    """Return the users whose requests keep the cluster alive, as `common` and `named` users.
+
+    The common users exist in every cluster, or are system users that `protected` names. The named users
+    are nodes and service accounts of `kube-system` that `schemas` name.
+    """
     from apflint.proofs.request_space import SYSTEM_PREFIX, is_authentic_user
     from apflint.proofs.vocabulary import first_unmentioned
 

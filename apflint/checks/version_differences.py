@@ -33,7 +33,7 @@ def removed_api_version(effective: Effective) -> Iterator[Problem]:
         # version with --runtime-config, so only the first object of the version gets a finding, with severity info.
         is_only_version = not release.served and version in release.on_request
         if version in release.served or (is_only_version and document in untouched):
-            continue  # no finding, because a server of this release serves, or has exported, this version
+            continue  # no finding: a server of this release serves the version, or has exported the unchanged object
         message, suggestion = _describe_unserved(version, release)
         yield Problem(
             Place(document, ("apiVersion",)),
@@ -97,7 +97,7 @@ def deprecated_api_version(effective: Effective) -> Iterator[Problem]:
 
 
 def share_default_differs(effective: Effective) -> Iterator[Problem]:
-    """APF704: report a number of shares that is 0 or absent, if this has a different meaning in v1."""
+    """APF704: report shares that are 0 or absent, if they mean a different number of shares in v1."""
     release = effective.release
     for limited_place, limited in effective.workspace.limited():
         document = limited_place.document
@@ -125,7 +125,7 @@ def share_default_differs(effective: Effective) -> Iterator[Problem]:
 
 
 def default_object_gone(effective: Effective) -> Iterator[Problem]:
-    """APF705: report objects that were built in before, but are not built in at the checked release."""
+    """APF705: report objects with the name of an object that is built in only in earlier releases."""
     release = effective.release
     for document in effective.workspace.documents():
         lifetime = builtin.find_lifetime(document.kind, document.name)
@@ -135,5 +135,5 @@ def default_object_gone(effective: Effective) -> Iterator[Problem]:
                 f"Kubernetes {lifetime[1].name} is the last release with the built-in {document.kind} {quote(document.name)}",
                 notes=("This manifest creates an object instead of changing a built-in one.",),
                 help="remove it, or rename it",
-                covered=is_deleted_by_server(release, document),  # APF405 reports these objects
+                covered=is_deleted_by_server(release, document),  # APF405 reports objects that the server deletes
             )

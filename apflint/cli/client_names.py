@@ -27,9 +27,10 @@ _PATH_STARTS = ("/", "./", "../", "~")
 
 
 def is_client_name(word: str) -> bool:
-    """Return whether a word that is not an existing file can name a client.
+    """Return whether a word can be the name of a client.
 
-    Verbs, options and words that look like paths cannot name a client.
+    The word must not be the name of an existing file. Return False if the word is a verb or an option,
+    or looks like a path or the name of a log.
     """
     is_verb = word.lower() in VERBS or word.upper() in HTTP_METHODS
     is_path = word.startswith(_PATH_STARTS) or word.endswith(SUFFIXES) or LOG_NAME.search(word) is not None
@@ -76,7 +77,10 @@ def _parse_account(word: str) -> str | None:
 
 
 def _reject(dimension: str, value: str, logs: Sequence[str]) -> UserError:
-    """Return an error for a group or a user agent: `apflint why` answers for one user only."""
+    """Return the error for a group or a user agent that was given instead of a user.
+
+    `apflint why` answers only for a single user. The message suggests a command that lists the users.
+    """
     command = write_listing(dimension, value, logs)
     what = "group" if dimension == "group" else "user agent"
     source = "" if logs else " in an audit log"

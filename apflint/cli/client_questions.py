@@ -98,7 +98,11 @@ class ClientQuestion(NamedTuple):
         ).to_request()
 
     def write(self, words: tuple[str, ...]) -> tuple[str, ...]:
-        """Return quoted command-line arguments for the client, the request in `words`, and the namespace."""
+        """Return shell-quoted arguments for the user, the groups, the request in `words`, and the namespace.
+
+        For example, the result for the words `list` and `pods` may be
+        `("--as", "ann", "--as-group", "dev", "list", "pods", "-n", "ci")`.
+        """
         scope = ["-A"] if self.all_namespaces else []
         scope += ["-n", self.namespace] if self.namespace is not None else []
         groups = (word for group in self.groups for word in ("--as-group", group))
@@ -226,7 +230,13 @@ def _observe(
 
 
 def _complete(selected: InputRequest, files: EvidenceFiles, states: Sequence[ServerState]) -> InputRequest:
-    """Return `selected` with the manifests in `files` as sources, and with the release and the seats of the servers."""
+    """Return the request `selected`, completed from the evidence of the user's question.
+
+    The result also reads the manifests in `files`, but not the metrics, dumps and logs in `files`. If
+    the user chose neither a release nor a running cluster, the release is the first known release of
+    the servers in `states`. If the user chose no server concurrency limit, the limit is that of the
+    servers, provided that it is known and equal for all servers.
+    """
     totals = {state.total for state in states}
     release = next((state.release for state in states if state.release is not None), None)
     selected = files.add_manifests(selected)

@@ -1,4 +1,4 @@
-"""Prints the tables [[cluster]] for `apflint config --suggest-clusters`."""
+"""Prints suggested `[[cluster]]` tables for the settings file (`apflint config --suggest-clusters`)."""
 
 from __future__ import annotations
 
@@ -29,10 +29,12 @@ _MAX_NAMES = 10
 def print_suggestion(settings: Settings, output_format: str) -> None:
     """Print a table `[[cluster]]` for each recognized cluster that the settings do not define.
 
-    Print notes on standard error.
+    Notes on standard error state what was found, why a cluster has no table, and which clusters the
+    settings already define.
 
-    If the current directory is in a git repository, clusters are searched in the whole repository. Otherwise, they are
-    searched in the current directory. Paths are relative to the directory of the settings file.
+    If the current directory is in a git repository, the function searches the whole repository for
+    clusters. Otherwise, it searches the current directory. Paths are relative to the directory of the
+    settings file.
     """
     root = find_git_root(os.getcwd()) or os.getcwd()
     file = settings.path or os.path.join(os.path.relpath(root), "apflint.toml").removeprefix("./")

@@ -63,7 +63,10 @@ def examples(*lines: tuple[str, str]) -> str:
 
 
 def command(*, panel: str, epilog: str) -> Callable[[F], F]:
-    """Return a decorator for the function of a command. The module of the function has the name of the command."""
+    """Return a decorator that registers a function as a command of `apflint`.
+
+    The name of the command is the name of the module that defines the function.
+    """
 
     def register(function: F) -> F:
         _COMMANDS[function.__module__.rpartition(".")[2]] = CommandDefinition(function, panel, epilog)

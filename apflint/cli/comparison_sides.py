@@ -26,7 +26,10 @@ def is_project(word: str) -> bool:
 
 
 def read_live(request: InputRequest) -> InputRequest:
-    """Read the objects of the running cluster once for both sides. Return the input request with these objects."""
+    """Read the objects of the running cluster once. Return the input request with these objects.
+
+    Both sides of a comparison then use the same objects.
+    """
     if not request.defaults:
         raise UserError("live and --no-defaults cannot be combined: a running cluster has its own built-in objects")
     from apflint.sources.kubectl import KubectlOptions, read_live_configuration
@@ -64,6 +67,10 @@ def read_side(word: str, request: InputRequest, cluster: str | None = None) -> E
 
 
 def read_other_side(word: str, request: InputRequest) -> EffectiveConfiguration:
-    """Read the configuration `word` of --compare. If `word` is the project, use the cluster that `request` selects."""
+    """Read the configuration that the source argument `word` of --compare names.
+
+    If `word` stands for the current project (`.`, or `git:REVISION` without a path), read the cluster
+    that `request` selects.
+    """
     clusters = parse_words(request.words).clusters
     return read_side(word, request._replace(words=()), next(iter(clusters), None))

@@ -14,14 +14,17 @@ Candidate = str | tuple[str, str]
 
 
 class ParsedWords(Protocol):
-    """The attributes of typer.Context that completers use. The class is not imported, which would take 27 ms."""
+    """The attributes of `typer.Context` that completers use.
+
+    Completers use this protocol because importing `typer.Context` would take 27 ms.
+    """
 
     params: Mapping[str, str]
     """Maps the names of parameters to the values of their options. Only options with string values are used."""
 
 
 def complete_releases(incomplete: str) -> list[str]:
-    """Complete a Kubernetes release, such as `1.36`. The newest release comes first."""
+    """Return the Kubernetes releases, such as `1.36`, that begin with `incomplete`, newest release first."""
     return _matching((release.name for release in reversed(RELEASES)), incomplete)
 
 
@@ -55,7 +58,7 @@ def complete_clusters(ctx: ParsedWords, incomplete: str) -> list[str]:
 
 
 def complete_rule(incomplete: str) -> list[Candidate]:
-    """Complete the id or the name of a rule."""
+    """Return (id, name) or (name, id) of each rule if the first of the two begins with `incomplete`."""
     return [candidate for candidate in _rules() if candidate[0].startswith(incomplete)]
 
 
@@ -93,7 +96,11 @@ def complete_request(ctx: ParsedWords, incomplete: str) -> list[str]:
 
 
 def complete_file_or_verb(ctx: ParsedWords, incomplete: str) -> list[str]:
-    """Complete the verb of a request. If `incomplete` is empty, return nothing, so that the shell completes file names."""
+    """Return the verbs that begin with `incomplete`, or an empty list if `incomplete` is empty.
+
+    Only the first argument can be a verb, so return an empty list for later arguments. If the list is
+    empty, the shell completes file names instead.
+    """
     return complete_request(ctx, incomplete) if incomplete else []
 
 

@@ -79,7 +79,10 @@ class _Diagnosis(NamedTuple):
 
 
 def answer_question(question: DoctorQuestion, observed: Observed) -> Answer:
-    """Return the report about API servers."""
+    """Diagnose the observed API servers, and return the report, the notes and the exit status.
+
+    If no server was observed, return an answer that says so.
+    """
     if not observed.servers:  # possible with --watch, while no server answers
         return Answer("No API server answers.\n", errors=observed.notes)
     found = _diagnose(question, observed)
@@ -111,7 +114,11 @@ def _diagnose(question: DoctorQuestion, observed: Observed) -> _Diagnosis:
 
 
 def _list_notes(found: _Diagnosis, question: DoctorQuestion, observed: Observed) -> list[str]:
-    """Return the notes for standard error, such as missing metrics if the output format cannot show them."""
+    """Return the notes to print on standard error.
+
+    An output format that is not in `_FORMATS_WITH_TABLES` shows only findings. For such a format, the
+    notes also contain the missing metrics and servers, and the diagnosed intervals.
+    """
     notes = list(observed.notes)
     if found.assumed_release is not None:
         notes.append(
@@ -157,7 +164,11 @@ def _render(found: _Diagnosis, question: DoctorQuestion) -> str:
 
 
 def diagnose_live(question: DoctorQuestion, kubectl: KubectlOptions, watch: float | None) -> int:
-    """Print one report about all API servers that answer. With --watch on a terminal, print reports until the user presses Ctrl-C."""
+    """Print one report about all API servers that answer, and return the exit code.
+
+    If `watch` is set, the format is text and standard output is a terminal, print reports until the
+    user presses Ctrl-C.
+    """
     from apflint.sources.live_servers import read_live_servers, watch_live_servers
 
     if watch is not None and question.output_format == "text" and sys.stdout.isatty():

@@ -25,7 +25,7 @@ def print_remark(message: str) -> None:
 
 
 def is_standard_input(path: str) -> bool:
-    """Return whether a path stands for standard input, whose edited text goes to standard output."""
+    """Return whether a path is `-` or `/dev/stdin`. The edited text of standard input goes to standard output."""
     return path in ("-", "/dev/stdin")
 
 

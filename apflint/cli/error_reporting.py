@@ -84,7 +84,10 @@ def print_note(message: str) -> None:
 
 
 def format_note(message: str) -> str:
-    """Return the lines that `print_note` prints."""
+    """Return a message with the prefix `apflint:`, as lines that end with a newline.
+
+    If standard error is a terminal, the lines fit into its width. Otherwise, the message is one line.
+    """
     from apflint.output.console import hang
 
     width = None

@@ -56,7 +56,11 @@ def _print_page(page: str) -> int:
 
 
 def _may_be_file(word: str) -> bool:
-    """Return whether an option is also the name of a file. The run with typer then rejects the option (see `app`)."""
+    """Return whether a word begins with `-` and is the name of an existing file.
+
+    In this case, the command line is left to typer, and `app` then rejects the word. The result is also
+    true if the word contains a null byte, although no file has such a name.
+    """
     return len(word) > 1 and word[0] == "-" and ("\0" in word or os.path.lexists(word))
 
 

@@ -217,7 +217,7 @@ def _check_name(name: str) -> None:
 
 
 def parse_draft(draft: Draft) -> Request:
-    """Return the request of a draft. Raises UserError for an invalid request."""
+    """Return the request that the user typed as separate values. Raises UserError if the request is invalid."""
     is_namespaced = not draft.target.startswith("/") and _may_be_namespaced(draft.target)
     return parse_words(
         (draft.verb, draft.target, *([draft.name] if draft.name else [])),

@@ -29,7 +29,10 @@ _WARMUP_HELP = "Length of the warm-up, whose requests do not count in the result
 
 
 class LoadOptions(NamedTuple):
-    """Options that select a load, and change how many requests its clients send."""
+    """Options of `apflint simulate` that select the simulated load and scale the number of its requests.
+
+    A load consists of clients and the requests that they send, such as the requests of an audit log.
+    """
 
     from_audit: Annotated[list[str] | None, option(LOAD, _FROM_AUDIT_HELP, "--from-audit", metavar="LOG")] = None
     request: Annotated[str | None, option(LOAD, _REQUEST_HELP, "--request", metavar="REQUEST")] = None

@@ -68,7 +68,11 @@ class LogRequest(NamedTuple):
     """The time of the incident."""
 
     def write_command(self) -> str:
-        """Return the command line, which a comment in the manifests shows."""
+        """Return the `apflint propose` command with the logs, the goals and `--max-objects`.
+
+        A comment in the proposed manifests shows the command. All other options are left out, such as
+        `--write`.
+        """
         options = (("--protect", self.protect), ("--may-suffer", self.may_suffer))
         words = [] if self.goals_path is None else [f"--goals={self.goals_path}"]
         words += [f"{name}={text}" for name, texts in options for text in texts]
@@ -159,7 +163,11 @@ def _read_first(replays: Iterator[Replay]) -> Replay:
 
 
 def _make_show(progress: Progress) -> Callable[[str, int, int], None]:
-    """Return a function that shows an activity, and the number of its finished steps if their maximum is not 0."""
+    """Return a callback `show(label, done, maximum)` that shows the current activity as progress.
+
+    If `maximum` is 0, the callback shows only the label, else it also shows the percentage of finished
+    steps and the remaining time.
+    """
 
     def show_step(label: str, done: int, maximum: int) -> None:
         if maximum:
@@ -186,7 +194,10 @@ def _read_counts(metrics: Sequence[str], objects: Sequence[str]) -> ObjectCounts
 
 
 def _read_states(metrics: Sequence[str]) -> tuple[ServerState, ...]:
-    """Return the states of the servers. Raises UserError for a file that contains neither metrics nor a debug dump."""
+    """Return the `ServerState` (levels, limits and totals) of each API server in the files `metrics`.
+
+    Raises UserError for a file that contains neither metrics nor a debug dump.
+    """
     return tuple(compute_state(server, None) for server in group_servers(read_parts(metrics)))
 
 

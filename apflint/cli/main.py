@@ -95,11 +95,11 @@ def _reopen_closed_streams() -> None:
 
 
 def _exit(exit_code: int) -> NoReturn:
-    """End the process without freeing its memory.
+    """End the process with `exit_code`. If possible, do not free the memory of the process.
 
-    Freeing the memory would take 10% to 25% of the run time. mypy ends in the same way.
-
-    If there are other threads or exit callbacks, end normally, to wait for the threads and run the callbacks.
+    Freeing the memory would take 10% to 25% of the run time. mypy ends in the same way. If there are
+    other threads or exit callbacks, the process ends normally, so that the threads can finish and the
+    callbacks can run.
     """
     import atexit
 

@@ -118,7 +118,7 @@ def parse_selectors(values: Iterable[str]) -> tuple[RuleSelector, ...]:
 
 
 def chain_paths(*paths: list[str] | None) -> tuple[str, ...]:
-    """Return the paths of the arguments and of the options -f."""
+    """Return the paths in all lists as one tuple. A list is None if its argument or option is absent."""
     return tuple(chain(*filter(None, paths)))
 
 
@@ -358,9 +358,10 @@ def may_render(render: bool) -> bool:
 def parse_kubectl(
     is_live: bool, kubeconfig: str | None, kube_context: str | None, *, no_defaults: bool = False
 ) -> KubectlOptions | None:
-    """Return the options of kubectl for the running cluster, or None if the running cluster is not read.
+    """Return the options of kubectl for reading the running cluster, or None if `is_live` (`--live`) is false.
 
-    Raises UserError for options that cannot be combined.
+    Raises UserError for `kubeconfig` or `kube_context` without `--live`, and for `--live` with
+    `--no-defaults`.
     """
     for name, is_given in (("--kubeconfig", kubeconfig is not None), ("--kube-context", kube_context is not None)):
         if is_given and not is_live:

@@ -24,7 +24,7 @@ MIN_ESTIMATE_SECONDS = 2.0
 
 
 class Progress:
-    """The current activity of a run, for the terminal: a label and, if known, the finished share."""
+    """The progress of a run for the terminal: what apflint does now and, if known, the finished percentage."""
 
     def __init__(self, label: str) -> None:
         self._label = label
@@ -93,10 +93,11 @@ class Progress:
 
 @contextmanager
 def show_progress(label: str, *, quiet: bool = False) -> Iterator[Progress]:
-    """Show the label and the elapsed time on standard error, if the body of the `with` statement takes longer than a second.
+    """Show a label and the elapsed time on standard error, if the body of the `with` statement takes over a second.
 
-    The line is erased at the end. Nothing is shown if `quiet` is true, or if standard error is not a terminal that can erase a
-    line. The body of the `with` statement may change the activity.
+    The line is erased at the end. Nothing is shown if `quiet` is true, or if standard error is not a
+    terminal that can erase a line. The body of the `with` statement may change the label and the
+    progress by means of the `Progress` object that it gets.
     """
     progress = Progress(label)
     if quiet or not (sys.stderr and sys.stderr.isatty()) or os.environ.get("TERM") == "dumb":

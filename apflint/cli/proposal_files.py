@@ -1,4 +1,4 @@
-"""Names and writes the files of a proposal, and builds command-line arguments for the configuration."""
+"""Names and writes the files of a proposal, and builds command-line arguments that name the files."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ Proposal = TypeVar("Proposal", "ProvenProposal", "LogProposal")
 
 
 class ProposalPlace(NamedTuple):
-    """The paths for the files of a proposal, and the sources of the configuration.
+    """The places to which the files of a proposal are written, and the configuration that the proposal changes.
 
-    The files have paths even if no option requests to write the files.
+    The methods also return the paths of files that are not written, because command lines in the
+    report contain the paths.
     """
 
     request: InputRequest
@@ -49,9 +50,9 @@ class ProposalPlace(NamedTuple):
         return os.path.join(self.directory or "", f"{name}-test.yaml")
 
     def list_manifests(self, name: str) -> tuple[str, ...]:
-        """Return command-line arguments for the configuration with the new objects.
+        """Return the command-line arguments that name the manifests, including the file with the new objects.
 
-        Paths are relative to the directory of the policy test.
+        `name` is the name of the proposal. Paths are relative to the directory of the policy test.
         """
         start = self.directory or "."
         file = self.name_manifests(name)
@@ -71,7 +72,9 @@ class ProposalPlace(NamedTuple):
         return os.path.realpath(file).startswith(f"{os.path.realpath(word).rstrip(os.sep)}{os.sep}")
 
     def write_files(self, found: ProvenProposal | LogProposal) -> ProposalFiles:
-        """Write the files that the user requests, and return the names of all files.
+        """Write the files of a proposal that the user requests, and return the names of its files.
+
+        The result also names the files that the user does not request, because reports suggest these names.
 
         Raises UserError if a file exists or cannot be written.
         """
@@ -95,7 +98,11 @@ class ProposalPlace(NamedTuple):
         )
 
     def mark_assumption(self, found: Proposal) -> Proposal:
-        """Return a proposal whose texts begin with a comment if their numbers depend on an assumed number of seats."""
+        """Return the proposal with a comment before its manifests and its policy test if the number of seats is assumed.
+
+        The comment states the assumed number of seats of an API server. If the number is known, return the
+        proposal unchanged.
+        """
         if not self.configuration.are_seats_assumed:
             return found
         head = f"# {describe_assumed_seats(found.after.limits.server_concurrency)}\n"
@@ -114,10 +121,11 @@ class ProposalPlace(NamedTuple):
         return render_alerts(build_alerts(found.after), notes, is_object=True)
 
     def list_tested(self, name: str, *, edits_objects: bool) -> tuple[str, ...]:
-        """Return the arguments of `list_manifests` for the policy test.
+        """Return the command-line arguments for the configuration that the policy test checks.
 
-        If `edits_objects` is true, the new file contains changed copies of objects in the manifests. The result then
-        omits the new file.
+        These are the arguments of `list_manifests`, with one exception. If `edits_objects` is true, the
+        new file contains changed copies of objects in the manifests, so the path of the new file is
+        omitted.
         """
         words = self.list_manifests(name)
         file = _relate(self.name_manifests(name), self.directory or ".")

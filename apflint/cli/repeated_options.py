@@ -1,4 +1,7 @@
-"""Returns options for commands that a report suggests, so that they read the configuration of the current command."""
+"""Returns the configuration options of the current command, for the commands that a report suggests.
+
+With these options, the suggested commands read the same configuration.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,11 @@ if TYPE_CHECKING:
 
 
 def repeat_settings(request: InputRequest) -> tuple[str, ...]:
-    """Return the options of the current command for the settings file, for --render, and for kubectl."""
+    """Return the options that make another command use the same settings file, renderer and cluster as this one.
+
+    These are `--isolated` or `--config`, `--render`, `--kubeconfig` and `--kube-context`. An option
+    that the other command does not need is left out.
+    """
     return tuple(_list_settings(request))
 
 
@@ -48,7 +55,11 @@ def name_sources(request: InputRequest, configuration: EffectiveConfiguration) -
 
 
 def repeat_configuration(request: InputRequest, sources: Iterable[str]) -> tuple[str, ...]:
-    """Return the options for source arguments, and for the release and the built-in objects."""
+    """Return the command-line options with which a suggested command reads the configuration of this run.
+
+    The options are `-f` or `--live` for each item of `sources`, `--no-defaults` if the user excluded
+    the built-in objects, and `--kubernetes` if the user chose a release and did not use `--live`.
+    """
     words = [word for source in sources for word in (["--live"] if source == LIVE else ["-f", source])]
     words += [] if request.defaults else ["--no-defaults"]
     if request.kubernetes is not None and LIVE not in request.words:

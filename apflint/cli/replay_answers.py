@@ -60,7 +60,7 @@ _MAX_NAMED_FILES = 3
 
 
 class _Logs(NamedTuple):
-    """The files of the log, and of the log of the baseline."""
+    """The files of the audit log, and the files of the earlier log that is the baseline."""
 
     files: list[AuditLogFile]
     earlier_files: list[AuditLogFile]
@@ -120,9 +120,11 @@ def _find_logs(question: ReplayQuestion, words: Sequence[str]) -> _Logs:
 def _is_log_of_server(files: list[AuditLogFile], unsupported: Mapping[str, object]) -> bool:
     """Return whether all files are kube-apiserver's own logs.
 
-    Raises UserError if an option needs user names, which such logs do not contain.
+    Raises UserError if they are, but an option in `unsupported` is set. These options need user names,
+    which kube-apiserver's own logs do not contain.
 
-    If only some of the files are such logs, their lines are counted as unreadable lines of the audit log.
+    If only some of the files are kube-apiserver's own logs, return False. The caller then reads all
+    files as an audit log, and counts the lines of these logs as unreadable.
     """
     if not all(map(is_server_log, files)):
         return False
@@ -212,7 +214,7 @@ def _print_periods(
 
 
 def _name(report: ReplayReport, versions: ConfigurationHistory, form: ReportForm) -> ReplayReport:
-    """Return the report with the time zone, and with descriptions of the configurations that were in force."""
+    """Return the report with its time zone, and with the descriptions of the configurations that were in force."""
     return report._replace(
         configuration=versions.first.description,
         later_configurations=versions.later_descriptions,
@@ -222,7 +224,11 @@ def _name(report: ReplayReport, versions: ConfigurationHistory, form: ReportForm
 
 
 def _read_other_side(name: str, request: InputRequest) -> EffectiveConfiguration:
-    """Read the configuration to compare with. `defaults:X.Y` stands for the manifests of `request` in this release."""
+    """Return the configuration that `name`, the value of --compare, names.
+
+    `defaults:X.Y` names the manifests of `request` together with the built-in objects of release X.Y.
+    Raises UserError for `defaults:X.Y` together with --live.
+    """
     if not name.startswith(BUILT_IN_PREFIX):
         return read_other_side(name, request)
     if request.recorded is not None:
@@ -249,9 +255,10 @@ def _show_reading(files: list[AuditLogFile]) -> Iterator[tuple[Progress, Callabl
 def _read_report(
     files: list[AuditLogFile], versions: ConfigurationHistory, wanted: ReplayOptions, question: ReplayQuestion
 ) -> tuple[ReplayReport | None, Coverage]:
-    """Read and classify the requests. Return (report, coverage). With --each, print the requests instead of a report.
+    """Read and classify the requests, write files if options request them, and return (report, coverage).
 
-    Also write the files of --write-load and --write-parquet.
+    The options are --write-load and --write-parquet. If --each is given, print the requests instead,
+    write no files, and return (None, coverage).
     """
     form = question.form
     with _show_reading(files) as (progress, show):

@@ -90,7 +90,7 @@ class LogOptions(NamedTuple):
 
 
 class SeatOptions(NamedTuple):
-    """Options for the seats of lists, and the configuration to compare with."""
+    """Options for the number of objects that list requests load, and for a configuration to compare with."""
 
     metrics: Annotated[str | None, option(CLUSTER, _METRICS_HELP, metavar="FILE")] = None
     objects: Annotated[list[str] | None, option(CLUSTER, _OBJECTS_HELP, metavar="RESOURCE=COUNT[:BYTES]")] = None
@@ -159,7 +159,7 @@ class ReportOptions(NamedTuple):
         return parse_zone(self.timezone) if self.timezone is not None else UTC
 
     def check(self, engine: EngineOptions) -> None:
-        """Raise UserError if the number of groups is invalid, or if the engine cannot write the Parquet files."""
+        """Raise UserError if --top is less than 1, or if the engine cannot write the Parquet files."""
         if self.top is not None and self.top < 1:
             raise UserError("--top must be at least 1")
         if self.write_parquet is not None:
@@ -201,11 +201,18 @@ class ReplayQuestion(NamedTuple):
 
     @property
     def period(self) -> ReadPeriod:
-        """The period of the log to read. With --baseline, the whole log: the baseline may be any part of the log."""
+        """The period of the log to read.
+
+        With --baseline, the whole log is read, because the baseline may be any part of the log.
+        """
         return WHOLE_LOG if self.baseline is not None else ReadPeriod(self.chosen.since, self.chosen.until)
 
     def check_sources(self, timed: TimedSources) -> None:
-        """Raise UserError if `-f TIME=SOURCE` cannot be combined with an option, or if two inputs are standard input."""
+        """Raise UserError if the inputs of the command cannot be combined.
+
+        This is the case if `-f TIME=SOURCE` is used together with `--compare` or `--write-load`, or if more
+        than one input is read from standard input.
+        """
         compared = self.seats.compared
         options.reject_combinations(
             {"-f TIME=SOURCE": timed.later}, {"--compare": compared, "--write-load": self.report.write_load}
@@ -243,7 +250,10 @@ class ReplayQuestion(NamedTuple):
         )
 
     def list_unsupported(self, timed: TimedSources) -> Mapping[str, object]:
-        """Return the options that apply only to audit logs (which contain user names), each with its value."""
+        """Return the options that need an audit log, each with its value. The value is false or empty if it is not set.
+
+        These options are invalid for kube-apiserver's own log, which does not contain user names.
+        """
         return {
             **{name: value for name, value in _list_set(self).items() if name != "--top" and "markdown" not in name},
             "--where": self.chosen.conditions,
@@ -275,9 +285,9 @@ def parse_question(
 
 
 def _list_set(question: ReplayQuestion) -> dict[str, object]:
-    """Return the values of options that cannot be combined with certain other options. The keys are the option names.
+    """Return {option name: value} for the options of `apflint replay` that some other options exclude.
 
-    A value that is not set is None, false or empty.
+    If the user has not set an option, its value is None, false or empty.
     """
     log, report = question.log, question.report
     return {

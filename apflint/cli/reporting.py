@@ -43,7 +43,8 @@ class Output(NamedTuple):
 def answer_with_report(report: Report, inputs: Inputs, output: Output, errors: tuple[str, ...] = ()) -> Answer:
     """Write the report files, and return the answer for a report.
 
-    `errors` are messages about fixed files that could not be written.
+    `errors` contains a message for each file that a fix should have changed, but that apflint could not
+    write.
     """
     how = style(output.color, quiet=True, verbose=output.verbose, statistics=output.statistics)
     if output.report_files or output.format == "github":

@@ -1,7 +1,9 @@
 """The loads of `apflint simulate`: a load file, a request in --request, or an audit log.
 
-All three kinds of load have the same interface (`SimulatedLoad`), and can be simulated repeatedly. For each simulation, the
-command and the search for a rate pass factors for the rates of the clients (`Scaling`).
+All three kinds of load have the same interface (`SimulatedLoad`), and can be simulated repeatedly.
+Each simulation gets factors that multiply the number of requests of the clients (`Scaling`). With
+--search, the command simulates the load several times with different factors, to find the largest
+rate of a client that works.
 """
 
 from __future__ import annotations
@@ -67,7 +69,7 @@ class SimulatedSide(Protocol):
         """Simulate the load. Raises UserError if the load has no requests, or too many."""
 
     def find_rate(self, name: str) -> float:
-        """Return the average number of requests per second that a client sends without scaling."""
+        """Return the average number of requests that a client sends per second in the load, before `--scale` applies."""
 
 
 class Simulated(NamedTuple):
@@ -84,26 +86,28 @@ class Simulated(NamedTuple):
 
 
 class SimulatedLoad(Protocol):
-    """A load of any kind."""
+    """Input of a simulation: requests from a load file, from --request or from audit logs."""
 
     description: str
     logs: FoundLogs
     """The files of the load, if it is a log."""
 
     def open_side(self, known: Effective, progress: Progress) -> AbstractContextManager[SimulatedSide]:
-        """Return a context manager that prepares the load under one configuration for repeated simulation."""
+        """Return a context manager whose value can simulate this load repeatedly under the configuration `known`."""
 
     def simulate(
         self, in_force: Effective, sides: Sequence[Effective], scaling: Scaling, progress: Progress, check: CheckNames
     ) -> Simulated:
-        """Simulate the load under each configuration in `sides`. Before the simulation, call `check` with the names of the clients.
+        """Simulate the load under each configuration in `sides`, and return the results in this order.
 
-        `in_force` is the configuration of the server when it wrote the log. Loads that are not logs ignore it.
+        Before the simulation, call `check` with the names of the clients in the load. If the load is an
+        audit log, `in_force` is the configuration that the server had when it wrote the log. For other
+        loads, `in_force` has no effect.
         """
 
 
 class WrittenSide:
-    """A load from a load file or from --request, under one configuration."""
+    """A load from a load file or from --request, together with the configuration under which it is simulated."""
 
     def __init__(self, load: Load, known: Effective, seed: int, progress: Progress, assumptions: Sequence[str]) -> None:
         self._load = load
@@ -154,7 +158,7 @@ class WrittenLoad:
 
     @contextmanager
     def open_side(self, known: Effective, progress: Progress) -> Iterator[WrittenSide]:
-        """Yield the load with the configuration `known`, ready for repeated simulation."""
+        """Yield an object that simulates the load under the configuration `known`, once or several times."""
         yield WrittenSide(self._load, known, self._seed, progress, self._assumptions)
 
     def simulate(
@@ -174,7 +178,10 @@ class WrittenLoad:
 
 
 class LoggedSide:
-    """The requests of an audit log, under the configuration of the server that wrote the log. `simulate` can be called repeatedly."""
+    """Simulates the requests of an audit log under the configuration that was in force when the log was written.
+
+    The method `simulate` can be called repeatedly.
+    """
 
     def __init__(self, replay: Replay, warmup: int, seed: int, progress: Progress) -> None:
         from apflint.simulate.log_survey import survey_log, to_nanoseconds
@@ -225,7 +232,10 @@ class LogInput:
 
     @contextmanager
     def _open(self, sides: Sequence[Effective], progress: Progress) -> Iterator[Iterator[Replay]]:
-        """Read the log once. Yield an iterator over the classified requests: one item for each configuration."""
+        """Provide an iterator that yields a replay for each configuration. The log is read only once.
+
+        A replay contains the requests of the log, as classified by one configuration of `sides`.
+        """
         from apflint.replay.running import ReplayOptions, replay_sides
         from apflint.sources.audit_logs import find_total_size
 

@@ -44,7 +44,7 @@ def is_ci_log() -> bool:
 
 
 def is_kubectl_plugin() -> bool:
-    """Return whether apflint runs as `kubectl apflint`, because kubectl runs the program `kubectl-apflint` for this command."""
+    """Return whether the user started apflint as `kubectl apflint`, which runs the program `kubectl-apflint`."""
     return os.path.basename(sys.argv[0]).startswith("kubectl-apflint")
 
 

@@ -1,4 +1,8 @@
-"""Configurations that change while a log is written: `-f TIME=SOURCE`, and the commits of `git:` sources with `--history`."""
+"""Reads the configurations that are in force one after another while a log is written.
+
+The user names these configurations with `-f TIME=SOURCE`. With `--history`, each commit of a `git:`
+source is a configuration.
+"""
 
 from __future__ import annotations
 
@@ -53,12 +57,12 @@ class ConfigurationHistory(NamedTuple):
 
     @property
     def changes(self) -> tuple[ConfigurationChange, ...]:
-        """Return the configuration changes to pass to a replay."""
+        """The start time and the configuration of each item of `later`, in the form that a replay of a log takes."""
         return tuple(ConfigurationChange(time, found.effective) for time, found in self.later)
 
     @property
     def later_descriptions(self) -> tuple[tuple[int, str], ...]:
-        """Return (start, description) of each later configuration. `start` is in microseconds since 1970."""
+        """Return (start in microseconds since 1970, description) of each configuration after the first one."""
         return tuple((time, found.description) for time, found in self.later)
 
     def describe_at(self, time: int) -> str:
@@ -116,7 +120,14 @@ def read_history(
 
 
 def _choose_commits(name: str, start: int) -> list[tuple[int, str]]:
-    """Return (time in seconds, source argument) of the commit in force at `start`, and of all later commits."""
+    """Return (time in seconds, source argument) of each commit that is in force at `start` or later.
+
+    `name` is a source such as `git:main:manifests`. The first item is the last commit at or before
+    `start` that changed the files of this source. All later commits that changed these files follow, in
+    order.
+
+    Raises UserError if there is no commit at or before `start`, or if there are too many commits.
+    """
     from apflint.sources.git import list_history
 
     commits = list_history(name)

@@ -45,7 +45,7 @@ class Certainty(NamedTuple):
 
 
 class Question(NamedTuple):
-    """A question about a client, and the properties of its diagnosis that determine which evidence is missing."""
+    """A question about a client. The fields determine which evidence is missing for the diagnosis of the client."""
 
     client: ConcernedClient
     is_example: bool
@@ -59,7 +59,11 @@ class Question(NamedTuple):
 
 
 def judge(evidence: ClientEvidence, question: Question) -> Certainty:
-    """Return the available and the missing evidence for the answer to a question."""
+    """Return the evidence for the diagnosis of a client, and the missing evidence that could change the diagnosis.
+
+    If the request alone decides, because API Priority and Fairness does not classify it, no evidence is
+    missing.
+    """
     if evidence.find_unclassified(question.client) is not None:
         return Certainty(("the request alone decides",), ())
     return Certainty(tuple(_list_basis(evidence, question.client)), tuple(_list_gaps(evidence, question)))
@@ -111,7 +115,11 @@ def _list_gaps(evidence: ClientEvidence, question: Question) -> Iterator[Gap]:
 
 
 def _compare_objects(evidence: ClientEvidence, question: Question) -> Iterator[Gap]:
-    """Yield a gap if the level of the requests is computed from a configuration that the servers do not have."""
+    """Yield a sentence if the servers lack the level of the requests, or have objects that the configuration lacks.
+
+    The level of the requests is computed from the configuration, so the level may then be wrong. The
+    sentence advises the user to add the objects of the servers.
+    """
     if not question.level or not evidence.servers:
         return
     if evidence.level(question.level) is None and evidence.has_metrics:
@@ -128,7 +136,7 @@ def _compare_objects(evidence: ClientEvidence, question: Question) -> Iterator[G
 
 
 def _list_gaps_of_clients(evidence: ClientEvidence, question: Question) -> Iterator[Gap]:
-    """Yield a gap if the diagnosis depends on clients that the evidence does not show."""
+    """Yield a gap (missing evidence) if the diagnosis needs the clients of a level, but nothing shows the client."""
     shows_clients = evidence.has_dump or evidence.log is not None
     if not question.is_client_needed or question.client.user in evidence.users:
         return

@@ -77,7 +77,7 @@ _MAX_COMMAND = 140
 
 
 class Placement(NamedTuple):
-    """The FlowSchema and level of requests of the client."""
+    """The FlowSchema and the priority level of requests of the client that the user asks about."""
 
     flow_schema: str
     level: str
@@ -106,16 +106,19 @@ class ClientCause(NamedTuple):
 
     @property
     def is_client(self) -> bool:
-        """Whether the cause is a client, even if the evidence does not show which client."""
+        """Whether a client causes the waits and rejections, even if the evidence does not show which client."""
         return self.name in CAUSED_BY_CLIENT
 
     @property
     def clients(self) -> tuple[str, ...]:
-        """The clients who are the cause. Empty if these clients are unknown, or if the cause is not a client."""
+        """The users who cause the delays or rejections.
+
+        Empty if the evidence does not show which users are the cause, or if the cause is not a client.
+        """
         return self.users if self.is_client else ()
 
     def concerns(self, placement: Placement) -> bool:
-        """Return whether the cause may delay or reject requests with this placement."""
+        """Return whether the cause may delay or reject the requests that have the server and level of `placement`."""
         if self.name in WHOLE_SERVER:
             return True
         is_same_server = not (self.server and placement.server) or self.server == placement.server
@@ -158,7 +161,7 @@ class ClientDiagnosis(NamedTuple):
 
     @property
     def placement(self) -> Placement | None:
-        """The first placement, or None if there is none."""
+        """The first of `placements` (a FlowSchema and its priority level), or None if `placements` is empty."""
         return next(iter(self.placements), None)
 
     @property
@@ -170,7 +173,10 @@ class ClientDiagnosis(NamedTuple):
 
     @property
     def harmed(self) -> bool | None:
-        """Whether requests of the client are known to wait or to be rejected, or None if the evidence shows none."""
+        """Whether the evidence shows that requests of the client wait or are rejected at `placement`.
+
+        None if the evidence shows no requests of the client at `placement`.
+        """
         placement = self.placement
         if placement is None or not placement.sightings:
             return None
@@ -199,11 +205,11 @@ class CommandWords(NamedTuple):
     """Whether the user asks about a running cluster."""
 
     def ask_about(self, user: str) -> str:
-        """Return the command line that asks the same question about another user."""
+        """Return the `apflint why` command that asks about the same request of a different user, `user`."""
         return _join("apflint why --as", shlex.quote(user), *self.request[2:], *self.files, shlex.join(self.given))
 
     def ask_cluster(self) -> str:
-        """Return the command line that asks the same question about the running cluster."""
+        """Return an `apflint why` command that asks about the client and requests of this question in a live cluster."""
         where = shlex.join(self.given) if self.is_live else "--live"
         return _join("apflint why", *self.request, where, "--watch 10s")
 
@@ -281,10 +287,15 @@ def find_similar_users(user: str, users: frozenset[str]) -> tuple[str, ...]:
 
 
 def _find_placements(client: ConcernedClient, evidence: ClientEvidence) -> list[Placement]:
-    """Return the placements of the client's requests in the dumps and in the log, and of the request in question.
+    """Return the FlowSchemas and levels of the client's requests in the dumps and in the log.
 
-    The placements of logged requests are computed from the configuration. So if the servers have objects that the
-    configuration lacks, and a dump shows requests of the client, logged requests are left out.
+    If the user asks about a specific request, add the FlowSchema and level that the configuration gives
+    to the request. If the user names only a client and the evidence shows no requests of the client,
+    add the FlowSchema and level of an example request.
+
+    The FlowSchemas and levels of logged requests are computed from the configuration. They may be wrong
+    if the servers have objects that the configuration lacks. In this case, logged requests are ignored
+    if a dump shows requests of the client.
     """
     dumped = list(find_in_dumps(evidence.servers, client))
     logged = evidence.log.sightings if evidence.log is not None else ()
@@ -326,7 +337,12 @@ def _rank(client: ConcernedClient, placement: Placement, causes: list[ClientCaus
 
 
 def _list_causes(evidence: ClientEvidence) -> list[ClientCause]:
-    """Return the causes, the worst first: those of `doctor` and, unless one is a warning, the cause in the log."""
+    """Return the causes of slow or rejected requests, the worst cause first.
+
+    These are the causes that `doctor` finds in metrics and dumps. If none of them is a warning, the
+    cause in the audit log is added, unless `doctor` finds the same cause. If the metrics and dumps show
+    only a past overload, the cause in the log replaces their causes.
+    """
     conclusion, log = evidence.conclusion, evidence.log
     logged = [_from_log(log.cause, log, evidence.assumed_seats)] if log is not None and log.cause is not None else []
     if conclusion is None:
@@ -368,9 +384,12 @@ def _from_overload(cause: OverloadCause, log: ClientLog | None) -> ClientCause:
 
 
 def _from_log(cause: LogCause, log: ClientLog, assumed_seats: int | None) -> ClientCause:
-    """Convert the cause of an incident in a log to a `ClientCause`, with all levels whose requests it may delay."""
+    """Convert a cause of slow or rejected requests in an audit log to a `ClientCause`.
+
+    The levels of the result are all levels whose requests the cause may delay.
+    """
     others = log.overloaded if cause.cause in _WIDE_CAUSES else ()
-    is_measured = cause.cause in _OUTSIDE  # an unknown number of seats does not make these causes uncertain
+    is_measured = cause.cause in _OUTSIDE  # the causes in `_OUTSIDE` are certain even if the number of seats is unknown
     unsure = None if log.has_list_seats or is_measured else _UNKNOWN_LISTS
     if assumed_seats is not None and not is_measured:
         proven = "" if log.proven_seats is None else f", and the log proves {log.proven_seats}"
@@ -391,9 +410,11 @@ def _from_log(cause: LogCause, log: ClientLog, assumed_seats: int | None) -> Cli
 def _choose_cause(
     client: ConcernedClient, placement: Placement | None, causes: list[ClientCause]
 ) -> ClientCause | None:
-    """Return the first cause that names the client or, if there is none, the first cause that concerns `placement`.
+    """Return the cause in `causes` that best explains the waits and rejections of the client.
 
-    If there is no such cause, return the worst cause, or None if `causes` is empty.
+    Causes that name the client come first, then causes that may delay or reject requests with
+    `placement`, then all others. Of equally good causes, return the first one, which is the worst.
+    Return None if `causes` is empty.
     """
     named = (cause for cause in causes if client.user in cause.clients)
     concerning = (cause for cause in causes if placement is not None and cause.concerns(placement))
@@ -430,11 +451,14 @@ def _is_calm(placement: Placement, evidence: ClientEvidence) -> bool:
 
 
 def _is_shown(client: ConcernedClient, placement: Placement, evidence: ClientEvidence) -> bool:
-    """Return whether the level of the requests is certain, and the evidence shows the load of this level.
+    """Return whether the level of the client's requests is certain, and the evidence shows the load of this level.
 
-    A level that is computed from the configuration is uncertain if the servers have other objects. The level of an
-    example request is uncertain if the evidence should contain requests of the client: if there is a log, or if the
-    evidence contains a similar user name.
+    If the level does not come from a dump, it is computed from the configuration. Then it is uncertain
+    in two cases:
+
+    - The servers have objects that the configuration does not contain.
+    - The level is the level of an example request, although the evidence should contain requests of the
+      client. This is the case if there is a log, or if the evidence contains a similar user name.
     """
     if placement.source != "dump" and evidence.list_unknown_objects():
         return False
@@ -488,9 +512,11 @@ def _list_actions(
 
 
 def _add_queues(actions: tuple[Action, ...], cause: ClientCause, evidence: ClientEvidence) -> tuple[Action, ...]:
-    """Return the actions, with the action to add queues if the overloaded level has no queues and can be changed.
+    """Return the actions, with `QUEUE_INSTEAD` added if the overloaded level has no queues.
 
-    `doctor` has this action if metrics show why requests are rejected. Logs do not, but the configuration does.
+    `actions` already contains `QUEUE_INSTEAD` if metrics show that the level rejects requests because
+    it has no queues. A log does not show this reason, so use the `limitResponse` in the configuration.
+    Do not add the action for mandatory levels, whose objects cannot be changed.
     """
     if QUEUE_INSTEAD in actions or cause.name not in CONFIGURATION_CAUSES or not cause.levels:
         return actions
@@ -501,7 +527,10 @@ def _add_queues(actions: tuple[Action, ...], cause: ClientCause, evidence: Clien
 
 
 def _name_shares(action: Action, cause: ClientCause, evidence: ClientEvidence) -> Action:
-    """Return the action, with the number of shares if it gives a level more shares and this number can be computed."""
+    """Return `action`. If it gives a level more seats, add to its text how many shares give these seats.
+
+    Return `action` unchanged if the shares cannot be computed, or do not change.
+    """
     seats, known = action.nominal_seats, evidence.known
     if seats is None or known is None or evidence.assumed_seats is not None or not cause.levels:
         return action
@@ -523,10 +552,12 @@ def _find_limits(level: str, evidence: ClientEvidence) -> LevelLimits | None:
 
 
 def _list_changes(actions: tuple[Action, ...], proposal: str | None, evidence: ClientEvidence) -> Iterator[Action]:
-    """Yield the actions. The first action of the administrator gets the command `proposal`.
+    """Yield the actions. Give the command `proposal` to the first action that an administrator performs.
 
-    `proposal` names the files of the user. The commands of `doctor` have placeholders for files. A proposal depends on
-    the seats of the servers. So if the seats are unknown, the command first saves metrics, which show the seats.
+    The commands of `doctor` have placeholders for files, but `proposal` names the files of the user. If
+    the seats of the servers are unknown, yield another action instead of the first action of the
+    administrator. Its command first saves metrics, which show the seats, because a proposal depends on
+    the seats. If `proposal` is None, the actions stay the same.
     """
     change = next((action for action in actions if not action.is_by_client), None)
     for action in actions:
@@ -553,7 +584,7 @@ def _write_proposal(
     goal = "" if role == "culprit" else f"--protect {shlex.quote(write_user(client.user))}"
     configuration, seats = shlex.join(words.configuration), shlex.join(words.seats)
     command = _join("apflint propose", *words.logs, configuration, seats, goal)
-    if cause.source == "log":  # metrics that do not show this cause are from another time, so leave them out
+    if cause.source == "log":  # only the log shows this cause, so the metrics are from another time: leave them out
         return command
     given = seats if set(words.seats) <= set(words.given) else ""
     metrics = [f"--metrics {name}" for name in words.server_files]

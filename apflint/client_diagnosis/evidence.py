@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class ConcernedClient(NamedTuple):
-    """A client, and the requests that the user asks about."""
+    """The client that the user asks about, with the one request in question or with all requests."""
 
     user: str
     request: Request | None = None
@@ -76,7 +76,7 @@ class Sighting(NamedTuple):
 
 
 class Share(NamedTuple):
-    """The proportion of the seats of a level that the requests of a user have or wait for."""
+    """A user's proportion of all seats that the requests at a level hold or wait for."""
 
     user: str
     share: float
@@ -103,7 +103,7 @@ class ClientEvidence(NamedTuple):
 
     @property
     def has_dump(self) -> bool:
-        """Whether there is a dump of requests."""
+        """Whether the evidence contains a dump of the requests of at least one server."""
         return any(shot.requests is not None for load in self.servers for shot in load.state.server.snapshots)
 
     @property

@@ -53,7 +53,10 @@ class ClientLog(NamedTuple):
     """Least number of seats of an API server that the log proves, or None if it proves none or if the seats are known."""
 
     def shares_at(self, level: str) -> tuple[Share, ...]:
-        """Return each user's proportion of the seats of a level in the incident, the largest first. () if unknown."""
+        """Return the proportion of a level's seats that each user had in the incident, the largest first.
+
+        Return () if the proportions at the level are unknown.
+        """
         return dict(self.shares).get(level, ())
 
 
@@ -63,9 +66,10 @@ class _SightingTally:
 
 
 def read_log_evidence(replay: Replay, client: ConcernedClient, *, are_seats_assumed: bool = False) -> ClientLog:
-    """Return the evidence in a log about a client.
+    """Return what an audit log shows about the requests of a client.
 
-    If `are_seats_assumed` is true, the result also contains the minimum number of seats that the log proves.
+    If `are_seats_assumed` is true, the number of seats of the API server is unknown. Then the result
+    also contains the minimum number of seats that the log proves.
     """
     tuples = replay.log.tuples
     own = {
@@ -101,7 +105,8 @@ def read_log_evidence(replay: Replay, client: ConcernedClient, *, are_seats_assu
 def _choose_incident(replay: Replay, own: set[int], incidents: tuple[Incident, ...]) -> Incident | None:
     """Return the incident with the most harmed requests of the client, or None if there are no incidents.
 
-    If several incidents have equally many, return the first one, which has the most harmed requests of all clients.
+    If several incidents have this highest number, return the one that comes first in `incidents`. The
+    incidents are in descending order of the harmed requests of all clients.
     """
     if len(incidents) < 2:
         return next(iter(incidents), None)

@@ -195,11 +195,12 @@ def _merge(document: Document, old: Document | None, managers: Managers) -> Docu
 def _describe_kept(
     part: Loaded, document: Document, old: Document | None, managers: Managers, release: Release
 ) -> tuple[KeptField, ...]:
-    """Return the fields that `kubectl apply` keeps, and that change the spec.
+    """Return each field that is only in the cluster, that `kubectl apply` keeps, and that affects the spec.
 
-    `document` is the manifest, and `old` is the object in the cluster. A kept field is in the result only if the
-    manifest with this field has a different spec than the manifest without the field. The specs are compared after
-    defaults are set.
+    `document` is the manifest, and `old` is the object in the cluster. The field affects the spec if
+    the spec of the manifest changes when the value in the cluster is added to the manifest. The specs
+    are compared after defaults are set. For example, a field whose value is the default does not affect
+    the spec.
     """
     entries = managers.get((document.kind, document.name), ())
     return tuple(

@@ -93,9 +93,9 @@ def compare_objects(old: Configuration, new: Configuration) -> tuple[ObjectChang
 
 
 def _stored_objects(configuration: Configuration) -> Iterator[tuple[object, _Stored]]:
-    """Yield (key, object) for each stored object.
+    """Yield (key, object) for each FlowSchema and priority level that the cluster stores.
 
-    The same object has the same key in both configurations, so that its two states can be compared.
+    An object that two configurations contain has the same key in both, so that it can be compared.
     """
     kind: Kind = "PriorityLevelConfiguration"
     for name, level in configuration.levels.items():

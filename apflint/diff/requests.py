@@ -57,10 +57,10 @@ class ChangedRequest(NamedTuple):
 
 
 class RequestChange(NamedTuple):
-    """A change of requests.
+    """A change of the classification of some requests, with example requests.
 
-    All these requests have the same FlowSchema in the old configuration, and the same FlowSchema in the new
-    configuration.
+    All of these requests go to the same FlowSchema in the old configuration, and to the same FlowSchema
+    in the new configuration.
     """
 
     examples: tuple[ChangedRequest, ...]
@@ -90,7 +90,7 @@ class RequestChange(NamedTuple):
 
 
 class ChangeGroup(NamedTuple):
-    """The changes of one type with the same old priority level and the same new priority level."""
+    """Changed requests with the same type of change, old priority level and new priority level."""
 
     type: ChangeType
     old: LevelLimits

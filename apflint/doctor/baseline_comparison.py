@@ -1,4 +1,7 @@
-"""Compares the load of a server's priority levels with the load in its baseline."""
+"""Compares the load of each priority level in the diagnosed interval with its load in the baseline.
+
+The baseline is an earlier period for which Prometheus has metrics of the server.
+"""
 
 from __future__ import annotations
 
@@ -35,9 +38,10 @@ class LevelComparison(NamedTuple):
 
 
 def compare_levels(state: ServerState) -> tuple[LevelComparison, ...]:
-    """Compare the load of each level that is not exempt with its load in the baseline. The result is sorted by name.
+    """Return a comparison of each level that is not exempt with the same level in the baseline, sorted by name.
 
-    The result is empty if there is no baseline, or if there is only one snapshot, whose rates are averages since the start of the server.
+    Return an empty tuple if there is no baseline, or if the metrics have only one snapshot. The rates
+    from one snapshot are averages since the start of the server, and not current rates.
     """
     baseline = state.server.baseline
     if baseline is None or state.since_start:

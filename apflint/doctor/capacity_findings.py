@@ -181,7 +181,8 @@ def demand_above_nominal(evidence: Evidence) -> Iterator[Diagnosis]:
         if nominal is None or average is None or smoothed is None or level.current is None:
             continue
         if min(average, smoothed) > nominal and all(earlier[level.name] > nominal for earlier in earlier_demand):
-            # A limit of 0 has no ratio of demand to limit, so the histogram behind `seconds_short` is then meaningless.
+            # With a limit of 0, the ratio of demand to limit is undefined. Then `seconds_short` has no meaning,
+            # because it is computed from a histogram of this ratio.
             short = level.seconds_short if level.current else None
             is_short_burst = short is not None and short < MIN_SHORT_SECONDS
             duration = (

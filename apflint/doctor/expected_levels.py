@@ -1,4 +1,4 @@
-"""The priority level that a request in a dump should have."""
+"""Finds the priority level that a request in a dump should have according to the FlowSchemas."""
 
 from __future__ import annotations
 

@@ -48,9 +48,9 @@ class Waits(NamedTuple):
         return next((bound for bound, count in self.buckets if count >= rank), inf) if self.requests else None
 
     def longer_than(self, seconds: float) -> int:
-        """Return the number of requests that waited longer than `seconds`.
+        """Return the number of requests that waited longer than `seconds`, from the histogram of waits.
 
-        Only bucket bounds are counted exactly, so return 0 if `seconds` is not a bucket bound.
+        If `seconds` is not a bucket bound, the histogram does not show this number, and the result is 0.
         """
         return self.requests - dict(self.buckets).get(seconds, self.requests)
 
@@ -135,7 +135,7 @@ class DumpedLevel(NamedTuple):
 
 
 class ServerState(NamedTuple):
-    """The state of a server."""
+    """The limits, requests and waits of the priority levels of one API server."""
 
     server: Server
     levels: tuple[LevelState, ...]
@@ -201,7 +201,8 @@ def compute_state(server: Server, release: Release | None = None) -> ServerState
 def _total(levels: tuple[LevelState, ...]) -> int | None:
     """Return the server concurrency limit, or None if unknown.
 
-    The limit is the max limit minus the nominal limit of the level `exempt`, which may borrow all seats.
+    kube-apiserver sets the max limit of the level `exempt` to the nominal limit of this level plus the
+    server concurrency limit. So the result is the difference of these two limits of the level.
     """
     exempt = next((level for level in levels if level.is_exempt), None)
     return exempt.max - exempt.nominal if exempt and exempt.max is not None and exempt.nominal is not None else None
@@ -265,21 +266,28 @@ class _Values:
         return self._dumped.get(level)
 
     def dispatched(self, level: str) -> int | None:
-        """Return the number of dispatched requests."""
+        """Return the number of requests that a level dispatched since the earlier metrics, or None if unknown.
+
+        Without earlier metrics, return the total number. If the metrics do not contain the number, return
+        the number in the dump of levels.
+        """
         value = self.gauge(metric_names.DISPATCHED, level)
         if value is None:
             return self.rows[level].dispatched if level in self.rows else None
         return round(value - (self._earlier[level].value if level in self._earlier else 0))
 
     def demand_seconds(self, level: str) -> tuple[float | None, float | None]:
-        """Return (seconds in which the demand exceeded the current limit, all observed seconds), or (None, None)."""
+        """Return (seconds in which the demand of the level exceeded its current limit, all observed seconds).
+
+        Return (None, None) if the metrics do not show the distribution of the demand.
+        """
         times = self._demand.get(level)
         if times is None or not {"1", "+Inf"} <= times.keys():
             return None, None
         return (times["+Inf"] - times["1"]) / NANOSECONDS, times["+Inf"] / NANOSECONDS
 
     def rejected(self, level: str) -> int | None:
-        """Return the number of rejected requests."""
+        """Return the number of rejected requests of a level, or None if neither metrics nor dumps show it."""
         if metric_names.REJECTED in self._shown:
             return sum(rejection.requests for rejection in self.rejections.get(level, ()))
         return self.rows[level].rejected if level in self.rows else None

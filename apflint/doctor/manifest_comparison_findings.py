@@ -43,7 +43,7 @@ def limits_differ(evidence: Evidence) -> Iterator[Diagnosis]:
                 help=_advise_seats(total),
             )
         )
-    elif limits is not None and different and not find_restored(evidence):  # APF820 explains limits of restored objects
+    elif limits is not None and different and not find_restored(evidence):  # APF820 reports specs that the server reset
         totals = find_totals({level.name: level.nominal for level in evidence.state.levels if level.nominal}, limits)
         names = {level.name for level, _ in different}
         explanation, advice = _explain_limits(total, totals)
@@ -117,7 +117,7 @@ def objects_differ(evidence: Evidence) -> Iterator[Diagnosis]:
                     help="add the manifest of the level, or delete the level from the cluster",
                 ),
             )
-    # Quiescing levels count as existing, because APF814 reports them.
+    # This rule does not report a quiescing level as missing, because APF814 reports quiescing levels.
     known = {level.name for level in evidence.state.levels if not level.is_deleted}
     for name, level_object in configuration.levels.items():
         if name not in known and ("PriorityLevelConfiguration", name) not in configuration.imagined:
@@ -259,10 +259,14 @@ def spec_restored(evidence: Evidence) -> Iterator[Diagnosis]:
 
 
 def find_restored(evidence: Evidence) -> list[FlowSchema | PriorityLevelConfiguration]:
-    """Return the suggested objects of the manifests whose spec the server has replaced with the built-in spec.
+    """Return the suggested objects in the manifests that the server has reset to their built-in spec.
 
-    The objects of the cluster prove the replacement. Without objects of the cluster, the limits prove the replacement
-    if they equal the limits of the built-in levels and differ from the limits of the manifests.
+    If the objects of the cluster are known, the result contains each object whose spec in the cluster
+    is the built-in spec, although its spec in the manifests is different.
+
+    If only the limits of the server are known, the result contains only priority levels: those whose
+    limits differ from the limits according to the manifests. It is empty unless all limits are as if
+    the built-in levels replaced the suggested levels of the manifests.
     """
     effective = evidence.effective
     if effective is None or evidence.live is effective:

@@ -45,7 +45,7 @@ class Sample(NamedTuple):
 
 
 class Samples(NamedTuple):
-    """The samples of a text, grouped by metric name, and the places of values that cannot be used."""
+    """The samples in a text of Prometheus metrics, by metric name, and the places of values that cannot be used."""
 
     by_name: dict[str, list[Sample]]
     unusable: tuple[tuple[int, str], ...]
@@ -99,7 +99,10 @@ def parse_samples(text: str, names: Collection[str]) -> Samples:
 
 
 def _has_bound(name: str, labels: dict[str, str]) -> bool:
-    """Return whether a sample has a valid upper bound in the label `le`, or is not a bucket and has no such label."""
+    """Return whether the label `le` of a sample is as the name of its metric requires.
+
+    A sample of a bucket must have `le`. If any sample has `le`, the value must be a number.
+    """
     if "le" not in labels:
         return not name.endswith("_bucket")
     return _parse_value(labels["le"]) is not None

@@ -74,9 +74,11 @@ def _find(evidence: Evidence, rules: Collection[str], conclusion: Conclusion | N
 
 
 def _agree(finding: Finding, evidence: Evidence, conclusion: Conclusion) -> Finding:
-    """Make a finding about load consistent with the conclusion: replace its advice by the advice of the cause at its level.
+    """Return a finding about load whose severity and advice agree with the conclusion of `doctor`.
 
-    If the level has no cause, the severity is at most info, and the advice is that no action is needed.
+    If the conclusion has a cause with severity warning for the level or FlowSchema of the finding, the
+    advice names this cause and its first action. Otherwise, the severity is at most info, and the
+    advice is that nothing has to be done.
     """
     level = finding.object.name if finding.object is not None and finding.object.kind != "FlowSchema" else None
     schema = finding.object.name if finding.object is not None and finding.object.kind == "FlowSchema" else None
@@ -90,7 +92,11 @@ def _agree(finding: Finding, evidence: Evidence, conclusion: Conclusion) -> Find
 
 
 def list_unexplained(report: Report) -> Report:
-    """Return a report with only the warnings and errors that no cause explains: those that are not about load."""
+    """Return a report with only the warnings and errors that are not about load.
+
+    Findings about load (`ABOUT_LOAD`) are omitted, because the causes that `doctor` reports explain
+    them.
+    """
     findings = tuple(
         finding for finding in report.findings if finding.rule not in ABOUT_LOAD and finding.severity != "info"
     )

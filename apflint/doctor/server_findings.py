@@ -89,7 +89,11 @@ def phantom_demand(evidence: Evidence) -> Iterator[Diagnosis]:
 
 
 def misleading_number(evidence: Evidence) -> Iterator[Diagnosis]:
-    """APF817: report a wrong counter in the dump of levels, unless the metrics show the correct value."""
+    """APF817: report that `TimedoutRequests` is 0 in a dump of levels although requests timed out or left.
+
+    There is no report if the metrics of the server contain the numbers of rejected requests, because
+    these numbers include the time-outs.
+    """
     last = evidence.state.server.last
     if last.metrics is not None and last.metrics.has(metric_names.REJECTED):
         return

@@ -42,15 +42,15 @@ The values differ slightly, because dump and metrics were fetched one after the 
 
 
 class Metrics(NamedTuple):
-    """The metrics of a snapshot."""
+    """The metrics of one API server at one moment."""
 
     source: Source
     samples: Samples
 
     def find(self, quantity: Quantity) -> list[Sample]:
-        """Return the samples of a quantity.
+        """Return the samples of a quantity, or an empty list if the snapshot has no metric for the quantity.
 
-        If several metrics contain the quantity, use the newest metric that is present.
+        If the snapshot has several metrics for the quantity, use the one that Kubernetes introduced last.
         """
         for metric in quantity.metrics:
             if metric.name in self.samples.by_name:
@@ -70,12 +70,13 @@ class Metrics(NamedTuple):
         return totals
 
     def has(self, quantity: Quantity) -> bool:
-        """Return whether the metrics show a quantity.
+        """Return True if the metrics have samples of a quantity, or if its absence means the value 0.
 
-        A counter appears with the first event, so an absent counter usually has the value 0. But if the file contains
-        only a part of the metrics, the value is unknown. There are two signs of an incomplete file. The file has no
-        dispatched requests, which every server exports. Or the file ends before the name of the counter, because
-        servers sort metrics by name.
+        A counter appears with the first event, so an absent counter of a complete file has the value 0. The
+        result is False if the quantity has an unusable value, or if the quantity is absent although servers
+        always export it. It is also False if the quantity is absent and the file is incomplete. A file is
+        incomplete if it has no dispatched requests, which every server exports, or if it ends before the
+        name of the counter, because servers sort metrics by name.
         """
         if self.has_unusable(quantity):
             return False
@@ -141,7 +142,11 @@ class Metrics(NamedTuple):
 
     @property
     def order(self) -> float:
-        """A number that grows while the server runs: its age or, before Kubernetes 1.26, the dispatched requests."""
+        """The age of the server in seconds or, if the age is unknown, the number of dispatched requests.
+
+        Both numbers grow while the server runs, so they show which of two snapshots is later. Releases
+        before Kubernetes 1.26 do not export the age.
+        """
         age = self.age_seconds
         return sum(sample.value for sample in self.find(metric_names.DISPATCHED)) if age is None else age
 
@@ -321,7 +326,11 @@ def _directory(part: Part) -> str:
 
 
 def _group_metrics(metrics: Sequence[Part]) -> list[list[Part]]:
-    """Group metrics by server, the oldest first. Raises UserError if the order or the server of two files is unknown."""
+    """Return one list of metrics files for each server. Each list begins with the oldest metrics.
+
+    Raises UserError if the files do not show which of two files is older, or whether two files are from
+    the same server.
+    """
     servers: dict[float | None, list[Part]] = {}
     for part in metrics:
         servers.setdefault(_metrics(part).started, []).append(part)
@@ -370,9 +379,9 @@ def _group_dumps(dumps: Sequence[Part]) -> list[list[Part]]:
 
 
 def _assemble(parts: Sequence[Part]) -> Snapshot:
-    """Return the snapshot that consists of these files.
+    """Return one snapshot of one server, made from `parts`: the metrics and the dumps of the same moment.
 
-    Raises UserError if the files are from several servers or moments.
+    Raises UserError if the parts are from several servers or moments.
     """
     by_kind: dict[str, Part] = {}
     for part in parts:

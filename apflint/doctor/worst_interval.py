@@ -33,10 +33,11 @@ class ClusterLoad(NamedTuple):
 
     @property
     def severity(self) -> tuple[float, float, float, float]:
-        """A sort key that is larger for a worse moment. If two moments are otherwise equal, the later one is worse.
+        """A sort key for intervals. The key of a worse interval is larger.
 
-        The diagnosis uses the state of the levels at the end of the interval. So rejections count only if the server
-        still rejects requests at this time.
+        If two intervals are otherwise equal, the later interval has the larger key. The diagnosis uses the
+        state of the levels at the end of the interval. So rejections count only if the server still rejects
+        requests at the end of the interval.
         """
         return min(self.rejected, self.rejected_at_end) + self.waiting, self.waits, self.executing, self.time
 
@@ -47,11 +48,13 @@ class ClusterLoad(NamedTuple):
 
 
 def rank_moments(loads: Iterable[ClusterLoad], seconds: float, maximum: int) -> list[ClusterLoad]:
-    """Return the ends of at most `maximum` intervals, the worst first. Each interval has a length of `seconds`.
+    """Return the loads at the ends of the worst intervals, the worst first, at most `maximum` of them.
 
-    Two intervals overlap by at most half of their length. There are several intervals, because the worst interval may
-    show only the burst at the start of an overload, and a later interval the cause of the overload. Intervals in which
-    no request waited or was rejected are omitted. If all intervals are calm, only the busiest one is returned.
+    The length of an interval is `seconds`, and two intervals overlap by at most half of this length.
+    The worst interval alone may show only the burst at the start of an overload, and a later interval
+    may show its cause. So the result can contain several intervals. In a calm interval, no request
+    waited or was rejected. The result contains a calm interval only if all intervals are calm. In this
+    case, it contains only the busiest one.
     """
     chosen: list[ClusterLoad] = []
     for load in sorted(loads, key=lambda load: load.severity, reverse=True):

@@ -1,4 +1,4 @@
-"""Decodes files, and replaces files that have not changed since they were read."""
+"""Decodes files and writes new content to files, unless the files changed after they were read."""
 
 from __future__ import annotations
 

@@ -64,8 +64,9 @@ def edit_inputs(
 ) -> tuple[dict[str, bytes], LineMap, list[Conflict]]:
     """Apply the fixes of findings. Return (contents of all inputs, new line map, conflicts).
 
-    A line map contains the original line number of each line of each edited file, which earlier edits may have moved. A
-    file with conflicts stays unchanged.
+    A line map contains the original line number of each line of each edited file. It is needed because
+    earlier edits may have moved the lines. If the fixes of a file cannot be applied, the file stays
+    unchanged, and the conflicts contain the findings with these fixes.
     """
     edited, new_line_map = dict(inputs), dict(line_map)
     conflicts: list[Conflict] = []
@@ -125,9 +126,11 @@ def _is_reached_through_alias(finding: Finding) -> bool:
 
 
 def group_inseparable(findings: Iterable[Finding]) -> list[list[Finding]]:
-    """Group findings that must be fixed together, because they have equal edits or equal identities.
+    """Group findings that must be fixed together, because they have a common edit or are not distinguishable.
 
-    Edits are equal if an alias repeats the edited value. Identities can be equal if objects have the same name.
+    Two findings have a common edit if an alias repeats the edited value. Two findings are not
+    distinguishable if their rule, file, object, field and message are equal, for example because two
+    objects have the same name.
     """
     groups: list[list[Finding]] = []
     group_of: dict[Hashable, list[Finding]] = {}

@@ -119,8 +119,9 @@ class _FixRun:
     def next_batch(self) -> list[Finding]:
         """Return the findings to fix next, or an empty list if no fix is left.
 
-        Findings that mask other findings (`_masks_others`) are fixed first, in a separate batch. Otherwise, the other
-        fixes of the batch would seem to cause the findings that become visible.
+        As long as there are findings that mask other findings (`_masks_others`), the result contains only
+        these. Fixing them makes the masked findings visible. If other fixes were in the same batch, they
+        would seem to cause the masked findings.
         """
         wanted = self.list_wanted()
         wanted = list(filter(_masks_others, wanted)) or wanted
@@ -130,9 +131,10 @@ class _FixRun:
         return wanted
 
     def attempt(self, batch: list[Finding]) -> list[Conflict]:
-        """Apply the fixes of a batch and check the result. Return the conflicts, or [] if the batch is accepted.
+        """Apply the fixes of the findings in `batch`, check the result, and return the conflicts.
 
-        If the batch causes new findings that have fixes, apply these fixes as well.
+        If the fixes cause new findings that have fixes, apply these fixes as well. If there is no
+        conflict, the edited inputs are kept, and the result is []. Otherwise, the inputs do not change.
         """
         comparison = _Comparison(self._state.report.findings, batch)
         state, todo = self._state, batch
@@ -161,7 +163,11 @@ class _FixRun:
         return []
 
     def narrow_down(self, conflicts: list[Conflict]) -> None:
-        """Refuse fixes that fail alone. In each other conflict, let half of the suspected fixes wait for a later batch."""
+        """Refuse or delay fixes after a batch of fixes has failed. `conflicts` are the reasons of the failure.
+
+        If all suspected fixes of a conflict must be applied together, refuse these fixes. Otherwise, let
+        half of the suspected fixes of the conflict wait for a later batch.
+        """
         suspects = [group_inseparable(conflict.suspects) for conflict in conflicts]
         for conflict, groups in zip(conflicts, suspects, strict=True):
             if len(groups) == 1:
@@ -174,14 +180,18 @@ class _FixRun:
                 self._waiting |= {identity(finding) for group in held_back for finding in group}
 
     def refuse(self, findings: Iterable[Finding], reason: str, scope: Scope) -> None:
-        """Refuse the fixes of `findings`, until another fix edits `scope`.
+        """Refuse the fixes of `findings` with a reason that a report shows.
 
-        `scope` is the part of the inputs on which the reason for the refusal depends.
+        The fixes stay refused until another fix edits `scope`. `scope` is the part of the inputs on which
+        the reason depends: all inputs, a file, or an object.
         """
         self._refused |= dict.fromkeys(map(identity, findings), (reason, scope))
 
     def result(self) -> FixResult:
-        """Return the edited inputs, the fixed findings and the refused fixes after all accepted batches."""
+        """Return the edited inputs, the findings that were fixed, the fixes that were refused, and the last report.
+
+        Only batches of fixes that were accepted have changed the inputs.
+        """
         inputs, report, line_map = self._state
         refused = {
             key: Refusal(_with_original_lines(finding, line_map), self._refused[key][0])
@@ -214,7 +224,7 @@ class _Comparison:
                 keys.append((finding.object.kind, finding.object.name))
             for key in dict.fromkeys(keys):
                 self._fixes[key].append(index)
-            # If a fix renames the object, later findings contain the new name. So the findings of these rules are masked in
+            # If a fix renames an object, later findings contain the new name. So record the masked rules for
             # the whole file, and not only for the object with the old name.
             is_renamed = any(f"{field}.".startswith("metadata.") for field in fields)
             self._masked[_scopes(finding)[1 if is_renamed or finding.object is None else 2]] |= _masked_rules(finding)
@@ -236,10 +246,11 @@ class _Comparison:
         return identity(finding) not in self._known
 
     def _was_masked(self, finding: Finding) -> bool:
-        """Return whether apflint could not find a finding before the batch, because another finding masked it.
+        """Return whether another finding prevented apflint from finding `finding` before the batch of fixes.
 
-        A validation finding at an edited field was not masked: the edit has caused the finding. For example, the fix
-        renamed a misspelled field, but its value was intended for another field.
+        Return False for a validation finding at a field that the batch edits, because the edit has caused
+        the finding. For example, a fix renames a misspelled field, and the value is invalid for the new
+        name.
         """
         if finding.rule not in _VALIDATION and self._masks_analysis:
             return True
@@ -277,7 +288,8 @@ class _Comparison:
             fields = ((*of_object, field) for field in _and_above(finding.field))
             key: Hashable = next((key for key in (*fields, of_object, of_file) if key in self._fixes), ())
             return tuple(self._fixes[key]), of_object if key != () else ()
-        # A fix outside of objects may also be the cause: it may have removed a comment that suppressed the finding.
+        # A fix outside of the objects may also have caused the finding. For example, the fix has removed a
+        # comment that suppressed the finding.
         keys = {of_object, (finding.file, None), *(finding.involves or ())} & self._fixes.keys()
         involved = {index for key in keys for index in self._fixes[key]}
         return tuple(sorted(involved if involved and finding.involves is not None else self._fixes[()])), ()
@@ -331,10 +343,11 @@ def _and_above(field: str) -> Iterator[str]:
 
 
 def _count(findings: Iterable[Finding]) -> Counter[tuple[str, str]]:
-    """Return the number of findings for each (rule, file) pair, including findings that the report only counts.
+    """Return the number of findings for each (rule, file) pair.
 
-    A finding of several clusters counts once for each cluster. So if a fix adds the finding to another cluster, the
-    number increases, and the fix is refused.
+    The number includes findings that the report omits and whose number it states (`Finding.more`). A
+    finding of several clusters counts once for each cluster. So if a fix adds the finding to another
+    cluster, the number increases, and the fix is refused.
     """
     counts: Counter[tuple[str, str]] = Counter()
     for finding in findings:

@@ -107,7 +107,8 @@ def _insert_lines(text: str, pairs: list[tuple[Scalar, Node]], index: int, entry
         return _insert_line(text, entry_lines_end(text, key, value, column), entry, column)
     if not prefix.strip(" "):
         return _insert_line(text, comments_start(text, key.start - column, column), entry, column)
-    # The first key of a list item is on the line of the dash. Insert the entry after the dash, and move the key below.
+    # The first key of a list item is on the line of the dash. Insert the entry after the dash, and move
+    # the key to the next line.
     end = line_end(text)
     return Edit(key.start, key.start, f"{entry.write_lines(column, end)}{end}{' ' * column}")
 

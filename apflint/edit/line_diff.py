@@ -1,7 +1,9 @@
 """Compares the lines of two versions of a text, in a time that is proportional to the number of lines.
 
-difflib compares each line with all equal lines. Manifests have many equal lines, so a file with 4,000 FlowSchemas would
-take minutes. This module compares document by document, because edits do not change the number of documents.
+difflib compares each line with all equal lines. Manifests have many equal lines, so difflib would
+take minutes for a file with 4,000 FlowSchemas. This module is faster, because it compares each YAML
+document only with the document of the same number in the other version. This is possible because
+edits do not change the number of documents.
 """
 
 from __future__ import annotations

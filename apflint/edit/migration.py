@@ -148,9 +148,10 @@ def _find_versions(document: Document, target: MigrationTarget) -> dict[Path, st
 
 
 def _describe_shared(document: Document, operations: list[Operation]) -> Remark:
-    """Return a remark that the edits of an object would also change other places.
+    """Return the remark that an object is not migrated, because an edit would also change another value.
 
-    If an alias or merge key is the cause, the remark is at the position of this alias or merge key.
+    If the reason is that an alias or merge key repeats the edited value, the remark is at the position
+    of the alias or merge key.
     """
     for operation in operations:
         if alias := find_alias(document.root, operation.path):

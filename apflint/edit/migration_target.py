@@ -22,11 +22,11 @@ class MigrationTarget(NamedTuple):
 
 
 def choose_target(version: str | None = None, releases: Sequence[Release] = ()) -> MigrationTarget:
-    """Return the migration target for a version, for releases, or for both.
+    """Return the API version and the Kubernetes releases to which manifests are migrated.
 
-    If `version` is not given, choose the newest version that all `releases` serve. If `releases` are not given, choose the
-    newest release that serves `version`. Raises UserError if a release does not serve the version, or if no version is
-    served by all releases.
+    If `version` is not given, choose the newest version that all `releases` serve. If `releases` are
+    not given, choose the newest release that serves `version`. If both are given, return both. Raises
+    UserError if a release does not serve the version, or if no version is served by all releases.
     """
     if not releases:
         releases = [next(known for known in reversed(RELEASES) if version is None or serves(known, version))]
@@ -101,9 +101,11 @@ def _find_version(name: str) -> ApiVersion:
 
 
 def _find_steps(before: ApiVersion, after: ApiVersion) -> list[ApiVersion]:
-    """Return the versions between `before` and `after` through which to migrate, or [] if some release serves both.
+    """Return the versions to which to migrate one after the other, to get from `before` to a release with `after`.
 
-    The result has as few versions as possible. Some release serves each version together with the version before it.
+    If some release serves both `before` and `after`, return an empty list. Otherwise, return as few
+    versions as possible. For each version in the result, some release serves it together with the
+    previous version. Some release also serves the last version in the result together with `after`.
     """
     steps: list[ApiVersion] = []
     current = before
@@ -114,7 +116,7 @@ def _find_steps(before: ApiVersion, after: ApiVersion) -> list[ApiVersion]:
 
 
 def _overlap(first: ApiVersion, second: ApiVersion) -> bool:
-    """Return whether a release serves both versions."""
+    """Return whether at least one Kubernetes release serves both API versions."""
     return any(serves(release, first.name) and serves(release, second.name) for release in RELEASES)
 
 

@@ -69,7 +69,7 @@ def _nest_in_flow(text: str, name: str, adjacent: Entries, apart: Entries, follo
 def _nest_lines(text: str, name: str, adjacent: Entries, apart: Entries) -> Iterator[Edit]:
     first, last = adjacent[0][0], adjacent[-1][1]
     column = len(line_prefix(text, first))
-    at = entry_lines_end(text, *adjacent[-1], column)  # raises an error if other text ends the line
+    at = entry_lines_end(text, *adjacent[-1], column)  # fails if text other than a comment follows on the same line
     yield Edit(first.start, first.start, f"{name}:{line_end(text)}{' ' * (column + 2)}")
     # Indent all lines by two more spaces, even lines of comments and block scalars. This keeps the text of block
     # scalars, because YAML removes the common indentation.

@@ -116,10 +116,11 @@ def _remove_lines(text: str, parts: list[_MappingOrListPart]) -> Iterator[Edit]:
 
 
 def _remove_in_flow(text: str, parts: list[_MappingOrListPart]) -> Iterator[Edit]:
-    """Yield one edit for each series of adjacent parts that are removed, in flow style.
+    """Yield edits that remove mapping entries or list items in flow style, with their commas.
 
-    The edit ends at the start of the next part. If there is no next part, the edit starts at the end of the previous
-    part.
+    Each edit removes one series of adjacent parts (entries or items). If a part follows, the edit
+    extends from the start of the series to the start of this part. Otherwise, the edit extends from the
+    end of the previous part to the end of the series. Raises CannotEditError if no part would stay.
     """
     for is_removed, group in groupby(enumerate(parts), lambda entry: entry[1].is_removed):
         (first, _), *_ = run = list(group)

@@ -39,9 +39,10 @@ class Note(NamedTuple):
 
 
 def plan_migration(document: Document, target: MigrationTarget) -> tuple[list[Operation], list[Note]]:
-    """Return the operations that move an object to a later version, and notes for the user.
+    """Return the operations that adapt the fields of an object to a later API version, and notes for the user.
 
-    The operations do not include the change of the apiVersion.
+    The operations do not change the apiVersion itself. If the object cannot be moved, return no
+    operations, and notes that state the reason.
     """
     if unreadable := list(_find_unreadable(document, target)):
         return [], unreadable
@@ -51,7 +52,7 @@ def plan_migration(document: Document, target: MigrationTarget) -> tuple[list[Op
         _convert_shares(document, target, operations, notes)
     after = _migrated(document, operations, target.version)
     if undecodable := list(_find_undecodable(after, target.releases)):
-        return [], undecodable  # e.g. a field that only the new version knows has a wrong type
+        return [], undecodable  # for example, the old version ignores a field that has a wrong type in the new version
     for release in target.releases:
         notes += _find_differences(document, after, release)
     return operations, list(dict.fromkeys(notes))
@@ -81,13 +82,19 @@ def is_older(version: str, other: str) -> bool:
 
 
 def _migrated(document: Document, operations: Iterable[Operation], version: str) -> Document:
-    """Return the object, changed by `operations` and with the new apiVersion. The result has no positions of fields."""
+    """Return a copy of the object with the changes of `operations` and with the API version `version`.
+
+    The copy has no positions in the source text, because only its values are compared.
+    """
     value = changed_value(document.value, operations)
     return Document(document.source, value, lambda: None, api_version=f"{GROUP}/{version}", kind=document.kind)
 
 
 def _find_unreadable(document: Document, target: MigrationTarget) -> Iterator[Note]:
-    """Yield a note for each reason why the meaning of an object is unknown."""
+    """Yield a note for each reason why an object has no clear meaning, so that it cannot be migrated.
+
+    The reasons are duplicate keys, numbers that JSON cannot represent, and values of the wrong type.
+    """
     for duplicate in document.duplicates:
         yield Note(duplicate.path, f'duplicate key "{duplicate.path[-1]}"; remove one of them', "impossible")
     if document.not_finite:
@@ -168,10 +175,11 @@ def _effective_shares(document: Document, release: Release) -> int:
 
 
 def _must_remove_annotation(version: str, target: MigrationTarget, written: int | None) -> bool:
-    """Return whether a migration must remove the annotation for zero shares.
+    """Return whether a migration must remove the annotation that preserves 0 shares (`PRESERVE_ZERO`).
 
-    This is so if a target release rejects the annotation, or if the annotation has an effect only after the migration.
-    `written` is the number of shares in the object.
+    Return True if a target release rejects the annotation. Return True also if the annotation has no
+    effect in `version`, but would change the shares after the migration. `written` is the number of
+    shares in the object.
     """
     if any(release.forbids_preserve_zero_annotation(target.version) for release in target.releases):
         return True

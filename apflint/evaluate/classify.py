@@ -30,9 +30,10 @@ MAX_REMEMBERED = 65_536
 
 
 class MatchedBy(NamedTuple):
-    """The parts of a FlowSchema that match a request: the first matching rule, and its first matching subject and entry.
+    """The first rule of a FlowSchema that matches a request, and the first items of this rule that match.
 
-    All fields are indices from 0. `resource_rule` is None for non-resource requests, `non_resource_rule` for resource requests.
+    All fields are indices from 0. `subject` is the index of the subject. `resource_rule` is None for
+    non-resource requests, and `non_resource_rule` is None for resource requests.
     """
 
     rule: int
@@ -53,9 +54,10 @@ class Resolution(NamedTuple):
 
 
 def classify(configuration: Configuration, digest: RequestDigest) -> Resolution:
-    """Return the first FlowSchema in matching order that matches the request, with its priority level.
+    """Return the first FlowSchema in matching order that matches the request, together with its priority level.
 
-    If no FlowSchema matches, the result is `catch-all`. Call this only if `requestinfo.is_seen_by_apf` is true for the request.
+    If no FlowSchema matches, return `catch-all`. Call this function only for a request that API
+    Priority and Fairness classifies (`requestinfo.is_seen_by_apf`).
     """
     for position, schema in enumerate(configuration.order):
         part = matched_by(digest, schema)
@@ -70,9 +72,10 @@ def _resolve(configuration: Configuration, position: int, part: MatchedBy | None
 
 
 def _fall_back(configuration: Configuration) -> Resolution:
-    """Return the resolution of a request that no FlowSchema matches.
+    """Return the FlowSchema `catch-all` and its priority level for a request that no FlowSchema matches.
 
-    Real requests always match, because authentication puts every user into system:authenticated or system:unauthenticated.
+    The server does the same. This case does not occur in a real cluster. Authentication puts every
+    user into `system:authenticated` or `system:unauthenticated`, and `catch-all` matches both groups.
     """
     position = max(at for at, schema in enumerate(configuration.order) if schema.name == CATCH_ALL)
     return _resolve(configuration, position, None)

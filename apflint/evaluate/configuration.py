@@ -74,8 +74,9 @@ def build_configuration(
     stored = sorted(
         _last_by_name((*(builtin.flow_schemas if defaults else ()), *user.flow_schemas)), key=matching_order
     )
-    # The server first skips FlowSchemas without a usable level, and then imagines missing mandatory levels. So it also
-    # skips FlowSchemas that reference an imagined level.
+    # The server first skips FlowSchemas without a usable level. Only then does it imagine a missing
+    # mandatory level: it uses the level without storing it. So the server also skips FlowSchemas that
+    # reference an imagined level.
     order = [schema for schema in stored if schema.spec.priority_level_configuration in effective]
     dangling = tuple(schema for schema in stored if schema.spec.priority_level_configuration not in effective)
 

@@ -56,7 +56,7 @@ def find_flow(schema: FlowSchema, level: PriorityLevelConfiguration, user: str, 
 
 
 def find_distinguisher(schema: FlowSchema, user: str, namespace: str) -> str:
-    """Return the flow distinguisher of a request: `user` or `namespace`. Empty if the FlowSchema has no `distinguisherMethod`."""
+    """Return the flow distinguisher: `user`, `namespace`, or "" if the FlowSchema has no `distinguisherMethod`."""
     method = schema.spec.distinguisher_method
     return user if method == BY_USER else namespace if method == BY_NAMESPACE else ""
 

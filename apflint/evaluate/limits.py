@@ -88,11 +88,12 @@ class LevelLimits(NamedTuple):
 
     @property
     def figures(self) -> LevelLimits:
-        """A copy for comparing the limits of a level before and after a change, without fields that need no comparison.
+        """A copy of the limits for comparing them before and after a change, without fields that need no comparison.
 
-        The omitted fields are `flow_schemas`, the maximum seats of one request, and `idle`. The release and the other
-        fields determine the maximum seats. A change of another level may change the rounding of `idle`, the current
-        limit while no level has requests, and the server adjusts the current limit every 10 seconds anyway.
+        The omitted fields are `flow_schemas`, `idle`, and the maximum seats of one request. The maximum
+        seats of one request follow from the release and the other fields. `idle`, the current limit while
+        no level has requests, may be rounded differently after a change of another level. This difference
+        does not matter, because the server adjusts the current limit every 10 seconds.
         """
         return self._replace(flow_schemas=(), max_seats=None, max_list_seats=0, max_mutating_seats=0, idle=0)
 
@@ -139,8 +140,9 @@ def compute_limits(
 ) -> Limits:
     """Compute the limits of all priority levels of a configuration. `flow_schemas` must be in matching order.
 
-    `priority_levels` must include all built-in and imagined levels, because the limits of a level depend on all other
-    levels. Raises ValueError if `server_concurrency` is less than 1.
+    `priority_levels` must include all levels that the server uses, even those that no manifest
+    contains: built-in levels, and missing mandatory levels that the server imagines. The limits of a
+    level depend on all other levels. Raises ValueError if `server_concurrency` is less than 1.
     """
     if server_concurrency < 1:
         raise ValueError(f"server concurrency must be at least 1, not {server_concurrency}")
@@ -247,7 +249,7 @@ def current_limits(limits: Limits, demand: Mapping[str, float]) -> dict[str, int
     items: dict[str, AllocationItem] = {}
     for level in levels:
         demanded = demand.get(level.name, 0.0)
-        # A level does not lend the seats that it needs itself, up to its nominal limit.
+        # A level keeps the seats that it needs, from `level.min` to its nominal limit, and lends the rest.
         lower = max(float(level.min), min(float(level.nominal), demanded))
         if level.is_exempt and not limits.release.allocates_seats_to_exempt:
             seats[level.name] = _round(lower)
@@ -270,10 +272,10 @@ class AllocationItem(NamedTuple):
 
 
 class Allocation(NamedTuple):
-    """The result of `allocate`.
+    """The result of `allocate`: the number of seats of each priority level.
 
-    `seats` has the seats of each item. An item gets the fraction `fair_proportion` of its target, limited by the bounds of the
-    item.
+    `seats` is in the order of the items passed to `allocate`. Each item gets its target multiplied by
+    `fair_proportion`, limited by the lower and the upper bound of the item.
     """
 
     seats: tuple[float, ...]
@@ -309,7 +311,9 @@ def allocate(required: int, items: Sequence[AllocationItem]) -> Allocation | Non
             max(item.lower, min(item.upper, proportion * target)) for item, target in zip(items, targets, strict=True)
         )
 
-    # The sum of seats grows with the proportion, linearly between neighboring bounds. Find the two bounds, then interpolate.
+    # The sum of seats grows with the proportion. Between two neighboring values in `bounds`, it grows
+    # linearly, because no item reaches or leaves its lower or upper bound there. Find these two values,
+    # then interpolate.
     bounds = sorted({0.0, *lows, *highs})
     end = bisect_left(bounds, float(required), 1, len(bounds) - 1, key=lambda proportion: fsum(seats_at(proportion)))
     start = bounds[end - 1]

@@ -48,7 +48,12 @@ def matches_flow_schema(digest: RequestDigest, spec: FlowSchemaSpec) -> bool:
 
 
 def matches_policy_rule(digest: RequestDigest, policy_rule: PolicyRulesWithSubjects) -> bool:
-    """`matchesPolicyRule`: return whether at least one subject and at least one item of the rule match."""
+    """`matchesPolicyRule`: return whether the rule matches the request.
+
+    The rule matches if at least one of its subjects matches the user, and at least one of its
+    `resourceRules` (for a resource request) or `nonResourceRules` (for any other request) matches the
+    attributes of the request.
+    """
     if not matches_a_subject(digest.user, policy_rule.subjects):
         return False
     if digest.request_info.is_resource_request:

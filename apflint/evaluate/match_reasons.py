@@ -120,9 +120,10 @@ class SkippedFlowSchema(NamedTuple):
 def explain_resolution(
     configuration: Configuration, digest: RequestDigest, resolution: Resolution
 ) -> Iterator[Verdict]:
-    """Yield the verdict on every FlowSchema that the server tries for a request, in matching order.
+    """Yield a verdict for each FlowSchema that the server tests for a request, in matching order.
 
-    Only the last FlowSchema matches. If the resolution fell back to `catch-all`, no FlowSchema matches.
+    The server tests FlowSchemas until one of them matches, so only the last verdict is a match. If the
+    server uses `catch-all` because no FlowSchema matches, no verdict is a match.
     """
     fell_back = resolution.matched_by is None
     tried = configuration.order if fell_back else configuration.order[: resolution.position + 1]
@@ -141,8 +142,9 @@ def explain_match(schema: FlowSchema, digest: RequestDigest) -> Verdict:
     rules = schema.spec.rules
     if not rules:
         return Verdict(schema, None, ("spec", "rules"))
-    # The closest rule has the fewest failed conditions. If several rules have equally few, prefer a rule whose subjects match
-    # the user. If several rules remain, take the first.
+    # The closest rule has the fewest failed conditions. If several rules have the fewest failed
+    # conditions, prefer a rule whose subjects match the user. If several of these rules remain, take
+    # the first.
     mismatches = min(
         (_find_mismatches(rule, ("spec", "rules", number), digest) for number, rule in enumerate(rules)),
         key=lambda mismatches: (len(mismatches), mismatches[0].condition == "subject"),
@@ -219,10 +221,11 @@ def _find_entry_mismatches(
 
 
 def _explain_value(condition: Condition, path: Path, actual: str, values: Sequence[str], hint: Hint | None) -> Mismatch:
-    """Return the mismatch of a condition whose field has the items `values`.
+    """Return the mismatch between the value `actual` of a request and the items `values` of a field.
 
-    If `values` contains `*` and other items, `*` is not a wildcard. In this case, the result has a hint about `*`
-    instead of `hint`.
+    The result contains `hint`, with two exceptions. If `values` is empty, the result contains no hint.
+    If `values` contains `*` and other items, the result contains a hint that `*` is a wildcard only as
+    the only item.
     """
     if ALL in values:
         hint = Hint("not the only item")

@@ -1,4 +1,4 @@
-"""The FlowSchemas that a request may get if its user is unknown."""
+"""Finds the FlowSchemas that may capture a request if the user of the request is unknown."""
 
 from __future__ import annotations
 

@@ -155,9 +155,9 @@ def is_seen_by_apf(info: RequestInfo, *, watches: bool = True) -> bool:
 
 
 def parse_query(query: str) -> dict[str, str]:
-    """Return the first value of each parameter.
+    """Return a mapping from the name of each parameter of a query string to its first value.
 
-    Like Go's `url.ParseQuery`, omit parameters with `;` or an invalid escape.
+    Parameters with `;` or an invalid escape are omitted, as in Go's `url.ParseQuery`.
     """
     values: dict[str, str] = {}
     for pair in query.split("&"):

@@ -59,14 +59,18 @@ class IndexedSubject(NamedTuple):
 
 
 class ValueIndex(Generic[_T]):
-    """An index of items, such as rules, by the values that the items cover in one field, such as the verb.
+    """An index of items by the values that they cover in one field. For example, the items are rules.
 
-    For each value, a bucket contains the items that cover this value. Fewer items in a bucket mean fewer candidates, so
-    the class compares the largest bucket of each field, and uses the field whose largest bucket is the smallest.
+    A rule covers the verb `list` in the field `verbs` if the rule matches this verb. The items that
+    cover the same value form the bucket of the value. The class indexes the field whose largest bucket
+    is the smallest among all fields, because a small bucket leaves few candidates to check.
     """
 
     def __init__(self, rows: Sequence[tuple[_T, Sequence[Values]]]) -> None:
-        """Index the items of `rows`, in order. A row is (item, values that the item covers in each field)."""
+        """Build the index of the items in `rows`, which keeps the order of the items.
+
+        Each row is a pair: an item, and for each field the values of this field that the item covers.
+        """
         longest, self.field = min(
             (
                 (_longest_list(covered), at)
@@ -87,17 +91,20 @@ class ValueIndex(Generic[_T]):
                     self.by_value.setdefault(value, []).append(item)
 
     def find(self, request: Sequence[str]) -> tuple[Sequence[_T], Sequence[_T]]:
-        """Return two lists that together contain every item that covers all values of the request.
+        """Return two lists of candidates. An item that covers all values of the request is in one of the lists.
 
-        Both lists are in the order of the indexed items, and may also contain items that do not cover all values.
+        The lists may also contain items that do not cover all values. Each list keeps the order in which
+        the items were indexed.
         """
         return self.others, self.by_value.get(request[self.field], ())
 
 
 def _longest_list(covered: Sequence[Values]) -> int:
-    """Return the maximum number of items that cover the same value of a field. `covered` has the values of each item.
+    """Return the size of the largest bucket of an index of one field.
 
-    If an index of this field would be too large, because the items have many values, return the number of all items.
+    A bucket contains the items that cover one value of the field. `covered` contains the values that
+    each item covers, or None for an item that covers all values. If the index would be too large,
+    because the items cover many values, return the number of all items.
     """
     counts = Counter(chain.from_iterable(values for values in covered if values is not None))
     if counts.total() > _MAX_COPIES * len(covered):
@@ -121,14 +128,16 @@ class RuleIndex:
                         continue
                     subject_of_rule = IndexedSubject(position, rule_number, subject_number, rule)
                     subjects = self._subjects[users[0]].setdefault(users[1], [subject_of_rule])
-                    # If several subjects of a rule have this key, one of them is enough to find the rule.
+                    # If several subjects of a rule match the same users, one subject is enough to find the rule.
                     if subjects[-1][:2] != (position, rule_number):
                         subjects.append(subject_of_rule)
 
     def matching_subjects(self, user: UserInfo) -> list[SubjectList]:
-        """Return (key, subjects with this key) pairs for the keys that match a user (see `matching_users`).
+        """Return the subjects that match a user, in lists of subjects with the same key.
 
-        If several subjects of a rule match the user, the pairs contain at least the first of them.
+        A key such as `("Group", "system:masters")` stands for the users that a subject matches (see
+        `matching_users`). Each item is a pair of a key and the subjects with this key. If several subjects
+        of a rule match the user, the result contains at least the first of them.
         """
         names: list[tuple[str, Sequence[str]]] = [("User", (ALL, user.name)), ("Group", user.groups)]
         if user.name.startswith(SERVICE_ACCOUNT_PREFIX):
@@ -146,10 +155,11 @@ class RuleIndex:
     def first_match(
         self, request: Sequence[str], lists: Sequence[SubjectList], start: int = 0
     ) -> tuple[IndexedSubject, int] | None:
-        """Return (first subject in `lists` whose rule matches the request, index of the first matching entry of this rule).
+        """Return the subject whose rule is the first one that matches a request, and the index of the matching entry.
 
-        `request` is the result of `matched_values`. FlowSchemas before position `start` of the matching order are ignored.
-        Return None if no rule matches.
+        The entry is the first resource rule or non-resource rule of this rule that matches. `request` is
+        the result of `matched_values`, and `lists` is the result of `matching_subjects`. The search begins
+        at the FlowSchema at position `start` of the matching order. Return None if no rule matches.
         """
         match: tuple[IndexedSubject, int] | None = None
         for key, listed in lists:
@@ -183,7 +193,11 @@ class RuleIndex:
         return self._indexes[key].find(request)
 
     def _first_entry(self, subject: IndexedSubject, request: Sequence[str]) -> int | None:
-        """Return the index of the first entry in the rule of `subject` that matches the request, or None if no entry does."""
+        """Return the index of the first entry that matches the request, or None if no entry matches.
+
+        The entries are the `resourceRules` or the `nonResourceRules` of the rule to which `subject`
+        belongs, depending on the kind of the request.
+        """
         is_resource = len(request) == _RESOURCE_VALUES
         entries: Sequence[Any] = subject.rule.resource_rules if is_resource else subject.rule.non_resource_rules
         numbers: Iterable[int] = range(len(entries))
@@ -257,10 +271,12 @@ def matching_users(subject: Subject) -> tuple[str, str] | None:
 
 
 def _cover_rule(subject: IndexedSubject, length: int) -> tuple[Values, ...]:
-    """Return the values that the entries of a rule cover.
+    """Return, for each field of a request, the values that at least one entry of the rule matches.
 
-    `length` is the length of the result of `matched_values`: resource requests have more values than non-resource
-    requests.
+    `length` is the length of the result of `matched_values` for the request. For a resource request,
+    the entries are the `resourceRules`, with the fields verb, API group, resource and namespace.
+    Otherwise, they are the `nonResourceRules`, with the fields verb and first path segment. None stands
+    for all values of a field. The result is () if the rule has no such entries.
     """
     return _covered_values(
         subject.rule.resource_rules if length == _RESOURCE_VALUES else subject.rule.non_resource_rules
@@ -268,7 +284,11 @@ def _cover_rule(subject: IndexedSubject, length: int) -> tuple[Values, ...]:
 
 
 def _covered_values(entries: Sequence[Entry]) -> tuple[Values, ...]:
-    """Return, for each field of `matched_values` except the full path, the values that at least one entry covers."""
+    """Return, for each field of `matched_values` except the full path, the values that some entry matches.
+
+    The values of a field are None if an entry matches every value of the field. `entries` are resource
+    rules or non-resource rules.
+    """
     rows = [
         _resource_values(entry) if isinstance(entry, ResourcePolicyRule) else _path_values(entry) for entry in entries
     ]

@@ -167,7 +167,7 @@ def estimate_by_size(
 
     `object_bytes` is the average size of an object in bytes, 0 if unknown.
     """
-    if objects == "unknown":  # the server assumes that an aggregated API server loads the objects
+    if objects == "unknown":  # the server assumes that an aggregated API server does the work, so one seat is enough
         return MINIMUM_SEATS
     if isinstance(objects, str):
         objects, object_bytes = 1_000_000_000, UNKNOWN_OBJECT_BYTES
@@ -203,9 +203,10 @@ def is_listed_from_cache(release: Release, options: ListOptions, *, consistent: 
 
 
 def is_watch_list(release: Release, options: ListOptions) -> bool:
-    """Return whether a watch takes as many seats as a list from the cache, because it starts with the existing objects.
+    """Return whether a watch takes as many seats as a list from the cache.
 
-    Source: `estimate` in list_work_estimator.go. For watches without `resourceVersion`, from 1.35 on:
+    This is so if the watch first sends the existing objects. Sources: `estimate` in
+    list_work_estimator.go, and for watches without `resourceVersion`, from 1.35 on,
     kubernetes/kubernetes pull request 134601.
     """
     is_unversioned = options.resource_version in ("", "0")
@@ -215,9 +216,12 @@ def is_watch_list(release: Release, options: ListOptions) -> bool:
 def bound_seats(release: Release, info: RequestInfo, options: ListOptions, level: LevelLimits) -> int:
     """Return the maximum seats of a request at a level of a release, for any number of objects and watchers.
 
-    The result is 1 for resources without stored objects, such as SubjectAccessReviews, because the server has no object count and
-    no watchers for them. `options` are the options of a list or watch. For unknown resources, the result is the maximum for
-    stored objects, although a request takes only 1 seat if an aggregated API server serves the resource.
+    The result is 1 for resources without stored objects, such as SubjectAccessReviews, because the
+    server counts no objects and notifies no watchers of these resources. `options` are the options of a
+    list or watch.
+
+    For an unknown resource, the result assumes that kube-apiserver stores its objects. If an aggregated
+    API server serves the resource, a request takes only 1 seat.
     """
     has_objects = is_stored(info.resource, info.api_group)
     if info.verb in ("list", "watch") and info.is_resource_request:
@@ -252,5 +256,9 @@ _MUTATING_VERBS = frozenset({"create", "update", "patch", "delete"})
 
 
 def is_mutating(verb: str, resource: str = "", subresource: str = "") -> bool:
-    """Return whether `estimate_mutating_seats` applies to a request. `verb` is `RequestInfo.verb`, not the HTTP method."""
+    """Return whether a request is a create, update, patch or delete request, but not a request for a token.
+
+    `verb` is `RequestInfo.verb`, not the HTTP method. A request for a service account token creates
+    `serviceaccounts/token`, and always takes 1 seat.
+    """
     return verb in _MUTATING_VERBS and (resource, subresource) != ("serviceaccounts", "token")

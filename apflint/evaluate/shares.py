@@ -54,9 +54,10 @@ def find_joint_shares(
 
 
 def _find_fraction(seats: int, share_sum: int, total: int) -> int:
-    """Return the smallest shares that give at least `seats` seats if the sum of all shares is `share_sum`.
+    """Return the smallest number of shares that gives a level at least `seats` nominal seats.
 
-    The condition is `total x shares / share_sum > seats - 1`.
+    `share_sum` is the sum of the shares of all levels, and `total` is the number of seats of the
+    server. The level gets `seats` seats if `total x shares / share_sum > seats - 1`.
     """
     return (seats - 1) * share_sum // total + 1 if seats > 0 else 0
 

@@ -63,7 +63,10 @@ def find_sharding_error(queues: int, hand_size: int) -> str | None:
 
 
 def is_admitted(queues: int, hand_size: int) -> bool:
-    """Return whether the API server accepts a level with these values. Replace absent values by their defaults before the call."""
+    """Return whether the API server accepts a priority level with this number of queues and this hand size.
+
+    If a field is absent in the manifest, the caller passes the default of the field.
+    """
     return queues <= MAX_QUEUES and find_sharding_error(queues, hand_size) is None
 
 
@@ -118,7 +121,12 @@ def largest_hand(queues: int) -> int:
 
 
 def find_best_hand(queues: int) -> int:
-    """Return the hand size for which `BUSY_FLOWS` elephants squish a mouse least often, or 0 if the API server accepts none."""
+    """Return the hand size with the lowest probability that `BUSY_FLOWS` elephants squish a mouse.
+
+    An elephant is a flow that fills all queues of its hand. Together, the elephants squish another
+    flow, the mouse, if they fill all queues of the mouse. Return 0 if the API server accepts no hand
+    size for `queues` queues.
+    """
     hands = range(1, largest_hand(queues) + 1)
     return min(hands, key=lambda hand: (squish_probability(hand, queues, BUSY_FLOWS), hand), default=0)
 
@@ -160,13 +168,16 @@ def squish_ratio(hand_size: int, queues: int, elephants: int) -> tuple[int, int]
 
 
 def squish_probability(hand_size: int, queues: int, elephants: int) -> float:
-    """Return `squish_ratio` as the nearest float, from 0 to 1."""
+    """Return the probability that `elephants` busy flows fill all queues of a light flow, from 0 to 1.
+
+    The result is the float that is nearest to the exact fraction `squish_ratio`.
+    """
     squished, hands = squish_ratio(hand_size, queues, elephants)
     return squished / hands
 
 
 class Sharding(NamedTuple):
-    """A pair of hand size and number of queues, with the probabilities that a mouse is squished."""
+    """A hand size and a number of queues, with the probabilities that busy flows fill all queues of a light flow."""
 
     hand_size: int
     queues: int
@@ -183,7 +194,11 @@ class Sharding(NamedTuple):
 
 
 def compute_sharding(hand_size: int, queues: int, elephants: tuple[int, ...] = DOCUMENTED_ELEPHANTS) -> Sharding:
-    """Compute the probabilities of a pair for each number of elephants. Raises UserError for values out of range."""
+    """Return the probability that elephants fill all queues of a mouse's hand, for each number of elephants.
+
+    An elephant is a flow that fills all queues of its hand, and a mouse is any other flow. Raises
+    UserError for values out of range.
+    """
     squish = {count: squish_probability(hand_size, queues, count) for count in elephants}
     return Sharding(hand_size, queues, required_entropy_bits(queues, hand_size), squish)
 
@@ -194,11 +209,14 @@ def compute_documented_table(elephants: tuple[int, ...] = DOCUMENTED_ELEPHANTS) 
 
 
 def recommend_pairs(probability: float, elephants: int, max_queues: int = 1024) -> tuple[Sharding, ...]:
-    """Return pairs for which the probability that elephants squish a mouse is at most `probability`.
+    """Return pairs of hand size and number of queues that isolate flows.
 
-    The pair with the fewest queues is first. `elephants` is the number of elephants. For each hand size, the number of queues
-    is the smallest that achieves the probability, with at most `max_queues` queues and 60 hash bits. A pair is omitted if a
-    smaller hand size achieves the probability with the same number of queues or fewer. Raises UserError for values out of range.
+    For each pair, the probability that `elephants` flows with many requests (elephants) squish a flow
+    with few requests (a mouse) is at most `probability`. The pair with the fewest queues is first.
+
+    For each hand size, the number of queues is the smallest that achieves the probability, with at most
+    `max_queues` queues and 60 hash bits. A pair is omitted if a smaller hand size achieves the
+    probability with at most as many queues. Raises UserError for values out of range.
     """
     if not 0 < probability <= 1:
         raise UserError(f"the probability must be greater than 0 and at most 1, not {probability:g}")
@@ -213,18 +231,22 @@ def recommend_pairs(probability: float, elephants: int, max_queues: int = 1024) 
 
 
 def find_isolating_pair(queues: int, elephants: int = BUSY_FLOWS) -> Sharding | None:
-    """Return the pair with the fewest queues for which elephants rarely squish a mouse.
+    """Return the pair of hand size and number of queues that isolates flows with the fewest queues.
 
-    The probability is at most a tenth of `MAX_SQUISH_PROBABILITY`. The pair has at most `queues` queues, or 64 if
-    that is more. Return None if there is no such pair.
+    With this pair, the probability that `elephants` flows with many requests (elephants) squish a flow
+    with few requests (a mouse) is at most a tenth of `MAX_SQUISH_PROBABILITY`. The pair has at most
+    `queues` queues, or at most 64 queues if `queues` is less than 64. Return None if there is no such
+    pair.
     """
     return next(iter(recommend_pairs(MAX_SQUISH_PROBABILITY / 10, elephants, max(queues, 64))), None)
 
 
 def _smallest_deck(probability: float, elephants: int, hand: int, largest: int) -> int | None:
-    """Return the minimum number of queues for which the probability is at most `probability`.
+    """Return the minimum number of queues for which the probability of a squished mouse is at most `probability`.
 
-    The probability decreases as the number of queues increases. Return None if even `largest` queues have a greater probability.
+    A mouse is squished if all queues of its hand also belong to the hands of `elephants` busy flows.
+    The probability decreases as the number of queues increases. Return None if even `largest` queues
+    have a greater probability.
     """
     decks = range(hand, largest + 1)
     at = bisect_left(decks, True, key=lambda deck: squish_probability(hand, deck, elephants) <= probability)
@@ -232,9 +254,11 @@ def _smallest_deck(probability: float, elephants: int, hand: int, largest: int) 
 
 
 def find_safest_pair(elephants: int, max_queues: int = 1024) -> Sharding:
-    """Return the hand size and number of queues with the lowest probability that a mouse is squished.
+    """Return the pair of hand size and number of queues that isolates flows best.
 
-    The pair has at most `max_queues` queues and 60 hash bits. Raises UserError for values out of range.
+    For this pair, the probability that `elephants` busy flows fill all queues of another flow is the
+    lowest. The pair has at most `max_queues` queues and 60 hash bits. Raises UserError for values out
+    of range.
     """
     if max_queues < 1:
         raise UserError(f"the number of queues must be at least 1, not {max_queues}")

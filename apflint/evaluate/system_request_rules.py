@@ -45,25 +45,36 @@ LEASES = PolicyRulesWithSubjects(_EVERYBODY, (ResourcePolicyRule((ALL,), (LEASE_
 
 @lru_cache
 def list_levels(release: Release) -> frozenset[str]:
-    """Return the names of the reserved levels, without `exempt`."""
+    """Return the names of the priority levels, except `exempt`, that the protected FlowSchemas reference.
+
+    Protected FlowSchemas are all suggested FlowSchemas of `release` except `service-accounts` and
+    `global-default`.
+    """
     return frozenset(map(_level_of, _load_protected(release))) - {EXEMPT}
 
 
 @lru_cache
 def list_rules(release: Release) -> tuple[PolicyRulesWithSubjects, ...]:
-    """Return all rules that `find_system_rules` can return."""
+    """Return the rules of all built-in FlowSchemas of a release, and the rules for health checks and leases.
+
+    All rules that `find_system_rules` returns are among these rules.
+    """
     schemas = builtin.load_objects(release).flow_schemas
     return (*(rule for schema in schemas for rule in schema.spec.rules), HEALTH_CHECKS, LEASES)
 
 
 def find_system_rules(schema: FlowSchema, release: Release) -> tuple[PolicyRulesWithSubjects, ...]:
-    """Return rules for the requests that a FlowSchema may legitimately send to its level: `exempt` or a reserved level.
+    """Return rules for the requests that a FlowSchema may legitimately send to its priority level.
+
+    The level is `exempt` or a reserved level, to which built-in FlowSchemas send system requests. These
+    built-in FlowSchemas are called protected.
 
     - `exempt`: requests of administrators and of the control plane, and health checks.
-    - A reserved level: all requests that protected FlowSchemas match. If `schema` has the name of a protected
-      FlowSchema, but references a different level (`redefines`), the rules of this protected FlowSchema are omitted.
+    - A reserved level: all requests that protected FlowSchemas match. If `schema` has the name of a
+      protected FlowSchema, but references a different level (`redefines`), the rules of this protected
+      FlowSchema are omitted.
 
-    APF507 reports system requests that go to a level which is not reserved.
+    APF507 reports system requests that go to a level that is not reserved.
     """
     if _level_of(schema) == EXEMPT:
         released = builtin.load_objects(release).flow_schemas

@@ -38,7 +38,7 @@ def fix_unknown_field(document: Document, violation: Violation, release: Release
     if is_subject_field(document, path) and name in RBAC_SUBJECT_FIELDS:
         return remove_field(path, safe=True)
     if name in RBAC_ROLE_FIELDS:
-        return remove_field(path, safe=False)  # unsafe: the author wanted to restrict the requests with this field
+        return remove_field(path, safe=False)  # unsafe: the author wanted this field to restrict the requests
     intended = _find_intended_field(document, violation, release)
     if intended is None:
         return None if find_similar(name, violation.known) else _nest_fields(document, violation, release)
@@ -112,9 +112,10 @@ def _mapping(document: Document, path: Path) -> dict[str, Any]:
 
 
 def _guess_field(document: Document, path: Path, known: tuple[str, ...]) -> str | None:
-    """Return the known field whose synonym or misspelling is the name of an unknown field.
+    """Return the known field that the author of an unknown field probably meant.
 
-    Return None if there is no such field.
+    The name of the unknown field is a synonym or a misspelling of the known field. Return None if no
+    known field is similar.
     """
     name = str(path[-1])
     synonym = find_synonym(name, document.at(*path), document.version)
@@ -137,10 +138,11 @@ def _find_intended_field(document: Document, violation: Violation, release: Rele
 
 
 def _nest_fields(document: Document, violation: Violation, release: Release) -> Fix | None:
-    """Return a fix that moves unknown fields into a new mapping next to them.
+    """Return a fix that moves unknown fields into a new mapping next to them, to which they belong.
 
-    For example, RBAC writes the name and namespace of a subject next to its kind. Return None if the mapping already
-    exists, or if the intended mapping is not certain.
+    For example, a subject in RBAC has the fields `kind`, `name` and `namespace`. In a FlowSchema, the
+    fix moves `name` and `namespace` into a new mapping `serviceAccount`. Return None if the mapping
+    already exists, or if it is not certain to which mapping the fields belong.
     """
     owner = _mapping(document, violation.path[:-1])
     target = _find_nested_owner(document, violation, str(violation.path[-1]), release)

@@ -56,7 +56,10 @@ def describe_not_finite(written: str) -> str:
 
 
 def suggest_type(document: Document, violation: Violation) -> str | None:
-    """Return help for a value of a wrong type for which there is no fix, or None if no help is known."""
+    """Return a help text about a value that has a wrong type, or None if no help is known.
+
+    Call this function only if `fix_wrong_type` returns no fix for the value.
+    """
     got, expected = violation.got, violation.expected
     if isinstance(got, str) and (question := suggest_rendering(got)):
         return question
@@ -100,9 +103,11 @@ def _set(path: Path, value: Value, title: str) -> Fix:
 
 
 def _set_list(path: Path, written: str) -> Fix | None:
-    """Return a fix that replaces a string by a list of the items between its commas, or by a list of one item.
+    """Return a fix that splits a string at its commas, and replaces the string by the list of these items.
 
-    Return None if the items are not certain.
+    For example, `get,list` becomes `["get", "list"]`, and `get` becomes `["get"]`. Return None if the
+    intention is not certain: an item contains spaces, brackets or braces, or one of several items is
+    empty.
     """
     items = tuple(part.strip() for part in written.split(","))
     if any(re.search(r"[\s\[\]{}]", item) for item in items) or (len(items) > 1 and not all(items)):

@@ -84,7 +84,7 @@ class SchemaNode(NamedTuple):
 
     @property
     def label(self) -> list[str]:
-        """Return the lines of the label: the name of the FlowSchema, then lines that begin with fixed words."""
+        """Return the label of the FlowSchema as lines: name, precedence with origin, and a remark if there is one."""
         remark = "last resort: no request needs it" if self.state == "last resort" else self.problem
         return [self.name, f"precedence {self.precedence}, {ORIGINS[self.origin]}", *filter(None, [remark])]
 
@@ -144,7 +144,11 @@ class LevelNode(NamedTuple):
 
     @property
     def label(self) -> list[str]:
-        """Return the lines of the label: the name of the level, then lines that begin with fixed words or a number."""
+        """Return the lines of the label: the name of the level, its seats, its queues, and its origin.
+
+        If the level has no limits, the reason replaces the seats. A further line says if no FlowSchema
+        references the level. Only the first line can begin with text from a manifest.
+        """
         unused = "" if self.schemas else "no FlowSchema references it"
         return [self.name, self.seats or self.absence, *filter(None, (self.queues, unused)), ORIGINS[self.origin]]
 
@@ -189,7 +193,7 @@ class Picture(NamedTuple):
 
 
 def format_facts(node: SchemaNode | LevelNode) -> list[str]:
-    """Return the facts of a node as the lines of a tooltip."""
+    """Return the lines of a tooltip of a graph node, such as `title: value`. Facts with an empty value are omitted."""
     return [f"{title}: {value}" for title, value in node.facts.items() if value]
 
 
@@ -327,9 +331,10 @@ def _order_schemas(configuration: Configuration) -> list[FlowSchema]:
 
 
 def _order_levels(configuration: Configuration, schemas: list[FlowSchema]) -> list[str]:
-    """Return the names of all levels, sorted by the average position of their FlowSchemas.
+    """Return the names of all levels, sorted by the average index of their FlowSchemas in `schemas`.
 
-    Levels without FlowSchemas come last. The result includes levels that FlowSchemas reference but that do not exist.
+    Levels without FlowSchemas come last. The result also contains the names of levels that do not
+    exist, but that FlowSchemas reference.
     """
     positions: dict[str, list[int]] = {name: [] for name in (*configuration.levels, *configuration.unusable)}
     for at, schema in enumerate(schemas):

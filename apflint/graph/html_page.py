@@ -1,4 +1,4 @@
-"""The picture as an HTML page: the drawing, a list of problems, and all facts as tables."""
+"""Writes the drawing of a configuration as an HTML page, with a list of problems, and all facts as tables."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _Drawing(NamedTuple):
 
 
 def render(picture: Picture) -> str:
-    """Render a self-contained page."""
+    """Return a self-contained HTML page with the drawing, the problems and the tables of a picture."""
     return html.render(picture.title, _report(picture))
 
 

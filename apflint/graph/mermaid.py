@@ -36,7 +36,10 @@ _CLASSES = {
 
 
 def render(picture: Picture) -> str:
-    """Render the flowchart. FlowSchemas are numbered, because Mermaid may place them in another order."""
+    """Return the picture as a Mermaid flowchart, with a number before the name of each FlowSchema.
+
+    The numbers show the matching order, because Mermaid may place FlowSchemas in a different order.
+    """
     return "".join(f"{line}\n" for line in _lines(picture))
 
 

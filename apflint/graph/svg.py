@@ -220,7 +220,8 @@ def _schema(layout: DrawingLayout, at: int, node: SchemaNode) -> Iterator[str]:
         shorten(node.problem or join_some(node.subjects, 2) or "no subjects", room),
         "problem" if node.problem else "dim",
     )
-    # The name of the level is a link to the level, which may be outside of the visible part of the page.
+    # The name of the level links to the card of the level, because this card may be outside of the
+    # visible part of the page.
     yield f'<a href="#apf-l{node.level}">{draw_text(right, 38, level, "dim end")}</a>'
     yield "</g></g></g>"
 

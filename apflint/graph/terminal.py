@@ -1,4 +1,8 @@
-"""The picture as text for a terminal: FlowSchemas in matching order with arrows to their levels, then the levels with their seats."""
+"""Renders the picture of `apflint graph` as two tables for a terminal.
+
+The first table has the FlowSchemas in matching order, with arrows to their levels. The second table
+has the levels with their seats.
+"""
 
 from __future__ import annotations
 

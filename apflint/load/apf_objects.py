@@ -1,4 +1,4 @@
-"""Finds the APF objects in a text, and its problems: syntax errors, templates, misspelled kinds and API groups."""
+"""Finds the APF objects in a text, and problems: syntax errors, templates, misspelled kinds and API groups."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     _DecodingProblems = defaultdict[Path, tuple[list[Duplicate], list[Path]]]
     ProblemKind = Literal["syntax", "unsafe", "template", "not-apf"]
 
-# Cost of each document and of each problem, in addition to the cost of the content. MAX_FILE_CONTENT has the same unit.
+# MAX_FILE_CONTENT limits the number of line ends, commas and colons in a file. Each document and
+# each problem also count as the following number of these characters.
 _DOCUMENT_COST = 100
 _PROBLEM_COST = 100
 _MAX_OTHER_KINDS = 200  # objects of further kinds are counted as one kind
@@ -60,7 +61,10 @@ class _FileTooLargeError(Exception):
 
 
 class ObjectFinder:
-    """Collects the APF objects and the problems of a text. Counts all other documents, such as `Deployment objects`."""
+    """Collects the APF objects of a text and the problems that are found in the text.
+
+    Counts all other documents by their kind, such as `Deployment`.
+    """
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -76,9 +80,10 @@ class ObjectFinder:
     def is_wanted(self, start: int, end: int, value: object = None) -> bool:
         """Return whether the document in `text[start:end]` may contain an APF object.
 
-        If not, count the document by its kind. The document is searched as text, which is 50 times as fast as parsing.
-        Most documents in the output of `helm template` are not APF objects. `value` is the decoded document, if known.
-        Raises _FileTooLargeError, which `collect` catches.
+        If the document contains no APF object, count the document by its kind. To decide this, apflint
+        searches the text, which is 50 times as fast as parsing. Most documents in the output of
+        `helm template` are not APF objects. `value` is the decoded document, or None if the caller has not
+        decoded it. Raises _FileTooLargeError, which `collect` catches.
         """
         if self._prefilter.may_contain_apf(start, end):
             self._spend(start, end)
@@ -135,9 +140,10 @@ class ObjectFinder:
         return text.count("\n", start, end) + text.count(",", start, end) + text.count(":", start, end)
 
     def _count_value(self, value: Any) -> None:
-        """Count the objects in a value that contains no APF object.
+        """Count the objects in the value of a YAML document that contains no FlowSchema and no priority level.
 
-        For such values, this function is faster than `_collect_value`.
+        The items of a `List` are counted separately. For such documents, this function is faster than
+        `_collect_value`.
         """
         if value.__class__ is not dict:
             if value is not None:

@@ -166,7 +166,9 @@ class Fields:
     def strings(self, path: Path, *, may_be_empty: bool = False) -> dict[Path, str]:
         """Return a mapping from path to string: the string at `path`, or each string of the list at `path`.
 
-        Report an empty list, and the values that `string` reports.
+        Report an empty list, values that are not strings, and empty strings. Values that are reported are
+        left out. If `may_be_empty` is true, empty strings are valid, and a value that is not a string
+        becomes an empty string.
         """
         if self.value(path) == []:
             self.reject(path, "the list is empty: remove it, or add an item")

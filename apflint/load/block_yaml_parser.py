@@ -52,7 +52,7 @@ def fast_value(text: str, max_values: int) -> dict[str, object] | list[object] |
     Also return None if the document may have more than `max_values` keys, scalars, lists and mappings.
     `apflint.load.yaml` then parses the text, and reports the document if it really has too many values.
     """
-    # A text of at most `max_values` characters cannot have more values, because each value has at least one character.
+    # Each value has at least one character, so `max_values` characters never have too many values.
     if len(text) > max_values and _count_at_most(text) > max_values:
         return None
     try:
@@ -71,9 +71,10 @@ def _count_at_most(text: str) -> int:
 
 
 def _read(text: str) -> dict[str, Any] | list[Any] | None:
-    """Return the value of a text, or None if the text is empty.
+    """Return the mapping or list in a YAML document, or None if the document is empty.
 
-    A block mapping or list ends before the first line that starts at a smaller column.
+    A nested mapping or list ends before the first line that is indented less. Raises _UnsupportedError
+    for YAML that this parser does not support.
     """
     root: Any = {}
     top: Any = root

@@ -36,7 +36,10 @@ class Comment(NamedTuple):
 
 
 class _Layout(NamedTuple):
-    """Ranges of the nodes of a text, as start and end offsets."""
+    """The ranges of the scalars, objects, entries and documents of a text, which show where comments belong.
+
+    A range is a pair of the start offset and the end offset.
+    """
 
     scalars: list[tuple[int, int]]
     """Sorted ranges of scalars, in which `#` does not start a comment."""

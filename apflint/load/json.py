@@ -100,9 +100,10 @@ def _skip_space(text: str, at: int) -> int:
 
 
 def _read_document(text: str, start: int, stop: int, value: Any) -> ParsedDocument:
-    """Return the document in `text[start:stop]`, which contains `value`.
+    """Return the document in `text[start:stop]`.
 
-    If `value` is None, parse the text. The document then contains the tree, or the error if the text is invalid.
+    `value` is its decoded value, or None if the document is not decoded yet. If `value` is None, parse
+    the text. The document then contains the tree or, if the text is invalid, the error.
     """
     try:
         root = parse_tree(text, start, stop) if value is None else None
@@ -112,10 +113,11 @@ def _read_document(text: str, start: int, stop: int, value: Any) -> ParsedDocume
 
 
 def _scan(text: str, at: int) -> tuple[Any, int]:
-    """Return (value at an offset, end offset of the value), or (None, 0) if the value is invalid or too long.
+    """Return (value at the offset `at`, end offset of the value), read with Python's fast but inexact decoder.
 
-    The value is good enough to see that an object is not an APF object. `_decode` returns exact values, but takes twice
-    as long.
+    Return (None, 0) if the value is invalid, or longer than `MAX_DOCUMENT_CHARACTERS`. The value can
+    differ from the value that Kubernetes reads, but it is exact enough to show that an object is not an
+    APF object. `_decode` returns exact values, but takes twice as long.
     """
     if len(text) - at > MAX_DOCUMENT_CHARACTERS and _find_boundary(text, at) - at > MAX_DOCUMENT_CHARACTERS:
         return None, 0

@@ -24,7 +24,7 @@ class Prefilter:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._from, self._next = 0, -1  # the text has no match from `_from` to `_next`
+        self._from, self._next = 0, -1  # `_SIGN` has no match in the text from `_from` to `_next`
 
     def may_contain_apf(self, start: int, end: int) -> bool:
         """Return whether `text[start:end]` may contain an APF object."""
@@ -51,11 +51,12 @@ def has_content(text: str, start: int, end: int) -> bool:
 
 
 def find_other_kind(text: str, start: int, end: int) -> str | None:
-    """Return the kind of a document that cannot be parsed, but is certainly not an APF object.
+    """Return the kind of a YAML document with a syntax error that is certainly not an APF object, else None.
 
-    For example, the document may be a ClusterRole that mentions the API group of APF. The result is certain if `kind`
-    and `apiVersion` start lines, and no apiVersion of APF occurs anywhere in the text, even inside other values.
-    Otherwise, return None.
+    For example, the result is `ClusterRole` for a ClusterRole that mentions the API group of APF. The
+    result is certain if three conditions are true: a line begins with `kind:` and names neither a kind
+    of APF nor a list, a line begins with `apiVersion:`, and no part of the document contains an
+    apiVersion of APF.
     """
     kind = find_kind(text, start, end)
     if kind is None or kind in (*KINDS, *LISTS, "List") or not _API_VERSION.search(text, start, end):

@@ -38,7 +38,7 @@ _TIME = re.compile(
     r"| [0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}(?:\.[0-9]*)?)?\Z"
 )
 _MAX_SHOWN_CHARACTERS = 60
-_FIRST_WITH_EXPONENT = 1e21  # Go writes this float as 1e+21, which is not an integer
+_FIRST_WITH_EXPONENT = 1e21  # from this number on, Go writes floats in JSON with an exponent (1e+21), not as integers
 
 
 class ScalarError(Exception):

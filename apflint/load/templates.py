@@ -14,7 +14,8 @@ from apflint.wording import quote
 class Template(NamedTuple):
     """Text that is not a manifest but contains or generates manifests.
 
-    `start` and `end` are the offsets of the part by which the text was recognized.
+    `start` and `end` are the offsets of the part that a message about the text points to, such as
+    `{{ .Values.name }}` or the first line of a shell script. Both are 0 if there is no such part.
     """
 
     what: str

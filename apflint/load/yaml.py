@@ -49,7 +49,11 @@ def parse_documents(
 
 
 def too_many_documents(text: str, start: int, is_wanted: Callable[..., bool]) -> Iterator[ParsedDocument]:
-    """Yield the text after `MAX_DOCUMENTS` documents as one document with an error, if `is_wanted` accepts this text."""
+    """Yield one document with an error for a text that has more than `MAX_DOCUMENTS` documents.
+
+    The document contains the text from the offset `start`, where the first excess document begins.
+    Yield nothing if `is_wanted(start, len(text))` is false.
+    """
     if is_wanted(start, len(text)):
         error = ParseError(f"more than {MAX_DOCUMENTS:,} documents in one file", start, limit="apflint")
         yield ParsedDocument(start, len(text), None, error)

@@ -40,7 +40,7 @@ class EnclosingObject(NamedTuple):
 
     @property
     def version(self) -> str:
-        """The version without its group, or an empty string if the API group is not typed yet."""
+        """The version in `api_version`, such as `v1`, or "" if the group is not that of the flowcontrol API."""
         group, _, version = self.api_version.rpartition("/")
         return version if group == GROUP else ""
 

@@ -55,6 +55,6 @@ def create_diagnostic(
 
 
 def findings_between(findings: Iterable[Finding], source: Source, start: int, end: int) -> Iterator[Finding]:
-    """Return the findings that touch `text[start:end]`."""
+    """Return the findings whose spans overlap or adjoin `text[start:end]`, where `text` is the text of `source`."""
     first, last = source.position(start), source.position(end)
     return (finding for finding in findings if finding.span[:2] <= last and first <= finding.span[2:])

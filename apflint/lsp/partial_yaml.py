@@ -164,9 +164,10 @@ class _PartialYamlReader:
         return end
 
     def _find_collection(self, column: int, *, is_list: bool) -> _Collection:
-        """Return the mapping whose keys are at `column`. If `is_list` is true, return the list whose dashes are at `column`.
+        """Return the open mapping whose keys are at `column`, or the open list whose dashes are at `column`.
 
-        A list may be the value of a key at the same column.
+        Return a list if `is_list` is true. If there is no such collection, open a new one. A list and the
+        mapping with the key of the list may have the same column.
         """
         stack = self.open
         while stack and (stack[-1].column > column or (stack[-1].column == column and stack[-1].is_list > is_list)):
@@ -180,7 +181,11 @@ class _PartialYamlReader:
         self.entries.append(PartialEntry(path, (start, end), (end, end), ""))
 
     def _read_value(self, start: int, end: int, column: int) -> int:
-        """Read the value of the last entry, whose key or dash is at `column`. Return the end of the value."""
+        """Read the value of the entry that was added last, and return the end of the value.
+
+        `column` is the column of the key or dash of this entry. The value starts at `start`, and the line
+        ends at `end`.
+        """
         entry = self.entries.pop()
         if self.text[start : start + 1] in ("{", "[") and start < end:
             self.entries.append(entry._replace(value=(start, start), text=None))
@@ -193,9 +198,11 @@ class _PartialYamlReader:
         return start + len(scalar)
 
     def _read_flow(self, start: int, column: int) -> int:
-        """Read the braces or brackets of the last entry, whose key or dash is at `column`. Return the end of the value.
+        """Read the flow mapping or sequence (`{}` or `[]`) at the offset `start`. Return the offset of its end.
 
-        If the closing brace is missing, the value ends before the next line that is indented by `column` or less.
+        This collection is the value of the last entry, whose key or dash is at `column`. If the closing
+        brace or bracket is missing, the value ends before the next line that is indented by `column` or
+        less.
         """
         stack: list[_Collection] = []
         for token in _FLOW_TOKEN.finditer(self.text, start, self.end):

@@ -100,7 +100,8 @@ def range_of_span(source: Source, span: Span, encoding: Encoding) -> types.Range
 
 
 def _count_units(text: str, encoding: Encoding) -> int:
-    # PositionCodec of pygls counts characters one by one in Python, which takes seconds for a long line of JSON.
+    # Do not use PositionCodec of pygls: it counts characters one by one in Python, which takes seconds
+    # for a long line of JSON.
     codec, size = _CODECS[encoding]
     return len(text) if text.isascii() else len(text.encode(codec, "surrogatepass")) // size
 

@@ -53,7 +53,7 @@ _SERVER_FIELD_SUFFIX = "leave it out."
 
 
 class Field(NamedTuple):
-    """A field of an object, the items of a list, or a whole object."""
+    """What the JSON Schema states about a field of a manifest, the items of a list, or a whole object."""
 
     name: str
     type_name: str

@@ -68,7 +68,7 @@ class EditorServer(LanguageServer):
         return cast("T", get_capability(self.client_capabilities, name, default))
 
     def report_server_error(self, error: Exception, source: object) -> None:  # noqa: ARG002  # as pygls calls it
-        """Log an error instead of opening a message window, because the next change may succeed."""
+        """Log an error of the server. Open no message window, because the next change may remove the error."""
         message = f"{type(error).__name__}: {error}"
         self.window_log_message(types.LogMessageParams(types.MessageType.Error, message))
 

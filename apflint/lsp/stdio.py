@@ -30,7 +30,7 @@ def run() -> int:
     The exit code is 0 if the editor ended the session, 1 if the editor disconnected, and 2 if a message is too long. Raises
     UserError if standard input is closed.
     """
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # pygls would wait for the thread that reads standard input
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # after Ctrl-C, pygls would wait for the thread that reads stdin
     if getattr(sys.stdin, "buffer", None) is None:
         raise UserError(
             "Standard input is closed. Start the language server from an editor, which writes to standard input."

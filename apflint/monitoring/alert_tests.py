@@ -60,9 +60,9 @@ class Case(NamedTuple):
 def build_tests(
     effective: Effective, thresholds: Thresholds, source: Queries, matchers: Sequence[Matcher], rule_file: str
 ) -> dict[str, object]:
-    """Return a file of tests for `promtool test rules`.
+    """Return the content of a test file for `promtool test rules`, which tests the alerting rules in `rule_file`.
 
-    Raises UserError if the tests cannot construct a target for the selector.
+    Raises UserError if `find_target` cannot derive the labels of a scrape target from `matchers`.
     """
     levels = {level.name: level for level in effective.limits.levels}
     own = tuple(level.name for level in effective.own_priority_levels if level.name in levels and level.spec.limited)
@@ -75,9 +75,10 @@ def build_tests(
 
 
 def find_target(matchers: Sequence[Matcher]) -> dict[str, str]:
-    """Return the labels of one target that the matchers select.
+    """Return labels of a scrape target that the matchers select, for the series of a test of alerts.
 
-    Raises UserError for a regular expression that is not a list of names separated by `|`.
+    From a regular expression such as `a|b`, the function takes the first name. Raises UserError if the
+    text before the first `|` is not a name.
     """
     target = {"instance": "192.0.2.1:6443"}
     for matcher in matchers:
@@ -93,7 +94,11 @@ def find_target(matchers: Sequence[Matcher]) -> dict[str, str]:
 
 
 def _test(case: Case, servers: Sequence[tuple[dict[str, str], Values]], source: Queries) -> dict[str, Any]:
-    """Return the test of a case as promtool reads it. Only the last of the servers causes alerts."""
+    """Return the test of a case as promtool reads it.
+
+    `servers` contains a pair for each server: the labels of the target, and the series. The test
+    expects the alerts of the case for the last server, and no alerts for the other servers.
+    """
     series = [
         {"series": _write_series(key, target), "values": values}
         for target, changed in servers
@@ -122,9 +127,10 @@ def _write_series(key: Key, target: Mapping[str, str]) -> str:
 def _cases_of_servers(
     model: _Server, target: dict[str, str], matchers: Sequence[Matcher]
 ) -> Iterator[tuple[Case, list[tuple[dict[str, str], Values]]]]:
-    """Yield cases about other servers in the same Prometheus, and about servers that Prometheus cannot reach.
+    """Yield test cases about several servers in the same Prometheus, and about servers that Prometheus cannot reach.
 
-    Each case comes with its servers: pairs (labels of the target, series).
+    Each item is a pair: the test case, and a list of its servers. A server is a pair (labels of the
+    scrape target, series).
     """
     healthy, bad = model.healthy(), model.healthy() | model.everything_wrong()
     yield (
@@ -156,7 +162,7 @@ def _cases_of_servers(
 
 
 class _Server(NamedTuple):
-    """Series of servers with the levels of a configuration."""
+    """Builds artificial Prometheus series of API servers that have the levels of a configuration."""
 
     source: Queries
     levels: Mapping[str, LevelLimits]
@@ -167,7 +173,7 @@ class _Server(NamedTuple):
 
     @property
     def lease(self) -> str | None:
-        """A level for leases, whose requests must not wait, or None if there is no such level."""
+        """The first priority level for leases, or None if no level is for leases. Requests for leases must not wait."""
         return next(iter(self.groups.leases), None)
 
     @property
@@ -216,7 +222,7 @@ class _Server(NamedTuple):
         yield from self._cases_of_drift()
 
     def everything_wrong(self) -> Values:
-        """Return the series of a server that has the problems of all cases together."""
+        """Return the time series of one server that has all problems for which some test case expects an alert."""
         changes: Values = {}
         for case in self.cases():
             if case.alerts:

@@ -151,7 +151,7 @@ class Alert(NamedTuple):
 
     @property
     def runbook(self) -> str:
-        """URL of the page of the rule."""
+        """URL of the page about the apflint rule `rule`, which explains the alert and its fix."""
         return PAGE_URL.format(id=self.rule)
 
 
@@ -176,7 +176,11 @@ class Levels(NamedTuple):
 
 
 def group_levels(effective: Effective) -> Levels:
-    """Group the limited priority levels of a configuration."""
+    """Group the priority levels that are not exempt (see `Levels`).
+
+    Levels in `leases` are also in `vital`. A level that has queues, and is not vital, shared or
+    contained, is in no group.
+    """
     limited = [level for level in effective.limits.levels if not level.is_exempt]
     get_leases = LEASE_LEVELS | find_vital_levels(effective)
     leases = tuple(level.name for level in limited if level.name in get_leases)
@@ -377,7 +381,11 @@ def _waits(source: Queries, levels: Levels, thresholds: Thresholds, texts: _Text
 
 
 def _waiting(source: Queries, seconds: float, levels: str) -> str:
-    """Return an expression for long waits at levels that had waiting requests in one of the last two scrapes."""
+    """Return a PromQL expression for levels where the 99th percentile of the waits exceeds `seconds`.
+
+    `levels` is the label matcher that selects the levels. A level must also have had waiting requests
+    in one of the last two scrapes.
+    """
     waits = source.quantile(0.99, metric_names.WAITS, levels)
     return f"{waits} > {_number(seconds)}\nand {_has_queued(source, levels)}"
 
@@ -423,7 +431,11 @@ def _unless_idle(source: Queries, levels: str) -> str:
 
 
 def _exempt(source: Queries, thresholds: Thresholds, texts: _Texts) -> Iterator[Alert]:
-    """Yield an alert about exempt requests. Their seats are subtracted from the seats that other levels may borrow."""
+    """Yield an alert for exempt requests that use too many of the seats that priority levels lend.
+
+    The API server subtracts the seats of exempt requests from the seats that other levels may borrow.
+    Yield nothing if the release has no metrics of the seats of the exempt level.
+    """
     if not source.has_exempt_limits:
         return
     demand = source.select(metric_names.DEMAND_AVERAGE, source.of_levels("=~", (EXEMPT,)))

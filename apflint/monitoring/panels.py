@@ -20,7 +20,7 @@ RATE_INTERVAL = "$__rate_interval"
 
 
 class Target(NamedTuple):
-    """An expression in a panel."""
+    """A PromQL expression that a panel of a dashboard shows, and its legend."""
 
     expression: str
     legend: str
@@ -47,13 +47,17 @@ class Row(NamedTuple):
 
 
 def narrow(source: Queries) -> Queries:
-    """Return the queries with matchers for the variables of the dashboard."""
+    """Return queries only for the clusters and instances that are chosen in the variables of the dashboard."""
     variables = (f'{source.cluster_label}=~"${CLUSTER_VARIABLE}"', f'instance=~"${INSTANCE_VARIABLE}"')
     return source._replace(matchers=(*source.matchers, *variables), window=RATE_INTERVAL)
 
 
 def build_rows(source: Queries) -> tuple[Row, ...]:
-    """Return the rows of the dashboard. `source` is the result of `narrow`."""
+    """Return the rows of the dashboard.
+
+    `source` must be a result of `narrow`, so that the queries have matchers for the variables of the
+    dashboard.
+    """
     overview = (*_overview(source), *_exempt(source))
     level = f'{source.level_label}=~"${LEVEL_VARIABLE}"'
     return (

@@ -123,7 +123,7 @@ class Queries(NamedTuple):
 
     @property
     def counts_demand(self) -> bool:
-        """Whether servers measure the demand of each level. True for releases with borrowing."""
+        """Whether the API servers of the release export the average number of seats that each level demands."""
         return self.name(metric_names.DEMAND_AVERAGE) is not None
 
     @property
@@ -135,7 +135,8 @@ class Queries(NamedTuple):
     def seats_in_use(self) -> Quantity:
         """The metric of the seats in use.
 
-        In 1.18 to 1.21, the metric of executing requests, each of which has one seat.
+        Releases 1.18 to 1.21 do not export this metric. For these releases, the result is the metric of
+        executing requests, because each executing request uses one seat.
         """
         return metric_names.SEATS_IN_USE if self.name(metric_names.SEATS_IN_USE) else metric_names.EXECUTING
 

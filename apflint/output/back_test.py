@@ -84,7 +84,10 @@ def _format_wait(figures: LevelFigures) -> str:
 
 
 def _pair_levels(run: LoggedRun) -> Iterator[tuple[LevelResult, LevelResult]]:
-    """Yield two results for each level: under the assumption about retries of `run`, and under the opposite one."""
+    """Yield (result of `run`, result of the simulation with the opposite assumption about retries) for each level.
+
+    Yield nothing if there is no simulation with the opposite assumption.
+    """
     if run.other is not None:
         yield from zip(run.result.levels, run.other.levels, strict=True)
 

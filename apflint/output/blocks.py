@@ -1,6 +1,7 @@
-"""The document model of reports. A report is a function that yields blocks; `text`, `markdown` and `html` render them.
+"""The document model of reports: a report is a function that yields blocks.
 
-Blocks have no layout. Their strings may contain any characters, because renderers sanitize and escape them.
+The modules `text`, `markdown` and `html` render the blocks. Blocks have no layout. Their strings
+may contain any characters, because renderers sanitize and escape them.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Text(NamedTuple):
 
     @property
     def link(self) -> str:
-        """Return the URL if a link to the URL is safe, or else an empty string."""
+        """Return the URL, or an empty string if the URL is not a plain `https` URL or a link within the page."""
         import re  # imported on demand: links are rare
 
         return self.url if re.fullmatch(r"(?:https://[\w./#-]+|#[\w-]+)", self.url, re.ASCII) else ""
@@ -93,7 +94,10 @@ class Facts(NamedTuple):
     """Noun phrase for the omitted facts, printed after the last fact. Empty if no facts are omitted."""
 
     def join_lines(self) -> list[tuple[Inline, list[Inline]]]:
-        """Return (label, lines of its description) pairs. A fact without a label is a line of the fact before it."""
+        """Return (label, lines) pairs from the (label, line) pairs in `pairs`.
+
+        If a pair has an empty label, its line belongs to the label of the pair before it.
+        """
         facts: list[tuple[Inline, list[Inline]]] = []
         for label, line in self.pairs:
             if label or not facts:
@@ -187,7 +191,10 @@ class Only(NamedTuple):
 
 
 class Raw(NamedTuple):
-    """Lines that are already in the format of the output. Use `Raw` inside `Only`."""
+    """Text that is already in the syntax of one output format, such as HTML.
+
+    `Raw` must be inside an `Only` block that names the format, because other formats cannot render it.
+    """
 
     text: str
 

@@ -72,7 +72,7 @@ Rejected requests count with the seat-seconds that they would have needed. `repl
 
 
 class _Fact(NamedTuple):
-    """A part of the report of `apflint why`."""
+    """One part of the report of `apflint why`. The part can be left out or shortened if the report is too long."""
 
     rank: int
     """Order in which parts are left out: the part with the highest rank first. A part with rank 0 is never left out."""
@@ -121,7 +121,7 @@ def _list_facts(diagnosis: ClientDiagnosis, configuration: str | None) -> Iterat
         yield _Fact(0, [report_configuration(configuration)])
     certainty = diagnosis.certainty
     is_assumption = diagnosis.cause is not None and diagnosis.cause.source == "log" and not certainty.is_certain
-    if is_assumption:  # name the missing evidence before the conclusion, which it could reverse
+    if is_assumption:  # name the missing evidence first, because it could reverse the conclusion that follows
         yield from _list_certainty(diagnosis)
     yield _Fact(0, _label("Client", " ".join(_describe_client(diagnosis))))
     if level := list(_describe_level(diagnosis)):
@@ -235,7 +235,11 @@ def _describe_role(diagnosis: ClientDiagnosis) -> str:
 
 
 def _exclude_clients(diagnosis: ClientDiagnosis) -> str:
-    """Return a sentence for a cause that is not a client: no client is the cause, or the clients are unknown."""
+    """Return a sentence which says that no client is the cause, or that the clients of the cause are unknown.
+
+    The caller uses this sentence for causes that are not clients. The clients are unknown if the
+    evidence contains neither a dump nor an audit log.
+    """
     evidence = diagnosis.evidence
     is_known = evidence.has_dump or evidence.log is not None
     return "No client is the cause." if is_known else "No dump and no log shows which clients send the requests."
@@ -318,7 +322,10 @@ def _describe_sightings(diagnosis: ClientDiagnosis, placement: Placement) -> Ite
 
 
 def _describe_level(diagnosis: ClientDiagnosis) -> Iterator[str]:
-    """Yield the state of the level, and the users of its seats."""
+    """Yield sentences about the level of the client: its seats and requests, and the users of its seats.
+
+    If the users are unknown, a sentence names the FlowSchemas of the level instead.
+    """
     state, placement = diagnosis.level, diagnosis.placement
     if state is not None:
         parts = []

@@ -1,4 +1,7 @@
-"""The line of an output that names its configuration."""
+"""Describes the configuration of a report, such as `Configuration: apf.yaml (2 objects) and ...`.
+
+If a report compares two configurations, names and describes both.
+"""
 
 from __future__ import annotations
 
@@ -125,9 +128,10 @@ def _name_releases(version: str) -> str:
 
 
 def report_configuration(*sentences: str) -> Prose:
-    """Return a paragraph that names the basis of a verdict. The last sentence is the description of a configuration.
+    """Return a paragraph that states what a result is about: the sentences, and the configuration.
 
-    For example `Configuration: apf.yaml (2 objects) and built-in objects of 1.36`.
+    The last of `sentences` is the description of the configuration. It becomes a line such as
+    `Configuration: apf.yaml (2 objects) and built-in objects of 1.36`.
     """
     *others, description = sentences
     return Prose([*others, f"Configuration: {description}"], "dim")

@@ -90,7 +90,10 @@ def _in_cluster(source: Queries) -> Queries:
 
 
 def _level_variable(levels: Sequence[str]) -> dashboard.CustomVariable:
-    """Return a variable with the levels of the configuration. Grafana separates values by commas."""
+    """Return a dashboard variable whose values are the priority levels `levels`.
+
+    Grafana reads the values as one text with commas between them, so commas in names are escaped.
+    """
     values = ",".join(sanitize(level).replace("\\", "\\\\").replace(",", "\\,") for level in levels)
     variable = dashboard.CustomVariable(LEVEL_VARIABLE).label("Priority level").values(values)
     return variable.multi(True).include_all(True).current(_ALL)

@@ -27,7 +27,7 @@ _COMMANDS = ("example", "request")
 
 
 class Diagnostic(NamedTuple):
-    """The parts of a diagnostic. Strings are not sanitized yet."""
+    """A message about a place in a file, with the data to print it. The strings are not sanitized yet."""
 
     label: str
     """Word before the rule and the message, such as `error`."""
@@ -174,7 +174,10 @@ def _choose_pieces(sizes: list[int], first: int, last: int, width: int, *, is_wh
 
 
 def _go_back(sizes: list[int], index: int, width: int) -> int:
-    """Return the lowest start such that the characters from the start to `index` fit into `width` cells."""
+    """Return the lowest index from which the characters up to `index` fit into `width` terminal cells.
+
+    `sizes` contains the width of each character in cells.
+    """
     while index and (width := width - sizes[index - 1]) >= 0:
         index -= 1
     return index

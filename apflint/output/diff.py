@@ -329,14 +329,19 @@ def _describe_scope(difference: ConfigurationDifference, sides: Sides) -> str:
 
 
 def needs_own_section(group: ChangeGroup) -> bool:
-    """Return whether a group needs a section. If only seats differ, the table of levels is enough."""
+    """Return whether the report describes a group in a separate section.
+
+    If a group differs only in the seats of its level, it needs no section, because the table of levels
+    shows the seats.
+    """
     return group.type != "limits" or _describe_waiting(group.old) != _describe_waiting(group.new)
 
 
 def _list_level_facts(group: ChangeGroup) -> Iterator[tuple[str, str]]:
-    """Yield (label, sentence) about the levels of a group.
+    """Yield (label, sentence) about the old and the new priority level of a group of changes.
 
-    Include a warning if requests never execute after the change, but executed before it.
+    Include a warning if the new level is limited and has 0 nominal seats, unless the same warning
+    applies to the old level.
     """
     before, after = _describe_level(group.old), _describe_level(group.new)
     yield from [("as before", after)] if before == after else [("before", before), ("after", after)]
@@ -387,10 +392,11 @@ def _format_request(example: ChangedRequest) -> str:
 
 
 def _list_causes(example: ChangedRequest, difference: ConfigurationDifference) -> list[tuple[str, str]]:
-    """Return the parts of changed FlowSchemas that match the request, each with a label.
+    """Return (label, part) for the parts of FlowSchemas that explain why the request moves.
 
-    The label is `matched` for the old configuration and `matches` for the new configuration. A request
-    moves only because its old or its new FlowSchema has changed.
+    A part is the rule that matches the request. The label is `matched` for the FlowSchema of the old
+    configuration, and `matches` for the FlowSchema of the new configuration. An unchanged FlowSchema is
+    left out, because it is not the reason for the move.
     """
     causes: dict[str, str] = {}
     for verb, resolution in (("matched", example.old), ("matches", example.new)):
@@ -435,9 +441,10 @@ def _describe_presence(change: LevelChange) -> str:
 
 
 def _describe_upgrade(difference: ConfigurationDifference, sides: Sides) -> list[str]:
-    """Return sentences about what a server of the new release does with existing objects.
+    """Return sentences about what a server does with existing objects after an upgrade to a newer release.
 
-    There are sentences only if both sides are the defaults of releases, and the new release is newer.
+    The result is empty if one of the two sides is not `defaults:RELEASE`, or if the release of the
+    second side is not newer.
     """
     old, new = difference.old.limits.release, difference.new.limits.release
     if old.minor >= new.minor or not all(name.startswith("defaults:") for name in (sides.old, sides.new)):
@@ -448,8 +455,9 @@ def _describe_upgrade(difference: ConfigurationDifference, sides: Sides) -> list
         # Before kubernetes/kubernetes pull request 98028, servers do not update existing objects.
         sentences.append(f"A {new.name} server creates missing objects and leaves existing ones as they are.")
     elif difference.objects:
-        # The server checks this annotation, as recorded on a kube-apiserver 1.36.2. Source: NewFlowSchemaRemover and
-        # the suggested strategy in pkg/registry/flowcontrol/ensurer.
+        # Before the server updates or deletes an object, it checks the annotation
+        # `apf.kubernetes.io/autoupdate-spec`, as recorded on a kube-apiserver 1.36.2. Source:
+        # NewFlowSchemaRemover and the suggested strategy in pkg/registry/flowcontrol/ensurer.
         kinds = {change.change for change in difference.objects}
         verbs = {"removed": "deletes removed objects", "changed": "updates changed objects"}
         if actions := [action for kind, action in verbs.items() if kind in kinds]:

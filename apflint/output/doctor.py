@@ -104,7 +104,10 @@ def _level_json(level: LevelState, state: ServerState) -> dict[str, object]:
 
 
 def _rate(count: int | None, state: ServerState) -> float | None:
-    """Return requests per second, or None without two snapshots."""
+    """Return `count` divided by the seconds between two snapshots of a server.
+
+    Return None if `count` or the time is unknown, or if there is only one snapshot.
+    """
     return None if count is None or state.since_start or not state.seconds else count / state.seconds
 
 
@@ -292,7 +295,7 @@ def _number(value: float | None) -> str:
 
 
 def _count(requests: int | None, state: ServerState) -> str:
-    """Return a number of requests, with the rate if two snapshots show it."""
+    """Return a number of requests as text, such as `120 (2.0/s)` if two snapshots show the rate."""
     rate = _rate(requests, state)
     if not rate:
         return _number(requests)

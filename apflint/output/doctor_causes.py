@@ -58,7 +58,7 @@ def report_causes(
 def describe_servers(states: Sequence[ServerState], *, with_files: bool = True) -> Iterator[str]:
     """Yield a line about each server: its seats, release and age, and the names of its files.
 
-    If `with_files` is false, the line has the first name and the number of other files.
+    If `with_files` is false, the line names only the first file, and states the number of other files.
     """
     for state in states:
         metrics = state.server.last.metrics

@@ -90,7 +90,11 @@ def _value(rates: Rates | None, field: str) -> str:
 
 
 def periods_json(reading: PrometheusReading, states: Sequence[ServerState]) -> dict[str, object]:
-    """Return the times, servers and comparisons of a diagnosis from Prometheus."""
+    """Return the data that JSON output has only for a diagnosis from Prometheus.
+
+    The data include the URL, the times, the servers of each cluster, and the rates of each priority
+    level in the baseline and in the interval.
+    """
     return {
         "url": reading.url,
         "selector": reading.selector,

@@ -430,7 +430,10 @@ def _report_tried(explanation: Explanation, style: Style) -> Iterator[Block]:
 
 
 def _describe_result(verdict: Verdict | SkippedFlowSchema, style: Style) -> str:
-    """Describe a verdict for a table. On a terminal, the subjects of built-in FlowSchemas are omitted."""
+    """Return the table cell that says whether a FlowSchema matches the request or is skipped, and why.
+
+    If the FlowSchema is built in and does not match, a description for a terminal omits its subjects.
+    """
     if isinstance(verdict, SkippedFlowSchema):
         return f"skipped: {describe_skipped(verdict)}"
     if verdict.matching_part is not None:
@@ -448,7 +451,10 @@ def _is_ordinary(explanation: Explanation, verdict: Verdict) -> bool:
 
 
 def _describe_basis(basis: Basis) -> str:
-    """Describe the basis, for example: Kubernetes 1.36, 3 objects from apf.yaml, 18 built-in objects."""
+    """Describe the release and the objects on which an explanation is based.
+
+    For example: Kubernetes 1.36, 3 objects from apf.yaml, 18 built-in objects.
+    """
     release, built_in = f"Kubernetes {basis.kubernetes}", pluralize(basis.built_in, "built-in object")
     if not basis.objects:
         return f"{release}, only {built_in} (name manifests with -f)."

@@ -60,11 +60,11 @@ def explain_lines(
     logged: ExplainLogged | None = None,
     configuration: str = "",
 ) -> Iterator[tuple[str, list[RejectedLine]]]:
-    """Yield (text with answers, rejected input lines).
+    """Yield a pair for each part of the answers: (text of the answers, input lines rejected since the last pair).
 
-    The input is a single JSON value, or one JSON value per line. `read` converts a value to a request, and raises
-    UserError if the value is not a request. `logged` explains lines of kube-apiserver's own log.
-    `configuration` describes the sources of the configuration.
+    The input is a single JSON value, or one JSON value per line. `read` converts a value to a request,
+    and raises UserError if the value is not a request. `logged` explains lines of kube-apiserver's own
+    log. `configuration` describes the sources of the configuration.
     """
     writer = LineExplainer(explainer, read, reasons=reasons, logged=logged, configuration=configuration)
     number, missed = 1, 0
@@ -101,7 +101,10 @@ class _Memory(dict[_Key, str]):
 
 
 class LineExplainer:
-    """Explains lines, and caches the answers. `rejected` collects rejected lines until `flush` yields them."""
+    """Explains the requests in lines of JSON, and caches the answers.
+
+    `rejected` contains the lines without a valid request, until `flush` yields them.
+    """
 
     def __init__(
         self,
@@ -124,7 +127,7 @@ class LineExplainer:
         self._parts = [(key, build, _Memory[object](_MAX_PART_CHARACTERS)) for key, build in REPEATED_FIELDS]
 
     def flush(self, answers: Iterator[str]) -> Iterator[tuple[str, list[RejectedLine]]]:
-        """Yield (text with answers, lines that were rejected since the previous item)."""
+        """Yield (text, rejected lines): several `answers` in one text, and the lines rejected while they were made."""
         while piece := "".join(islice(answers, _ANSWERS_PER_PIECE)):
             rejected, self.rejected = self.rejected, []
             yield sanitize_json(piece), rejected

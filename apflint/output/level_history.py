@@ -47,7 +47,7 @@ class Gallery(NamedTuple):
 
 
 class LevelMoment(NamedTuple):
-    """A priority level at a snapshot. Values that the files do not show are None."""
+    """A priority level in a snapshot. A value is None if it is unknown or does not apply to the level."""
 
     label: str
     seconds: float
@@ -79,7 +79,7 @@ class LevelHistory(NamedTuple):
     moments: Sequence[LevelMoment]
 
     def draw(self) -> str:
-        """Return an SVG image: a row for each moment, or lines over time if there are more than MAX_ROWS moments."""
+        """Return an SVG image of the seats of the level, with lines instead of rows if there are more than MAX_ROWS moments."""
         parts = [draw_text(0, 12, self.name, "title")]
         highest = max(1.0, *(moment.highest for moment in self.moments))
         body, height = (
@@ -90,7 +90,11 @@ class LevelHistory(NamedTuple):
 
 
 def _draw_rows(moments: Sequence[LevelMoment], highest: float) -> tuple[list[str], float]:
-    """Return (SVG elements, their total height). Each moment has a row, with the rejections since the previous moment above it."""
+    """Return (SVG elements, their total height). The elements draw one row for each moment.
+
+    If requests were rejected since the previous moment, a line of text above the row states their
+    number.
+    """
     scale, y = WIDTH / highest, float(_LINE + _GAP / 2)
     parts: list[str] = []
     for moment in moments:
@@ -179,9 +183,10 @@ def list_affected(state: ServerState, conclusion: Conclusion) -> list[str]:
 
 
 def list_moments(state: ServerState, levels: Sequence[str]) -> dict[str, list[LevelMoment]]:
-    """Return the moments of each of these levels, the oldest first.
+    """Return the state of each level in `levels` at each snapshot of the server, by level, the oldest state first.
 
-    Rejections count from the previous snapshot, or from the start of the server if there is only one snapshot.
+    Rejections are counted from the previous snapshot. If there is only one snapshot, they are counted
+    from the start of the server.
     """
     histories: dict[str, list[LevelMoment]] = {}
     ages = [shot.metrics.age_seconds if shot.metrics is not None else None for shot in state.server.snapshots]

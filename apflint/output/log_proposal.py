@@ -282,7 +282,7 @@ def _describe_findings(proposal: LogProposal) -> str:
 
 
 def _list_reasons(proposal: LogProposal) -> dict[str, str]:
-    """Return why findings of `apflint check` do not prevent the proposal: a reason for each rule ID."""
+    """Return a mapping from rule IDs to the reasons why new findings of the rules do not prevent a proposal."""
     return {**UNAVOIDABLE, **(RETURNED if proposal.candidate.isolation is None else {}), **MEASURED}
 
 

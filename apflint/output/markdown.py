@@ -170,7 +170,10 @@ def format_prose(text: str) -> str:
 
 
 def _format_word(word: str) -> str:
-    """Format a word, or a quoted value that contains spaces."""
+    """Return a word as Markdown: plain text if it is safe, else a code span.
+
+    If the word is a value in quotes, such as `"a b"`, the code span replaces the quotes.
+    """
     if _PLAIN_WORD.fullmatch(word) and not _LINK.search(word):
         return word
     if quoted := _QUOTED.fullmatch(word):

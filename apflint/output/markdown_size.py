@@ -64,7 +64,11 @@ def _shorten(block: Block, rows: int) -> Block:
 
 
 def _drop_blocks(blocks: Sequence[Block], complete: Sequence[Block], rows: int) -> str:
-    """Render as many of the first blocks as fit, and a sentence about what is omitted."""
+    """Render as many of the first blocks as fit into a GitHub comment, and a sentence about what is omitted.
+
+    At least one block is omitted. `blocks` are the blocks with at most `rows` rows in each table, and
+    `complete` are the blocks with all rows.
+    """
     number = len(blocks)
     while number:
         number -= 1

@@ -18,10 +18,10 @@ _ADJUSTMENT_SECONDS = 10
 def describe_outcome(
     outcome: Outcome, level: LevelLimits, release: Release, wait_seconds: float = DEFAULT_WAIT_SECONDS
 ) -> str:
-    """Return a sentence about when an outcome happens, without the final period.
+    """Return a sentence about the outcome of a request and its condition, without the final period.
 
-    `wait_seconds` is the maximum time in a queue (see `find_deadline`). The argument has no effect in releases up to
-    1.27.
+    Example: `Executed immediately while a seat is free`. `wait_seconds` is the maximum time in a queue
+    (see `find_deadline`). The argument has no effect in releases up to 1.27.
     """
     free = (
         "a seat is free" if level.attainable else "no other request of this level is executing (the level has no seats)"

@@ -81,7 +81,7 @@ def _render_file(file: FileResult, style: Style) -> str:
 
 
 def _remarks(file: FileResult, result: ExpectationResult) -> Iterator[tuple[str, str]]:
-    if isinstance(result.test.claim, RequestExpectation):  # the remark "request" shows the request of the test
+    if isinstance(result.test.claim, RequestExpectation):  # omit the request, which the remark "request" shows
         yield "expected", result.test.claim.reaches.describe()
     elif result.test.name:
         yield "expected", result.expected

@@ -18,7 +18,7 @@ STEP_TITLES = {"verify": "Verify", "apply": "Apply", "rollBack": "Roll back"}
 
 
 class ProposalFiles(NamedTuple):
-    """Names of the files of a proposal, and command-line arguments for the configuration."""
+    """The file names of a proposal, the command line that shows its changes, and arguments of other commands."""
 
     manifests: str
     policy_test: str
@@ -36,9 +36,12 @@ class ProposalFiles(NamedTuple):
 
 
 def report_files(files: ProposalFiles, manifests: str, policy_test: str) -> Iterator[Block]:
-    """Yield the names of the written files, and the texts of the manifests and of the policy test.
+    """Yield blocks for the files of a proposal: the manifests, the policy test and the alerts.
 
-    `manifests` and `policy_test` are these texts. If a text is empty, the proposal does not have this file.
+    `manifests` and `policy_test` are the texts of these two files. If a text is empty, the proposal has
+    no such file. In text output, a block names a file that apflint has written, or contains the text of
+    a file that is not written. Other formats always contain both texts. The alerts are named only if
+    their file is written.
     """
     for name, text in ((files.manifests, manifests), (files.policy_test, policy_test)):
         if not text:
@@ -55,7 +58,8 @@ def report_files(files: ProposalFiles, manifests: str, policy_test: str) -> Iter
 def list_checks(files: ProposalFiles, manifests: str, policy_test: str) -> list[str]:
     """Return the command lines that verify the manifests before they are applied.
 
-    `manifests` and `policy_test` are the texts of the files, or empty if the proposal does not have the file.
+    `manifests` and `policy_test` are the contents of the two files. If the proposal does not have a
+    file, its content is an empty string. Without manifests, return an empty list.
     """
     if not manifests:
         return []

@@ -46,7 +46,10 @@ def sanitize_path(file: str) -> str:
 
 
 def sanitize_line(text: str) -> str:
-    """Sanitize text at the start of a line, and escape `::` there. For file names, use `sanitize_path`."""
+    """Sanitize text that starts a line. If the text would start a CI command with `::`, escape the first colon.
+
+    For file names, use `sanitize_path`.
+    """
     safe = sanitize(text)
     return safe.replace(":", r"\x3a", 1) if safe.lstrip().startswith("::") else safe
 

@@ -34,7 +34,7 @@ _LABEL_CELLS = 7
 
 
 def hand_json(flow_schema: str, distinguisher: str, queues: int, hand_size: int) -> dict[str, object]:
-    """Return the hash and the hand of a flow.
+    """Return a JSON object with the hash of a flow and the queues that shuffle sharding deals to the flow.
 
     The hash is a decimal string, because many JSON parsers lose bits of large numbers.
     """
@@ -66,10 +66,11 @@ def report_hand(
 
 
 def rows_json(rows: Sequence[Sharding]) -> dict[str, object]:
-    """Return the table as JSON.
+    """Return rows of queues, hand size and probabilities as the JSON object that `apflint shards` prints.
 
-    `squish` maps each number of elephants to the probability that they fill the hand of a mouse. `problem` is the reason why the
-    API server rejects the hand size and number of queues of the row, or None.
+    `squish` maps each number of elephants to the probability that they fill the hand of a mouse.
+    `problem` is the reason why the API server rejects the hand size and number of queues of the row, or
+    None.
     """
     return {"schema": SCHEMA, "rows": [_row_json(row) for row in rows]}
 
@@ -85,7 +86,10 @@ def _row_json(row: Sharding) -> dict[str, object]:
 
 
 def report_rows(rows: Sequence[Sharding]) -> Iterator[Block]:
-    """Yield the table, its explanation, and the reasons why the API server rejects rows."""
+    """Yield a table with a row for each hand size and number of queues, and an explanation of its figures.
+
+    Then, for each row that the API server would reject, yield the reason.
+    """
     yield _tabulate(rows)
     meaning = (
         "A busy flow fills all queues of its hand. A column for N busy flows shows the probability that N busy flows"
@@ -128,9 +132,11 @@ def _probability(value: float | None) -> str:
 
 
 def recommendation_json(probability: float, elephants: int, max_queues: int = MAX_QUEUES) -> dict[str, object]:
-    """Return the rows whose probability is at most `probability` as JSON, the row with the fewest queues first.
+    """Return JSON with the pairs of hand size and queues for which elephants rarely squish a mouse.
 
-    If there is no such row, `best` is the row with the lowest probability. Otherwise, `best` is None.
+    For each pair, the probability is at most `probability`. The pair with the fewest queues comes
+    first. If there is no such pair, `best` is the pair with the lowest probability. Otherwise, `best`
+    is None.
     """
     rows = recommend_pairs(probability, elephants, max_queues)
     return {
@@ -143,7 +149,12 @@ def recommendation_json(probability: float, elephants: int, max_queues: int = MA
 
 
 def report_recommendation(probability: float, elephants: int, max_queues: int) -> Iterator[Block]:
-    """Yield the rows whose probability is at most `probability`. If there are none, yield the row with the lowest probability."""
+    """Yield a table of the recommended numbers of queues and hand sizes.
+
+    For each row of the table, the probability that `elephants` busy flows fill all queues of another
+    flow is at most `probability`. No row has more than `max_queues` queues. If there are no such rows,
+    yield a sentence that names the hand size and number of queues with the lowest probability.
+    """
     rows = recommend_pairs(probability, elephants, max_queues)
     flows = "1 busy flow fills" if elephants == 1 else f"{elephants} busy flows fill"
     goal = f"a probability of at most {probability:g} that {flows} all queues of another flow"

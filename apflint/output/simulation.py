@@ -1,4 +1,7 @@
-"""The report of `apflint simulate`: assumptions, verdicts on clients, tables and drawings, and the same as JSON."""
+"""The report of `apflint simulate`, as text, as a document, and as JSON.
+
+The report contains assumptions, verdicts on clients, tables and drawings.
+"""
 
 from __future__ import annotations
 
@@ -208,13 +211,16 @@ def report_simulation(
     *,
     is_verbose: bool = False,
 ) -> Iterator[Block]:
-    """Yield the blocks of `lead`, assumptions, verdicts, and tables of the levels.
+    """Yield the blocks of the report about a simulation.
 
-    In a comparison, `result` is the new simulation.
+    The report consists of `lead`, warnings about assumptions, `failures`, the differences of
+    `comparison`, sentences that judge the clients, and tables of the levels. In a comparison, `result`
+    is the new simulation.
 
     `failures` has (condition, sentence about it) for each condition of `--fail-if` that is true.
 
-    Text has all percentiles, seats over time and clients only if `is_verbose` is true.
+    If `is_verbose` is false, the text output has no seats over time, no clients, and not all
+    percentiles. Other formats do not depend on `is_verbose`.
     """
     levels = [level for level in result.levels if level.attempts]
     yield Only(HTML, [Heading(TITLE, 1)])
@@ -443,7 +449,10 @@ def _figures_json(figures: Figures | None) -> dict[str, object] | None:
 
 
 def describe_likeness(comparison: SimulationComparison) -> str:
-    """Return a sentence for a comparison without differences in the figures of clients and levels in the table."""
+    """Return the sentence that replaces the table of differences if no figure in the table would differ.
+
+    The sentence states whether the configurations differ in figures that the table does not show.
+    """
     if comparison.is_equal:
         return "Both configurations serve this load alike."
     return (
@@ -453,7 +462,11 @@ def describe_likeness(comparison: SimulationComparison) -> str:
 
 
 def _describe_other_seats(comparison: SimulationComparison) -> Iterator[str]:
-    """Yield a sentence about the old configuration, and a second one if its seats or release differ from the new one."""
+    """Yield a sentence about the sources of the old configuration.
+
+    If the old configuration has another number of seats or another release than the new configuration,
+    yield a second sentence with the seats and the release of the old configuration.
+    """
     yield f"The old side has the configuration: {comparison.old.configuration}"
     old, new = comparison.old.limits, comparison.new.limits
     if (old.server_concurrency, old.release) != (new.server_concurrency, new.release):

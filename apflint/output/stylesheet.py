@@ -25,7 +25,7 @@ def read_palette() -> tuple[dict[str, str], dict[str, str]]:
 
 
 def render_page_style() -> str:
-    """Return the style of a page in HTML."""
+    """Return the CSS rules of an HTML page: the palette and the style of the page."""
     return read_style_sheet("palette.css") + read_style_sheet("page.css")
 
 

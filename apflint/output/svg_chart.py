@@ -39,14 +39,14 @@ _LINE_HEIGHT = 12
 
 
 class Chart(Protocol):
-    """A chart that can be drawn."""
+    """A chart that can be converted to SVG."""
 
     def draw(self) -> str:
         """Return the chart as an SVG element."""
 
 
 class Line(NamedTuple):
-    """A limit over time."""
+    """A line in the chart of seats: the name of a limit, and the values of the limit over time."""
 
     name: str
     values: Sequence[float]
@@ -205,7 +205,7 @@ class Queues(NamedTuple):
     queues: Sequence[tuple[int, int, int]]
 
     def draw(self) -> str:
-        """Return an SVG element with a column for each queue."""
+        """Return an SVG element with a column for each queue, which shows the waiting and executing requests."""
         unit = _QUEUE_HEIGHT / max(waiting + executing for _, waiting, executing in self.queues)
         step = min(_MAX_QUEUE_WIDTH, _QUEUES_WIDTH / len(self.queues))
         width = step * 0.85

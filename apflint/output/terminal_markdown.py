@@ -29,7 +29,7 @@ class _LeftHeading(Heading):
 
 
 class MarkdownPage(Markdown):
-    """A page of Markdown with headings at the left edge."""
+    """Renders Markdown on a terminal with headings at the left edge. The library rich would center the headings."""
 
     elements = {**Markdown.elements, "heading_open": _LeftHeading}  # noqa: RUF012  # rich declares a mutable attribute
 

@@ -89,9 +89,10 @@ def _paint(text: str, tone: Tone, style: Style) -> str:
 def _wrap(
     text: Inline, style: Style, tone: Tone = "", first: int = 0, rest: int = 0, *, starts_line: bool = True
 ) -> list[str]:
-    """Return the sanitized and painted lines of a text. If the text is broken into lines, its parts keep their tones.
+    """Return the lines of a text, sanitized and in the colors of the style. Each part of the text keeps its color.
 
-    `first` and `rest` are the cells before the text on the first line and on the others, as for `wrap`.
+    `first` is the number of columns that other text occupies before the first line. `rest` is the
+    number of columns before each other line.
     """
     parts = text if isinstance(text, tuple) and not isinstance(text, Text) else (text,)
     plain = (sanitize_line if starts_line else sanitize)(get_plain(text))

@@ -104,9 +104,10 @@ def _fit(columns: list[_Column], keys: int, width: int | None) -> Iterator[_Fitt
 
 
 def _divide(columns: Sequence[_Column]) -> tuple[list[_Column], list[_Column]]:
-    """Divide columns among two tables.
+    """Return the columns of two tables that replace one wide table.
 
-    The second table gets the optional columns, or half of the columns if none is optional.
+    The first table gets the required columns, and the second table gets the optional columns. If all
+    columns are required or all are optional, each table gets half of the columns.
     """
     optional = [column for column in columns if column.is_optional]
     required = [column for column in columns if not column.is_optional]
@@ -120,9 +121,10 @@ def _break_title(column: _Column) -> _Column:
 
 
 def _narrow(columns: list[_Column], width: int, floors: Mapping[_Layout, int]) -> _Fitted | None:
-    """Return the columns with widths that fit into `width`, or None. The widest columns are narrowed first.
+    """Return the columns with widths that fit into `width`, or None if the minimum widths do not fit.
 
-    `floors` maps the layout of a column to the minimum width of the column.
+    The widest columns are narrowed first. `floors` maps the layout of a column to the minimum width of
+    the column. Columns with other layouts keep their width.
     """
     natural = [column.width for column in columns]
     least = [

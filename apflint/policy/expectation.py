@@ -74,7 +74,7 @@ class Requirement(NamedTuple):
         return by_schema and (not self.priority_levels or level in self.priority_levels)
 
     def find_mismatches(self, destination: Destination) -> dict[str, str]:
-        """Return the keys of the requirement that `destination` violates, each with a clause about the actual value.
+        """Return {key: clause about the actual value} for each key of the requirement that `destination` does not meet.
 
         Example: `{"minSeats": '"ci" keeps 3 seats'}`.
         """
@@ -124,7 +124,7 @@ class RequestExpectation(NamedTuple):
     reaches: Requirement
 
     def describe(self) -> str:
-        """Describe the expectation in a clause."""
+        """Return a clause: the arguments of `apflint explain` for the request, and what the request must reach."""
         return f"`{shlex.join(self.words)}` reaches {self.reaches.describe()}"
 
 
@@ -157,7 +157,7 @@ class Reachability(NamedTuple):
 
 
 class Expectation(NamedTuple):
-    """An expectation: an entry of `tests` in a suite."""
+    """An entry of `tests` in a suite of policy tests: a claim that must be true for the configuration."""
 
     path: Path
     """Path of the entry in the suite: `("tests", 3)`."""
@@ -167,7 +167,7 @@ class Expectation(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """The key that determines the type of the expectation."""
+        """The type of the expectation, named as its key: `request`, `never`, `always`, `reachable` or `unreachable`."""
         return "request" if isinstance(self.claim, RequestExpectation) else self.claim.kind
 
 

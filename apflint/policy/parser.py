@@ -137,7 +137,7 @@ def _parse_expectation(fields: Fields, path: Path) -> Expectation | None:
     keys = ("name", "request", "as", "groups", "reaches") if kind == "request" else ("name", *(kinds or _KINDS))
     count = len(fields.mistakes)
     if not fields.check_keys(path, keys, {} if kind in (None, "request") else hints) or len(fields.mistakes) > count:
-        return None  # do not parse the entry: it would also lack the misplaced key in the right place
+        return None  # do not parse the entry: a misplaced key would also be reported as missing from its correct place
     name = fields.string((*path, "name"))
     claim: RequestExpectation | Property | Reachability | None
     if kind is None:
@@ -207,7 +207,8 @@ def _parse_requirement(fields: Fields, path: Path, keys: tuple[str, ...]) -> Req
         fields.choice(item, WHEN_FULL)
     distinguisher = None
     if "distinguisher" in keys and fields.has((*path, "distinguisher")):
-        # The distinguisher may be empty: with ByNamespace, this is the flow of requests without a namespace.
+        # The distinguisher may be empty. With ByNamespace, an empty distinguisher means the flow of
+        # requests without a namespace.
         distinguisher = fields.string((*path, "distinguisher"), may_be_empty=True)
     return Requirement(
         path,

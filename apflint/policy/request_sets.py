@@ -52,7 +52,10 @@ _EVERYBODY = Subject("User", ALL, None, None)
 
 
 def parse_requests(fields: Fields, path: Path) -> PolicyRulesWithSubjects:
-    """Parse the set of requests at `path`. The value must be a mapping whose keys have been checked."""
+    """Return the set of requests that the mapping at `path` describes, and report its invalid values.
+
+    Before the call, the caller must check that the value at `path` is a mapping with known keys.
+    """
     subjects = tuple(_parse_subjects(fields, (*path, "subject"))) if fields.has((*path, "subject")) else (_EVERYBODY,)
     has_paths = fields.has((*path, "nonResourceURLs"))
     has_resources = any(fields.has((*path, key)) for key in _RESOURCE_KEYS)
@@ -184,7 +187,10 @@ def _parse_subjects(fields: Fields, path: Path) -> Iterator[Subject]:
 
 
 def describe_requests(rule: PolicyRulesWithSubjects) -> str:
-    """Describe a set of requests as a noun without article: `request of group "dev" to get for pods in namespace dev`."""
+    """Return a phrase for a set of requests, which can follow `no` or `every`.
+
+    For example, the phrase is `request of group "dev" to get for pods in namespace dev`.
+    """
     text = "request"
     if rule.subjects != (_EVERYBODY,):
         text += f" of {' or '.join(describe_subject(subject) for subject in rule.subjects)}"

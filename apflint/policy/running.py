@@ -1,8 +1,10 @@
-"""Runner of policy tests: compares the expectations of suites with configurations, and describes the results.
+"""Runs policy tests: compares the expectations of suites with configurations, and describes the results.
 
-A property is an expectation about a set of requests. The runner proves properties in batches, with one formula per
-batch. Each formula contains the objects of the configuration, so large batches save time. However, formulas of batches
-with many names are large and slow to solve. So a batch has about as many names as the configuration.
+A property is an expectation about a set of requests. The runner proves properties in batches, with
+one formula per batch. Each formula contains the objects of the configuration, so large batches save
+time. However, a formula is large and slow to solve if the properties of the batch contain many
+values, such as subjects, verbs, resources and namespaces. So the properties of a batch together
+contain about as many values as the configuration.
 """
 
 from __future__ import annotations
@@ -221,7 +223,13 @@ def _run_in_clusters(suite: Suite, request: InputRequest, warn: Callable[[str], 
 
 
 def _run_suite(suite: Suite, request: InputRequest, warn: Callable[[str], object]) -> FileResult:
-    """Run a suite on the configuration of `request`, or on the manifests that the suite names."""
+    """Run a suite of policy tests on one configuration, and return the result.
+
+    If `request` contains source arguments, they name the configuration. Otherwise, the configuration
+    consists of the manifests that the suite names. If the suite names no manifests, the configuration
+    is the only cluster in the settings. If this configuration is missing or cannot be read, the result
+    contains the error. Raises UserError if the source arguments in `request` cannot be read.
+    """
     document, source, name = suite.document, suite.document.source, suite.document.source.name
     is_given = bool(request.words)
     if not is_given and suite.manifests is None:
@@ -423,7 +431,11 @@ class Runner:
         return Destination(schema, self._levels[level.name], flow.distinguisher)
 
     def _find_forbidden(self, required: Requirement, *, is_never: bool) -> tuple[FlowSchema, ...]:
-        """Return the FlowSchemas that no request may reach according to a `never` or `always` expectation."""
+        """Return the FlowSchemas that no request may reach, because an expectation forbids them.
+
+        A `never` expectation (`is_never`) forbids the FlowSchemas that meet `required`. An `always`
+        expectation forbids the FlowSchemas that do not meet `required`.
+        """
         destinations = (
             Destination(schema, self._levels[schema.spec.priority_level_configuration])
             for schema in self.configuration.order
@@ -464,7 +476,10 @@ def split_into_batches(suite: Suite, configuration: Configuration) -> Iterator[t
 
 
 def rules_of_properties(tests: Iterable[Expectation]) -> list[PolicyRulesWithSubjects]:
-    """Return the rules that describe the sets of requests of all properties in `tests`, including the excluded sets."""
+    """Return the rules that match the requests that the properties in `tests` are about.
+
+    The result also contains the rules for the requests that the properties exclude.
+    """
     claims = (test.claim for test in tests)
     return [rule for claim in claims if isinstance(claim, Property) for rule in (claim.requests, *claim.excluded)]
 

@@ -23,9 +23,9 @@ _FEW_SUBJECTS = 32
 class AlikeSubjects:
     """Finds the subjects of a rule that behave alike in a configuration.
 
-    Two subjects that match users by name behave alike if no other subject of the configuration names one of these
-    users, because then no other subject distinguishes their requests. The same condition applies to two subjects that
-    match groups. For two subjects that match service accounts, there is another condition: no subject matches all
+    Two users whose names do not begin with `system:` behave alike if the configuration has no further
+    subject with one of their names. No rule then distinguishes the requests of the two users. The same
+    applies to two groups. Two service accounts behave alike if, in addition, no subject matches all
     service accounts of either namespace.
     """
 
@@ -33,12 +33,14 @@ class AlikeSubjects:
         self._order = order
 
     def representatives(self, rule: PolicyRulesWithSubjects) -> Collection[int]:
-        """Return indices of subjects. If all of these subjects are reachable, all subjects of the rule are reachable.
+        """Return indices of those subjects of a rule that a proof must try.
 
-        Of the subjects that behave alike, the result includes only the first and the last. A request reaches a subject
-        only if no earlier subject matches the request, and the last subject has the most earlier subjects. So if a
-        request reaches the last subject, the same request by users of the other subjects reaches the other subjects.
-        The first subject is included so that the first candidate for the rule does not depend on this optimization.
+        If the subjects with these indices are reachable, all subjects of the rule are reachable. Of the
+        subjects that behave alike, the result includes only the first and the last. A request reaches a
+        subject only if no earlier subject matches the request, and the last subject has the most earlier
+        subjects. So if a request reaches the last subject, the same request by users of the other subjects
+        reaches the other subjects. The first subject is included so that the first example request is the
+        same as without this optimization.
         """
         if len(rule.subjects) <= _FEW_SUBJECTS:
             return range(len(rule.subjects))
@@ -55,7 +57,11 @@ class AlikeSubjects:
         return sorted(numbers)
 
     def _kind(self, subject: Subject) -> str | None:
-        """Return a key that all subjects that behave alike share, or None if no other subject behaves like this one."""
+        """Return the key of a group of subjects that behave alike, or None if the subject is in no such group.
+
+        The key is `User`, `Group` or `ServiceAccount`. Two subjects of a rule behave alike if they have
+        the same key.
+        """
         users = matching_users(subject)
         if users is None or self._counts[users] > 1:
             return None

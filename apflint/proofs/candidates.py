@@ -95,12 +95,15 @@ def make_candidates(
     offset: int = 0,
     watches: bool = True,
 ) -> Iterator[Point]:
-    """Yield candidates that combine the subjects of each rule with its entries.
+    """Yield requests that probably match `rules`, by combining the subjects of each rule with its entries.
 
-    Each candidate has one value from each list of an entry, such as its verbs. `ends` are the indices of these values.
-    By default, the first candidates have the first value of each list, and further candidates have the last value. For
-    each index, a rule with s subjects and e entries has max(s, e) candidates. A different `offset` combines the
-    subjects with different entries. `watches` is whether the server classifies watches.
+    An entry is a resource rule or a non-resource rule. Each request has one value from each list of an
+    entry, such as its verbs. `ends` are the indices of these values. By default, the first requests
+    have the first value of each list, and the later requests have the last value.
+
+    For each index, a rule with s subjects and e entries gives at most max(s, e) requests. A different
+    `offset` combines the subjects with different entries. `watches` is whether the server classifies
+    watches. Requests that are impossible in `world` are omitted.
     """
     for end, rule in product(ends, rules):
         requests = [_resource_request(entry, unmentioned, end) for entry in rule.resource_rules]
@@ -175,7 +178,10 @@ def make_common_candidates(
     *,
     watches: bool = True,
 ) -> Iterator[Point]:
-    """Yield a few candidates for requests that match two FlowSchemas with the rules `rules` and `others`."""
+    """Yield at most `_MAX_COMMON` requests that probably match two FlowSchemas.
+
+    `rules` are the rules of the first FlowSchema, and `others` are the rules of the second FlowSchema.
+    """
     points = (
         point
         for rule, other in islice(product(rules, others), _MAX_PAIRS)
@@ -191,20 +197,22 @@ def make_common_candidates(
 def _by_subjects(
     common: PolicyRulesWithSubjects, rule: PolicyRulesWithSubjects, unmentioned: Unmentioned, world: World, end: int
 ) -> Iterator[Point]:
-    """Yield candidates for the overlap of two rules, one candidate for each of the first subjects of `rule`.
+    """Yield requests that probably match the overlap of two rules: one request for each of the first subjects.
 
-    `common` is the overlap, as a rule without subjects. `end` is the index of the values to use from each list of an
-    entry.
+    `common` is the overlap of the rules, as a rule without subjects. The subjects come from `rule`.
+    Each request has the value at the index `end` of each list in `common`, for example the verb
+    `verbs[end]`.
     """
     by_rule = common._replace(subjects=rule.subjects)
     return islice(make_candidates([by_rule], unmentioned, world, ends=(end,)), _MAX_REQUESTERS)
 
 
 def _by_both(first: Point, second: Point, unmentioned: Unmentioned) -> Iterator[Point]:
-    """Yield a copy of `first` by a user who is in the groups of both requests.
+    """Yield requests like `first` whose user has the groups of both requests, if both can have the same user.
 
-    The unmentioned user stands for any user, so the user of the other request replaces this user. If the requests have
-    two different users, and neither is the unmentioned user, yield both requests unchanged.
+    The requests can have the same user if their users are equal, or if one of them is the unmentioned
+    user, which stands for any user. The new request then has the other user. Otherwise, yield both
+    requests unchanged.
     """
     if first.user == second.user or unmentioned.user in (first.user, second.user):
         user = second.user if first.user == unmentioned.user else first.user
@@ -214,9 +222,9 @@ def _by_both(first: Point, second: Point, unmentioned: Unmentioned) -> Iterator[
 
 
 def _common_rules(rule: PolicyRulesWithSubjects, other: PolicyRulesWithSubjects) -> Iterator[PolicyRulesWithSubjects]:
-    """Yield rules without subjects, for requests that the entries of both `rule` and `other` match.
+    """Yield rules without subjects for requests that both `rule` and `other` match, apart from the user.
 
-    At most one of the yielded rules is for resource requests, and at most one is for non-resource requests.
+    Yield at most one rule for resource requests, and at most one rule for non-resource requests.
     """
     for first, second in islice(product(rule.resource_rules, other.resource_rules), _MAX_PAIRS):
         if (common := intersect(first, second)) is not None:

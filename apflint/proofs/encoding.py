@@ -160,9 +160,9 @@ class Attribute:
         formula.exactly_one(self._by_index)
 
     def covered(self, key: object) -> int:
-        """Return the literal that is true if the list `key` matches the value that the request has for this attribute.
+        """Return a literal that is true if a list in a rule matches the value of this attribute in the request.
 
-        `key` identifies a list of a rule. It is a key of `Axis.covers`.
+        `key` is the key of the list in `Axis.covers`.
         """
         indices = self._axis.covers.get(key, ())
         if len(indices) == len(self._by_index):
@@ -170,12 +170,16 @@ class Attribute:
         return self._formula.any_of(self._by_index[at] for at in indices)
 
     def chosen(self, model: Sequence[int]) -> str:
-        """Return the value of the attribute in a model."""
+        """Return the value of the attribute whose variable is true in `model`, which is a model of the solver."""
         return next(value for value, variable in self.variables.items() if model[variable - 1] > 0)
 
 
 class Encoding:
-    """The formula for a vocabulary, and the literals of subjects, rules and FlowSchemas."""
+    """A formula whose solutions are the possible requests, which consist of the values of a vocabulary.
+
+    The methods return literals of the formula. The literal of a subject, rule or FlowSchema is true if
+    the subject, rule or FlowSchema matches the request.
+    """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.formula = Formula()
@@ -231,10 +235,11 @@ class Encoding:
         return literal
 
     def requesters(self, requesters: Requesters) -> int:
-        """Return a literal that is true only if one of these requesters sends the request.
+        """Return a literal that is true only if a requester in the set `requesters` sends the request.
 
-        Do not negate the literal: it may be false even though one of these requesters sends the request. In the world
-        `any`, users have no usual groups, so the literal for the set `SYSTEM` is always false.
+        Do not negate the literal: it may be false even if a requester in the set sends the request. In the
+        world `any`, which makes no assumption about the groups of users, system users have no usual groups.
+        So the literal for the set `SYSTEM` is always false in this world.
         """
         if requesters == ANYBODY:
             return self.formula.true
@@ -290,9 +295,14 @@ class Encoding:
         return self.formula.all_of((self._is_resource, -namespaces[""], self.formula.any_of(pairs)))
 
     def _own_groups(self, user: str) -> int:
-        """Return the assumption that the request has the usual groups of this user, and no other groups."""
+        """Return a literal that restricts the groups of the request to the usual groups of a user.
+
+        If the literal is true, the request has all usual groups of the user, and no other groups. The usual
+        groups are the groups that authentication adds and, for a node, `system:nodes`.
+        """
         if not is_ordinary_user(user):
-            # The formula always restricts such users to their usual groups, so no assumption is necessary.
+            # The formula always restricts the anonymous user and service accounts to their usual groups, so no
+            # assumption is necessary.
             return self.formula.true
         own = frozenset(usual_groups(user))
         literal = self._literals.get(own)

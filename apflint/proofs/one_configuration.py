@@ -1,8 +1,9 @@
 """Proofs about one configuration: which requests reach which FlowSchemas, rules, subjects and entries.
 
-For most parts, the classifier confirms a candidate. The confirmed candidate proves that a request reaches the part. For
-the remaining parts, the solver either finds a request, which the classifier must confirm, or proves that no request
-reaches the part.
+First, the classifier tries candidates, which are requests that are built from the values of the
+rules. If a candidate reaches a part, such as a rule, the candidate is the proof for the part.
+Candidates reach most parts. For the remaining parts, the solver either finds a request, which the
+classifier must confirm, or proves that no request reaches the part.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ class FlowSchemaPart(NamedTuple):
 
     @property
     def only(self) -> tuple[PolicyRulesWithSubjects, ...]:
-        """Return rules that match the same requests as the part, without regard to earlier parts."""
+        """Return rules that together match the same requests as the part, even if earlier parts capture some of them."""
         if self.rule is None:
             return self.schema.spec.rules
         rule = self.schema.spec.rules[self.rule]
@@ -99,7 +100,10 @@ class FlowSchemaPart(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """A claim that the FlowSchema `schema` captures a request. The other fields are conditions on the request."""
+    """The claim that the FlowSchema `schema` captures at least one request that meets all conditions.
+
+    The fields `requests`, `exceptions` and `among` are the conditions.
+    """
 
     schema: FlowSchema
     requests: PolicyRulesWithSubjects
@@ -125,7 +129,12 @@ def parts_of(schema: FlowSchema) -> Iterator[FlowSchemaPart]:
 
 
 class Analysis:
-    """Proofs about one configuration in one world. The object caches its results, so reuse it."""
+    """Proofs about one configuration. The object caches the results of proofs, so callers reuse it.
+
+    `world` is the assumption about which users and groups exist. In the world `authenticated`, users
+    have the groups that authentication gives them. In the world `any`, every user name occurs with
+    every set of groups.
+    """
 
     def __init__(
         self,
@@ -135,14 +144,15 @@ class Analysis:
     ) -> None:
         """Prepare proofs about `configuration`.
 
-        `more_rules` must contain every rule, as `requests` or in `exceptions`, that is passed to `find_request_in` or
-        `has_request_in`.
+        `more_rules` must contain every rule that a caller passes to `find_request_in` or
+        `has_request_in`, in the argument `requests` or in the argument `exceptions`.
         """
         self.configuration = configuration
         self.world = world
         self.watches = configuration.classifies_watches
         self._more_rules = tuple(more_rules)
-        # If several FlowSchemas are derived from one document, `_positions` has the position of the last of them.
+        # Several FlowSchemas can have the same document, such as the parts into which `apflint diff`
+        # splits a FlowSchema. Then `_positions` has the position of the last of them.
         self._positions = {schema.document: at for at, schema in enumerate(configuration.order)}
         self._reached: dict[int, dict[Key, Point]] = {}
         """Maps the position of a FlowSchema to the parts that decide about some request, each with such a request.
@@ -166,7 +176,7 @@ class Analysis:
 
     @cached_property
     def unmentioned(self) -> Unmentioned:
-        """Return values that no FlowSchema mentions."""
+        """Return, for each attribute of a request such as the user or the path, a value that no FlowSchema mentions."""
         return Unmentioned.by(rules_of(self.configuration.order))
 
     @cached_property
@@ -181,7 +191,10 @@ class Analysis:
 
     @cached_property
     def destinations(self) -> Destinations:
-        """Return the literals for the FlowSchemas that capture a request."""
+        """Return an object that contains a literal of the formula for each FlowSchema.
+
+        The literal is true if the FlowSchema captures the request that the solver looks for.
+        """
         return Destinations(self.encoding, self.configuration)
 
     def resolve(self, point: Point) -> Resolution:
@@ -210,10 +223,13 @@ class Analysis:
         return make_candidates(rules, self.unmentioned, self.world, ends=ends, watches=self.watches)
 
     def find_request(self, target: FlowSchema | FlowSchemaPart) -> Witness | None:
-        """Return a witness about which `target` decides, or None if no such request exists.
+        """Return a request about which `target` decides, or None if there is no such request.
 
-        Raises KeyError if the server skips the FlowSchema. In the world `any`, some requests match no FlowSchema. The server
-        then uses the FlowSchema `catch-all`, so `catch-all` decides about such requests.
+        The FlowSchema that captures a request decides about it, and so do its first rule, subject and entry
+        that match the request. Raises KeyError if the server skips the FlowSchema.
+
+        In the world `any`, some requests match no FlowSchema. The server then uses the FlowSchema
+        `catch-all`, so `catch-all` decides about such requests.
         """
         part = target if isinstance(target, FlowSchemaPart) else FlowSchemaPart(target)
         position = self.position(part.schema)
@@ -238,11 +254,13 @@ class Analysis:
     def find_unreachable(
         self, schemas: Iterable[FlowSchema] | None = None
     ) -> tuple[tuple[FlowSchemaPart, ...], tuple[FlowSchema, ...]]:
-        """Return parts of `schemas` that never decide about a request, and the FlowSchemas that are not completely analyzed.
+        """Return (parts of `schemas` that no request reaches, FlowSchemas that are not completely analyzed).
 
-        The default for `schemas` is all FlowSchemas. Parts are in matching order. If a part never decides, the result omits
-        the parts inside it. A FlowSchema without rules never decides. The budget `MAX_REACHABILITY_WORK` limits how many
-        FlowSchemas are analyzed.
+        A part is a FlowSchema, a rule, or an item of a list in a rule. A request reaches a part if the
+        FlowSchema captures the request, and the part matches the request before all other parts of the same
+        list. The default for `schemas` is all FlowSchemas. Parts are in matching order. If no request
+        reaches a part, the result omits the parts inside it. No request reaches a FlowSchema without rules.
+        The budget `MAX_REACHABILITY_WORK` limits how many FlowSchemas are analyzed.
         """
         order = self.configuration.order
         positions = sorted(map(self.position, order if schemas is None else schemas))
@@ -294,10 +312,11 @@ class Analysis:
         return tuple(part.schema for part in self.find_shadows(FlowSchemaPart(schema)))
 
     def find_shadows(self, target: FlowSchemaPart) -> tuple[FlowSchemaPart, ...]:
-        """Return earlier parts that together match every request that the unreachable part `target` matches.
+        """Return earlier FlowSchemas, rules or entries that together match all requests that `target` matches.
 
-        A long result may contain unnecessary parts. The result is empty if `target` matches no request. Raises ValueError if
-        `target` is reachable.
+        The server tries these parts before `target`. A long result may contain parts that are not
+        necessary. The result is empty if `target` matches no request. Raises ValueError if `target` is
+        reachable.
         """
         formula = self.encoding.formula
         matches, siblings = self._matching(target, self.encoding)
@@ -306,9 +325,9 @@ class Analysis:
         before = {literal: part for literal, part in earlier.items() if literal not in nearer} | nearer
         if not formula.solve(matches):
             return ()
-        # Prefer a single earlier part that matches all requests of the target. If there are several such parts, prefer
-        # the nearest. Each model describes a request of the target, so parts that do not match this request are
-        # removed.
+        # Search for a single earlier part that matches all requests of the target, and prefer the nearest
+        # part. Each solution of the formula describes a request of the target. So after each solution, keep
+        # only the candidates that match this request.
         candidates = [*reversed(before)]
         while candidates := formula.false_in_model(candidates):
             if not formula.solve([*matches, candidates[0]]):
@@ -319,7 +338,10 @@ class Analysis:
         return tuple(sorted(needed, key=lambda part: (self.position(part.schema), part.rule or 0, part.entry or 0)))
 
     def matches_nothing(self, part: FlowSchemaPart) -> bool:
-        """Return whether no request matches the part, regardless of earlier parts. Much faster than `find_shadows`."""
+        """Return whether no request matches the part, even if earlier FlowSchemas and rules are ignored.
+
+        This method is much faster than `find_shadows`.
+        """
         rules = part.only
         digests = map(make_digest, self.candidates(rules))
         if any(matches_policy_rule(digest, rule) for digest in digests for rule in rules):
@@ -333,10 +355,11 @@ class Analysis:
         schemas: Collection[FlowSchema],
         exceptions: Sequence[PolicyRulesWithSubjects] = (),
     ) -> Witness | None:
-        """Return a witness that matches `requests` but none of `exceptions`, and that one of `schemas` captures.
+        """Return a request that matches `requests` but none of `exceptions`, and that goes to one of `schemas`.
 
-        Return None if no such request exists. To prove that the requests never go to a priority level, pass the
-        FlowSchemas of this level. To prove that the requests always go there, pass all other FlowSchemas.
+        Return None if no such request exists. To prove that the requests never go to a priority level,
+        pass the FlowSchemas of this level. To prove that the requests always go to the level, pass all
+        other FlowSchemas.
         """
         positions = frozenset(map(self.position, schemas))
         assumptions = (self.destinations.among(sorted(positions)), *self._only_in(requests, exceptions))
@@ -391,9 +414,10 @@ class Analysis:
         )
 
     def _ordinary_witness(self, point: Point, claim: Claim) -> Witness:
-        """Return an ordinary witness for the claim. The request `point` proves the claim.
+        """Return an ordinary request as the witness for a claim. The request `point` already proves the claim.
 
-        The requester of the witness is from the same set of requesters as the requester of `point`.
+        An ordinary request has usual values, such as the verb `list` and the resource `pods`. Its
+        requester is from the same set of requesters as the requester of `point`.
         """
         among = (claim.among[rank(claim.among, point)],)
         witness = find_witness(
@@ -407,7 +431,10 @@ class Analysis:
         return cast("Witness", witness)
 
     def _search(self, claims: Mapping[int, Claim]) -> Iterator[tuple[int, Point]]:
-        """Yield (key of the claim, request that proves the claim) for each claim that is true."""
+        """Yield (key of the claim, request that proves the claim) for each claim that is true.
+
+        A claim says that a FlowSchema captures a request that meets certain conditions (`Claim`).
+        """
         undecided = dict(claims)
         for at in range(max((len(claim.among) for claim in claims.values()), default=0)):
             formula = self.encoding.formula
@@ -430,7 +457,8 @@ class Analysis:
     def _claimed(self, claim: Claim) -> int:
         """Return the literal that is true if the request meets the conditions of the claim.
 
-        The condition on the requester is not included.
+        The FlowSchema of the claim must capture the request. The condition on the requester is not
+        included.
         """
         exceptions = (-self.encoding.rule(exception) for exception in claim.exceptions)
         captured = self.destinations.at(self.position(claim.schema))
@@ -451,10 +479,11 @@ class Analysis:
         return [(self.encoding.schema(schema), FlowSchemaPart(schema)) for schema in self.configuration.order]
 
     def _reduce(self, matches: Sequence[int], before: Iterable[int]) -> list[int]:
-        """Return literals of `before` which, together with `matches`, still cannot all be true.
+        """Return those literals of `before` that, together with `matches`, still cannot all be true.
 
-        Call this method after a call of `solve` with `matches` and `before` has returned False. No literal of the
-        result is unnecessary, unless finding the unnecessary literals would take too much time.
+        The parameters are literals of the formula. Call this method after a call of `solve` with `matches`
+        and `before` has returned False. Every literal of the result is necessary, unless finding the
+        unnecessary literals would take too much time.
         """
         formula = self.encoding.formula
         core = formula.core()
@@ -469,19 +498,23 @@ class Analysis:
         return needed
 
     def _find_reached(self, position: int, key: Key) -> Point | None:
-        """Return a known request about which the part `key` of a FlowSchema decides, or None.
+        """Return a request that a part of a FlowSchema matches, if an earlier proof has found one, else None.
 
-        For a FlowSchema in `_complete`, the object stores only one request, for the FlowSchema itself. So the result is
-        None for all parts except `_WHOLE`.
+        `position` is the index of the FlowSchema in matching order. `key` stands for the part, such as a
+        rule, a subject or the whole FlowSchema (`_WHOLE`). The FlowSchema must capture the request because
+        of this part. The result is None for every part except `_WHOLE` if the FlowSchema is in `_complete`,
+        because only one request is stored for such a FlowSchema.
         """
         if position in self._complete:
             return self._complete[position] if key == _WHOLE else None
         return self._reached.get(position, {}).get(key)
 
     def _remember(self, point: Point) -> tuple[int, tuple[Key, ...]]:
-        """Record that the request reaches the parts that decide about it.
+        """Store the request as an example for each part of a FlowSchema that captures the request.
 
-        Return the position of the FlowSchema that captures the request, and the keys of the parts.
+        These parts are the FlowSchema, and the rule, subject and resource rule (or non-resource rule) that
+        match the request. A part keeps its first example. Return the position of the FlowSchema, and the
+        keys of the parts. If the FlowSchema is in `_complete`, store nothing.
         """
         resolution = self.resolve(point)
         position, keys = resolution.position, _decisive_keys(resolution)
@@ -492,7 +525,10 @@ class Analysis:
         return position, keys
 
     def _reach_all(self, position: int) -> bool:
-        """Try candidates until they reach every part of a FlowSchema. Return whether they reach every part."""
+        """Try generated requests until they reach every part of a FlowSchema. Return whether they reach every part.
+
+        If they do, store the position of the FlowSchema in `_complete`.
+        """
         if position in self._complete:
             return True
         schema = self.configuration.order[position]
@@ -507,7 +543,9 @@ class Analysis:
     def _reach(self, position: int, subjects: Sequence[Collection[int]]) -> bool:
         """Try candidates until they reach every part of a FlowSchema. Return whether they reach every part.
 
-        For each rule, `subjects` has the indices of the subjects that the candidates must reach.
+        Candidates are requests that are built from the values of the rules. `position` is the position of
+        the FlowSchema in matching order. For each rule, `subjects` contains the indices of the subjects
+        that the candidates must reach.
         """
         rules = [
             rule
@@ -526,9 +564,10 @@ class Analysis:
         return not missing
 
     def _keys(self, position: int, subjects: Sequence[Collection[int]]) -> set[Key]:
-        """Return the keys of the parts of a FlowSchema.
+        """Return the keys (rule, list of the rule, item of the list) of the parts of a FlowSchema.
 
-        `subjects` has, for each rule, the indices of the subjects to include.
+        The result contains the FlowSchema, its rules and all of their resource rules and non-resource
+        rules. `subjects` contains for each rule the indices of the subjects that the result also contains.
         """
         keys: set[Key] = {_WHOLE}
         for number, (rule, numbers) in enumerate(
@@ -540,7 +579,12 @@ class Analysis:
         return keys
 
     def _deciding(self, part: FlowSchemaPart, encoding: Encoding) -> list[int]:
-        """Return the assumptions for "this part decides about the request, unless an earlier FlowSchema does"."""
+        """Return literals that are true if a request matches `part`, but no earlier part of the same FlowSchema.
+
+        In all other cases, at least one of the literals is false. If the literals are true and no earlier
+        FlowSchema matches the request, `part` decides about the request. If `part` is the whole FlowSchema
+        `catch-all`, the literals are also true for a request that no FlowSchema matches.
+        """
         matches, siblings = self._matching(part, encoding)
         if part.rule is None and part.schema.name == CATCH_ALL:
             nothing = encoding.formula.all_of(-encoding.schema(schema) for schema in self.configuration.order)
@@ -548,9 +592,11 @@ class Analysis:
         return [*matches, *(-literal for literal in siblings)]
 
     def _matching(self, part: FlowSchemaPart, encoding: Encoding) -> tuple[list[int], dict[int, FlowSchemaPart]]:
-        """Return (assumptions for "this part matches the request", earlier parts of its FlowSchema).
+        """Return (literals that are all true if the request matches `part`, earlier parts of its FlowSchema).
 
-        The keys of the earlier parts are their literals.
+        `part` is a FlowSchema, or a rule, subject or entry of it. The earlier parts come before `part` in
+        the same FlowSchema: earlier rules, and earlier subjects or entries of the same rule. They are the
+        values of a mapping whose keys are their literals.
         """
         schema, number, member, at = part
         if number is None:
@@ -580,9 +626,11 @@ def rules_of(order: Sequence[FlowSchema]) -> list[PolicyRulesWithSubjects]:
 
 
 def _decisive_keys(resolution: Resolution) -> tuple[Key, ...]:
-    """Return the keys of all parts that decide about a request.
+    """Return the keys of the parts of the capturing FlowSchema that decide about a request.
 
-    The parts belong to the FlowSchema that captures the request.
+    The parts are the FlowSchema as a whole, the matching rule, the first matching subject, and the
+    first matching entry of `resourceRules` or `nonResourceRules`. If the server falls back to
+    `catch-all`, only the FlowSchema as a whole decides.
     """
     matched_by = resolution.matched_by
     if matched_by is None:

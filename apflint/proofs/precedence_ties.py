@@ -1,8 +1,9 @@
-"""Ties: FlowSchemas with the same matchingPrecedence that match the same requests, so that their names determine the order.
+"""Finds ties: FlowSchemas with the same matchingPrecedence that match the same requests.
 
-A group of n FlowSchemas has about n²/2 pairs. The result contains only FlowSchemas with a tie. So the search omits
-pairs of two FlowSchemas that already have a tie. One call of the solver covers all pairs of a FlowSchema for which
-candidates prove no tie.
+In a tie, the names of the FlowSchemas determine which FlowSchema captures the requests. A group of
+n FlowSchemas has about n²/2 pairs. The result only states which FlowSchemas have a tie, and not
+with which other FlowSchema. So if both FlowSchemas of a pair already have a tie, the search omits
+the pair. One call of the solver covers all pairs of a FlowSchema for which candidates prove no tie.
 """
 
 from __future__ import annotations
@@ -41,7 +42,11 @@ class Budget:
 
 
 class Ties(NamedTuple):
-    """The ties of one group of FlowSchemas."""
+    """The ties in a group of FlowSchemas with the same matchingPrecedence.
+
+    Two FlowSchemas have a tie if they match the same request, so that their names determine which one
+    captures the request.
+    """
 
     tied: tuple[FlowSchema, ...]
     """The FlowSchemas that have a tie, in matching order."""
@@ -88,7 +93,10 @@ class _TieSearch:
         self.not_compared = 0
 
     def compare(self, at: int) -> None:
-        """Compare the member at index `at` of the group with all earlier members."""
+        """Search for ties between the FlowSchema at the index `at` of the group and earlier FlowSchemas of the group.
+
+        Two FlowSchemas are tied if the earlier one captures a request that the later one also matches.
+        """
         schema = self._group[at]
         earlier = sorted(self._shared_users.find(schema), reverse=True)
         self._shared_users.add(at, schema)
@@ -135,7 +143,11 @@ class _TieSearch:
                 return
 
     def _prove(self, left: Collection[int], at: int) -> None:
-        """Find ties between the member at index `at` and members at the indices `left`, until the solver finds no further tie."""
+        """Find ties of the FlowSchema at index `at` with the FlowSchemas at the indices `left`.
+
+        The indices are positions in the group of FlowSchemas. The search ends when the solver finds no
+        further tie, or when the budget of proofs is used up.
+        """
         while left := [other for other in left if not self._is_known(other, at)]:
             if not self._budget.proofs:
                 self.not_compared += len(left)
@@ -148,18 +160,20 @@ class _TieSearch:
                 raise NotReplayedError(str(point))
 
     def _find(self, others: Collection[int], at: int, requesters: Requesters) -> Point | None:
-        """Return a request that a member at one of the indices `others` captures, and that the member at index `at` matches, too.
+        """Return a request that one of the FlowSchemas `others` captures and that the FlowSchema `at` also matches.
 
-        Return None if no such request exists.
+        `others` and `at` are indices in the group. Return None if no requester in `requesters` can send
+        such a request.
         """
         encoding = self._analysis.encoding
         captured = self._analysis.destinations.among(self._positions[other] for other in others)
         return encoding.solve(captured, encoding.schema(self._group[at]), by=requesters)
 
     def _captor(self, point: Point, at: int) -> int | None:
-        """Return the index of the member that captures the request `point` before the member at index `at`.
+        """Return the index in the group of the FlowSchema that captures the request `point`.
 
-        Return None if no earlier member captures the request, or if the member at index `at` does not match the request.
+        Return None if no FlowSchema before the index `at` captures the request, or if the FlowSchema at the
+        index `at` does not match the request.
         """
         other = self._members.get(self._analysis.resolve(point).position, at)
         return other if other < at and matches_flow_schema(make_digest(point), self._group[at].spec) else None

@@ -61,7 +61,11 @@ class Point(NamedTuple):
 
     @property
     def matched_values(self) -> tuple[str, ...]:
-        """The values that rules are compared with, as `rule_index.matched_values` returns them."""
+        """The values that the rules of FlowSchemas are compared with.
+
+        The value is (verb, API group, resource, namespace) for a resource request, and (verb, first
+        segment of the path, path) for a non-resource request.
+        """
         if self.is_resource:
             return self.verb, self.api_group, self.resource, self.namespace
         return matched_values_of_path(self.verb, self.path)
@@ -82,7 +86,7 @@ def make_digest(point: Point) -> RequestDigest:
 
 
 def make_point(digest: RequestDigest) -> Point:
-    """Return the attributes of the request that FlowSchemas test."""
+    """Return the attributes of a request that determine which FlowSchemas match the request."""
     info, user = digest
     if not info.is_resource_request:
         return Point(user.name, user.groups, False, info.verb, path=info.path)
@@ -91,15 +95,20 @@ def make_point(digest: RequestDigest) -> Point:
 
 
 def is_possible(point: Point, world: World, *, watches: bool = True) -> bool:
-    """Return True if the request can exist in this world and API Priority and Fairness classifies such requests.
+    """Return True if the request can exist in this world, and if the server classifies the request.
 
-    `watches` is `Configuration.classifies_watches`.
+    `watches` is the value of `Configuration.classifies_watches`: whether the server classifies watch
+    requests.
     """
     return is_possible_requester(point, world) and is_possible_operation(point, watches=watches)
 
 
 def is_possible_requester(point: Point, world: World) -> bool:
-    """Return whether the user of the request can have the groups of the request in this world."""
+    """Return whether the user of the request can have the groups of the request.
+
+    In the world `authenticated`, these are the groups that authentication can give to the user. In the
+    world `any`, a user can have any groups.
+    """
     return world != "authenticated" or has_authentic_groups(point.user, point.groups)
 
 
@@ -136,7 +145,11 @@ def is_authentic_user(user: str) -> bool:
 
 
 def is_ordinary_user(user: str) -> bool:
-    """Return whether the user can be in additional groups. The anonymous user and service accounts cannot."""
+    """Return False for the anonymous user and for service accounts, and True for all other users.
+
+    The groups of the anonymous user and of service accounts are fixed. Other users can also be in any
+    other groups.
+    """
     return user != ANONYMOUS and parse_service_account(user) is None
 
 
@@ -146,10 +159,11 @@ def is_free_group(group: str) -> bool:
 
 
 def has_authentic_groups(user: str, groups: Collection[str]) -> bool:
-    """Return whether a user can have these groups in the world `authenticated`.
+    """Return whether kube-apiserver's authentication can give a user exactly these groups.
 
-    A node (`system:node:...`) need not be in `system:nodes`, because this group comes from the node's certificate. In a
-    test, kube-apiserver 1.36.2 classified impersonated nodes without this group.
+    A node (`system:node:...`) may lack the group `system:nodes`, because this group comes from the
+    node's certificate. In a test, kube-apiserver 1.36.2 classified impersonated nodes without this
+    group.
     """
     forced = forced_groups(user)
     for group in forced:
@@ -160,7 +174,11 @@ def has_authentic_groups(user: str, groups: Collection[str]) -> bool:
 
 
 def forced_groups(user: str) -> tuple[str, ...]:
-    """Return the groups that every request by this user has in the world `authenticated`."""
+    """Return the groups that authentication gives to every request of a user (the world `authenticated`).
+
+    Example: a service account is in `system:serviceaccounts`, in `system:serviceaccounts:NAMESPACE`,
+    and in `system:authenticated`.
+    """
     account = parse_service_account(user)
     if user == ANONYMOUS:
         return (UNAUTHENTICATED,)

@@ -37,10 +37,12 @@ class Move(NamedTuple):
 
 
 class ConfigurationComparison:
-    """Proofs about two configurations in one world. The object caches its formula and results, so reuse it.
+    """Proofs about two configurations under the same assumption about users (`World`).
 
-    Only requests by requesters in `among` count. Watches count only if both servers classify watches. The requester of a
-    witness is from the first set in `among` for which a witness exists.
+    The proofs ignore requests by requesters outside of `among`, and all watches if one of the servers
+    does not classify watches. The requester of a witness (an example request) is from the first set in
+    `among` that contains a suitable requester. The object caches its formula and its results, so use
+    one object for several proofs.
     """
 
     def __init__(
@@ -77,17 +79,18 @@ class ConfigurationComparison:
         return self.old.resolve(point).position, self.new.resolve(point).position
 
     def schemas(self, pair: Pair) -> tuple[FlowSchema, FlowSchema]:
-        """Return the FlowSchemas at the positions of a pair."""
+        """Return the two FlowSchemas of a pair: one of the old and one of the new configuration."""
         return self.old.configuration.order[pair[0]], self.new.configuration.order[pair[1]]
 
     def find_moves(
         self, leaving: Collection[FlowSchema] | None = None, *, max_proofs: int | None = None
     ) -> Iterator[Move]:
-        """Yield a move for each pair of FlowSchemas between which a request moves.
+        """Yield each pair of an old and a new FlowSchema between which a request moves, with such a request.
 
-        A request moves if the name of its FlowSchema or of its level changes. `leaving` limits the search to requests
-        that leave these FlowSchemas of the old configuration, which is faster. `max_proofs` limits the number of moves that
-        the solver may find after the candidates. If there are more such moves, `is_complete` becomes False.
+        A request moves if the name of its FlowSchema or of its level changes. If `leaving` is given, only
+        requests of these FlowSchemas of the old configuration are considered, which is faster. The search
+        first tries requests with values from the rules, and then uses the solver. `max_proofs` is the
+        maximum number of moves that the solver may find. If there are more, `is_complete` becomes False.
         """
         old, new = self.old.configuration.order, self.new.configuration.order
         if [(schema.name, schema.spec) for schema in old] == [(schema.name, schema.spec) for schema in new]:
@@ -142,10 +145,11 @@ class ConfigurationComparison:
         return make_witness(point) if requests else self.choose_witness(point)
 
     def find_candidate(self, pair: Pair, users: Collection[str]) -> Point | None:
-        """Return a request that the FlowSchemas of `pair` capture in the old and in the new configuration.
+        """Return a request that moves between the two FlowSchemas of `pair`, or None if the method finds none.
 
-        The method tries candidates by each of `users`, in the usual groups of this user, and returns None if no
-        candidate is captured by these FlowSchemas. Candidates that no client sends (see `is_in_scope`) are not tried.
+        The first FlowSchema captures the request in the old configuration, and the second FlowSchema
+        captures it in the new configuration. The method only tries requests by each of `users`, in the
+        usual groups of this user. It does not try requests that no client sends (see `is_in_scope`).
         """
         points = filter(is_in_scope, self._make_candidates(self.schemas(pair)[1]))
         changed = (point._replace(user=user, groups=usual_groups(user)) for point in points for user in users)
@@ -154,9 +158,9 @@ class ConfigurationComparison:
     def find_by_user(self, pairs: Collection[Pair], user: str) -> Iterator[Point]:
         """Yield a request by `user` for each pair (old FlowSchema, new FlowSchema) in `pairs`.
 
-        In the old configuration, the old FlowSchema captures the request, and in the new configuration, the new
-        FlowSchema. `user` is a system user, in exactly the usual groups of this user. Pairs without such a request are
-        omitted.
+        The old configuration sends the request to the old FlowSchema, and the new configuration sends it to
+        the new FlowSchema. A pair is left out if no request by `user` does this. `user` is a system user.
+        The requests have exactly the usual groups of this user.
         """
         before, after = self._destinations
         formula = self.encoding.formula
@@ -170,9 +174,10 @@ class ConfigurationComparison:
             yield point
 
     def choose_witness(self, point: Point, among: Sequence[Requesters] | None = None) -> Witness:
-        """Return an ordinary witness by a requester in `among`.
+        """Return an example request that the same two FlowSchemas capture as the request `point`.
 
-        In each configuration, the same FlowSchema captures the witness and `point`.
+        These are one FlowSchema in the old configuration, and one in the new configuration. The example is
+        as ordinary as possible, and its requester is in one of the sets `among` (by default, `self.among`).
         """
         pair = self.positions(point)
         witness = find_witness(
@@ -197,9 +202,10 @@ class ConfigurationComparison:
     ) -> Iterator[tuple[Point, bool]]:
         """Yield (request, is_candidate) for each wanted pair (old FlowSchema, new FlowSchema) that is not in `found`.
 
-        `is_candidate` is true for a candidate, and false for a request that the solver found. The old FlowSchema of
-        each pair is at a position in `sources`. `is_new` returns whether a pair is wanted. The caller must add the pair
-        of each request to `found`.
+        The request goes to these two FlowSchemas. First the function tries ready-made candidate requests
+        (`is_candidate` is true), then it asks the solver (`is_candidate` is false). `sources` has the
+        positions of the old FlowSchemas to search. `is_new` returns whether a pair is wanted. After each
+        request, the caller must add the pair of the request to `found`.
         """
         old, new = self.old.configuration.order, self.new.configuration.order
         # First try candidates, in the order of the FlowSchemas, because candidates find most pairs in a hundredth of
@@ -219,7 +225,11 @@ class ConfigurationComparison:
                 self._exclude(self.positions(point))
 
     def _exclude(self, pair: Pair) -> None:
-        """Exclude all further models in which the request goes to the FlowSchemas of the pair."""
+        """Add a clause to the formula, so that the solver finds no more requests of a pair of FlowSchemas.
+
+        The requests of a pair are captured by its first FlowSchema in the old configuration, and by its
+        second FlowSchema in the new configuration.
+        """
         self.encoding.formula.add_clause(*(-literal for literal in self._literals(pair)))
 
     def _literals(self, pair: Pair) -> tuple[int, int]:
@@ -250,8 +260,10 @@ def _matches_any(point: Point, rules: Sequence[PolicyRulesWithSubjects]) -> bool
 
 
 def _place(schema: FlowSchema) -> tuple[object, str]:
-    """Return (name of the FlowSchema, or its rules if it has no name; name of the priority level).
+    """Return (name of the FlowSchema, name of its priority level).
 
-    A request moves if this value changes.
+    A request moves if this pair differs between the two FlowSchemas that capture the request in the old
+    and in the new configuration. If an object has only a `generateName`, the pair contains its
+    `generateName` and its rules instead of the name.
     """
     return schema.name or (schema.metadata.generate_name, schema.spec.rules), schema.spec.priority_level_configuration

@@ -57,7 +57,11 @@ PATHS = tuple(f"/{segment}" for segment in SEGMENTS)
 
 
 class Axis(NamedTuple):
-    """The representative values of one attribute, and the values that each list of the configuration covers."""
+    """The representative values of one attribute of requests, such as the verb.
+
+    An axis also shows which of the values each list of the configuration matches. For example, the list
+    `verbs: [get, list]` of a rule matches the values `get` and `list`.
+    """
 
     values: tuple[str, ...]
     covers: Mapping[Hashable, tuple[int, ...]]
@@ -65,7 +69,10 @@ class Axis(NamedTuple):
 
 
 class Vocabulary(NamedTuple):
-    """The values of all attributes. The namespace "" means no namespace. `resources` includes subresources (`pods/log`)."""
+    """The representative values of each attribute of a request.
+
+    The namespace "" means no namespace. `resources` includes subresources (`pods/log`).
+    """
 
     world: World
     groups: tuple[str, ...]
@@ -90,7 +97,9 @@ def build_vocabulary(rules: Collection[PolicyRulesWithSubjects], world: World, *
     paths = {entry for rule in rules for entry in rule.non_resource_rules}
     api_groups, resources = {entry.api_groups for entry in entries}, {entry.resources for entry in entries}
     methods = {entry.verbs for entry in paths}
-    # Whether a request is in scope (`is_in_scope`) depends on both its API group and its resource.
+    # `scoped` contains the API groups in which a resource of the rules is cluster-scoped, such as the
+    # core group for `nodes`. `is_in_scope` compares the group of a request with them, so `_axis` must
+    # not merge these groups with others.
     scoped = {group for names in resources for name in names for group in cluster_scoped_groups(name)}
     verbs = VERBS if watches else [verb for verb in VERBS if verb != "watch"]
     http_verbs = _words(methods, HTTP_VERBS, is_valid_http_verb, "x-method{}")
@@ -126,7 +135,11 @@ def first_unmentioned(names: Iterable[str], mentioned: Collection[str], pattern:
 def _words(
     lists: Iterable[tuple[str, ...]], ordinary: Sequence[str], is_valid: Callable[[str], bool], pattern: str
 ) -> list[str]:
-    """Return the valid values of the lists, values in `ordinary` first, and then a value that is in no list."""
+    """Return the valid values that occur in `lists`, and one additional value that occurs in none of them.
+
+    The values that are also in `ordinary` come first. The additional value comes last. It is an
+    ordinary value, or made from `pattern`.
+    """
     mentioned = {value for values in lists for value in values}
     other = sorted(value for value in mentioned.difference(ordinary) if is_valid(value))
     return [
@@ -141,9 +154,11 @@ def _axis(
     lists: Collection[tuple[str, ...]],
     type_of: Callable[[str], Hashable] | None = None,
 ) -> Axis:
-    """Return the axis of an attribute that rules compare only with complete strings, not with prefixes.
+    """Return the representative values of an attribute that rules compare with complete strings, not with prefixes.
 
-    `type_of` is explained in `_merge`.
+    `lists` are the lists of the rules. A list covers the strings that it contains, or all `values` if
+    it is `*`. If the same lists cover several values, and if `type_of` is None or returns the same type
+    for these values, only the first value is representative.
     """
     return _merge(values, lists, lambda strings: values if strings == (ALL,) else strings, type_of)
 
@@ -154,10 +169,12 @@ def _merge(
     cover: Callable[[T], Iterable[str]],
     type_of: Callable[[str], Hashable] | None,
 ) -> Axis:
-    """Return an axis with only the first of several values that the same lists cover and that have the same type.
+    """Return an axis that keeps only the first of several values that are equivalent.
 
-    `cover` returns the values that a list covers. `type_of` returns the type of a value. If `type_of` is None, all
-    values have the same type. Lists are compared by their indices, because comparing long lists takes time.
+    Values are equivalent if the same items of `lists` cover them, and if `type_of` returns the same
+    type for them. If `type_of` is None, all values have the same type. `cover` returns the values that
+    an item of `lists` covers. The function compares indices of the items, because comparing long lists
+    takes time.
     """
     covering: dict[str, list[int]] = {value: [] for value in values}
     for number, item in enumerate(lists):
@@ -174,12 +191,21 @@ def _merge(
 
 
 def _verb_type(verb: str) -> Hashable:
-    """Return the properties of a verb that restrict other attributes of a request (`request_space.is_possible`)."""
+    """Return (whether the verb is `watch`, whether it is a verb of requests for all objects of a resource).
+
+    Verbs with equal results can occur with the same other attributes of a request
+    (`request_space.is_possible`).
+    """
     return verb == "watch", verb in LIST_VERBS
 
 
 def _resource_type(resource: str) -> Hashable:
-    """Return the properties of a resource that restrict other attributes of a request, or that decide whether it is in scope."""
+    """Return a key of a resource. One resource may represent several others only if their keys are equal.
+
+    The key has the properties that restrict other attributes of a request, such as the verb. It also
+    has the API groups in which the resource is cluster-scoped, so that requests for it have no
+    namespace.
+    """
     return resource_traits(resource), cluster_scoped_groups(resource)
 
 
@@ -216,15 +242,17 @@ def _paths(lists: Collection[tuple[str, ...]]) -> Axis:
 
 
 def _prefix(entry: str) -> str:
-    # The server also appends `/` to a URL without `*` (`match_policy_rule_non_resource_url`).
+    # The server appends `/` to the URL of a rule even if the URL does not end with `*` (see
+    # `match_policy_rule_non_resource_url`).
     prefix = entry.removesuffix(ALL)
     return prefix if prefix.endswith("/") else f"{prefix}/"
 
 
 def _path_under(prefix: str | None, prefixes: set[str], entries: set[str]) -> str | None:
-    """Return an unmentioned non-resource path whose longest prefix in `prefixes` is `prefix`, or None if none exists.
+    """Return a non-resource path that is not in `entries`, or None if there is no such path.
 
-    If `prefix` is None, the path has no prefix in `prefixes`. `entries` are the mentioned URLs.
+    The longest item of `prefixes` with which the path begins is `prefix`. If `prefix` is None, the path
+    begins with no item of `prefixes`. `entries` are the URLs that the rules of FlowSchemas name.
     """
     if prefix is None:
         if "/" in prefixes:
@@ -259,7 +287,13 @@ def _by_prefix(values: tuple[str, ...], separator: str) -> dict[Hashable, tuple[
 
 
 def _users(subjects: list[Subject], world: World) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the representative user names, and the mentioned groups."""
+    """Return (user names, groups) whose combinations represent all users for rules with these subjects.
+
+    The user names are the users that the subjects name, a user that no subject names, and a service
+    account of each namespace that the subjects name and of another one. In the world `authenticated`,
+    users of the system and a node are added, and names that no authenticated user has are omitted. The
+    groups are all groups that the subjects name.
+    """
     groups = dict.fromkeys(
         subject.group for subject in subjects if subject.kind == "Group" and subject.group not in (None, ALL)
     )

@@ -69,7 +69,10 @@ class NotReplayedError(AssertionError):
 
 
 class Witness(NamedTuple):
-    """A request that proves a claim, confirmed by the classifier."""
+    """A request that proves a claim, such as "this FlowSchema captures a request".
+
+    The classifier has confirmed that the request proves the claim.
+    """
 
     digest: RequestDigest
     words: tuple[str, ...] | None
@@ -83,14 +86,17 @@ class Witness(NamedTuple):
 
     @property
     def command(self) -> str:
-        """Return a command such as `apflint explain list pods -n dev --as alice`, or the record if `words` is None."""
+        """Return a command such as `apflint explain list pods -n dev --as alice`.
+
+        If no command can describe the request (`words` is None), return the record as text.
+        """
         import shlex
 
         return f"apflint explain {shlex.join(self.words)}" if self.words is not None else f"{self.record}"
 
     @property
     def point(self) -> Point:
-        """Return the attributes of the request that FlowSchemas test."""
+        """Return those attributes of the witness that the rules of FlowSchemas compare, such as user and verb."""
         return make_point(self.digest)
 
 
@@ -103,12 +109,17 @@ def find_witness(
     point: Point | None = None,
     watches: bool = True,
 ) -> Witness | None:
-    """Return an ordinary witness for a claim, or None if no request by a requester in `among` proves the claim.
+    """Return a request that proves a claim, as ordinary as possible.
 
-    The requester of the witness is from the first set in `among` for which a witness exists. `holds` returns whether a request
-    proves the claim. `point` is a known request that proves the claim. `watches` is whether the server classifies watches.
-    Raises NotReplayedError if `holds` is false for `point` or for a request from `find`, or if no set in `among` contains the
-    requester of this request.
+    Return None if no request by a requester in `among` proves the claim. The requester of the returned
+    request is from the first set in `among` for which such a request exists.
+
+    `find` searches for a request that proves the claim, by a requester in a set. `holds` returns
+    whether a request proves the claim. `point` is a known request that proves the claim, or None.
+    `watches` is whether the server classifies watches.
+
+    Raises NotReplayedError if `holds` is false for `point` or for a request from `find`, or if no set
+    in `among` contains the requester of this request.
     """
     point = point or find_earliest(find, among)
     if point is None:
@@ -143,9 +154,10 @@ def find_earliest(find: Find, among: Sequence[Requesters]) -> Point | None:
 
 
 def minimize(point: Point, holds: Callable[[Point], bool], world: World, *, watches: bool = True) -> Point:
-    """Return a request that is as ordinary as possible, and for which `holds` is true.
+    """Return a request that is easier to understand than `point`, and for which `holds` is also true.
 
-    `holds` must be true for `point`.
+    The function removes groups and replaces attributes by common values, as long as `holds` stays true.
+    For example, it replaces an unusual resource by a well-known one. `holds` must be true for `point`.
     """
 
     def is_candidate(other: Point) -> bool:
@@ -182,7 +194,11 @@ def minimize(point: Point, holds: Callable[[Point], bool], world: World, *, watc
 
 
 def _other_users(point: Point, world: World) -> Iterator[Point]:
-    """Yield copies of the request by different users in different groups, the most ordinary user first."""
+    """Yield copies of the request `point` with different users and groups.
+
+    An ordinary user comes first, and `system:anonymous` comes last. For each user, the first copy has
+    the usual groups of the user.
+    """
     free = set(point.groups) - set(forced_groups(point.user)) if is_authentic_user(point.user) else set(point.groups)
     nodes = [f"{NODE_PREFIX}node-1"] if NODES in free else []
     itself = () if point.user.startswith(SERVICE_ACCOUNT_PREFIX) else (point.user,)
@@ -210,12 +226,18 @@ def _other_resources(point: Point) -> Iterator[Point]:
 
 
 def _similar_resources(point: Point) -> Iterator[tuple[str, str]]:
-    """Yield API groups and resources that are similar to the resource of the request."""
+    """Yield (API group, resource) pairs with which the request of a witness may be easier to understand.
+
+    First come the API groups that serve a resource of the same name, then resources of the same API
+    group. If Kubernetes does not serve the request's resource, plain names such as `widgets` in
+    `example.com` follow.
+    """
     name = point.resource.partition("/")[0]
     yield from ((known.group, point.resource) for known in RESOURCES if known.name == name)
     same_group = ((known.group, known.name) for known in RESOURCES if known.group == point.api_group)
     yield from islice(same_group, _MAX_RESOURCES)
-    # If Kubernetes does not serve the API group, replace the values that the solver chose by plain names.
+    # Finally, replace the API group by `example.com`, the resource by `widgets`, or both, because the
+    # solver may have chosen strange names. Skip wildcards and resources that Kubernetes serves.
     for group, resource in islice(product((point.api_group, "example.com"), (point.resource, "widgets")), 1, None):
         if "*" not in group and "*" not in resource and not get_resource(resource, group):
             yield group, resource

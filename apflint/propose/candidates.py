@@ -81,7 +81,7 @@ class Candidate(NamedTuple):
 
 
 class CandidateList(NamedTuple):
-    """The candidates of a search."""
+    """The candidates (combinations of changes) of a search, and the changes that are never proposed."""
 
     candidates: tuple[Candidate, ...]
     """The candidates in ascending order of cost."""
@@ -140,7 +140,12 @@ class _Builder:
         return next((schema for schema in self.known.configuration.order if schema.name == name), None)
 
     def _change_precedence(self) -> Iterator[_Found]:
-        """Yield changes that place the FlowSchema of the cause after the FlowSchemas for the system."""
+        """Yield changes of matchingPrecedence for the FlowSchema that causes the incident.
+
+        Each change places this FlowSchema after the FlowSchemas for the most important requests of the
+        system, or after all FlowSchemas for the system. Some changes also set the distinguisherMethod
+        `ByUser`, or give the priority level more shares.
+        """
         schema = self._schema(self.cause.schema)
         if schema is None or schema.name in self.built_in_schemas:
             return
@@ -236,10 +241,11 @@ class _Builder:
                 yield from self._isolate(subjects, placed, is_cause=False)
 
     def _list_victims(self) -> Iterator[tuple[tuple[Subject, ...], tuple[str, ...]]]:
-        """Yield (subjects, users) for the clients of the overloaded level, which a new level may protect.
+        """Yield (subjects, users) for each new level that may protect the clients of the overloaded level.
 
-        The subjects are a group that all users of the level have and nobody else has or, if there are few users, the
-        users themselves.
+        `users` are the names of all users of the overloaded level. The subjects are a group that exactly
+        these users have, and whose name does not begin with `system:`. If there are few users, the users
+        themselves are also yielded as subjects.
         """
         users = tuple(user for user, _ in rank_users(self.usage.at(self.cause.level)))
         groups: dict[str, set[str]] = {}
@@ -278,16 +284,21 @@ class _Builder:
                 yield f"a separate priority level for {names}", (plain, schema), own, ""
 
     def _fair_part(self) -> int:
-        """Return the seats for the client that is the cause: the level's seats divided by its number of users."""
+        """Return the number of seats for a level of the client that causes the overload, at least 1.
+
+        The result is the nominal limit of the overloaded level, divided by the number of users at this
+        level. If the limits of the level are unknown, return 1.
+        """
         limits = self.limits
         users = rank_users(self.usage.at(self.cause.level))
         return 1 if limits is None else max(1, limits.nominal // max(1, len(users)))
 
     def _list_targets(self, *, is_cause: bool) -> list[str]:
-        """Return the existing levels to which clients may move.
+        """Return the existing levels to which a candidate may move clients.
 
-        Return only levels whose users are in the log, so that the simulation shows which users lose seats. Return no
-        level if `is_cause`, because a client that is the cause would harm the users of an existing level.
+        A level is returned only if the log contains users of the level, so that the simulation shows which
+        users lose seats. If `is_cause` is true, the clients to move cause the overload. In this case, no
+        level is returned, because the clients would harm the users of an existing level.
         """
         if is_cause:
             return []

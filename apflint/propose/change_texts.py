@@ -54,9 +54,10 @@ def _name_object(change: Change) -> str:
 def write_changed_manifests(
     candidate: Candidate, before: Effective, after: Effective, needs: Sequence[Need], command: str, evidence: str
 ) -> str:
-    """Return all new and changed objects as YAML, levels first.
+    """Return all new and changed objects as YAML, levels first. Comments give the reasons for the values.
 
-    `evidence` is a sentence that names the log behind the numbers.
+    `evidence` is a sentence for the first comment. The sentence names the source of the numbers in the
+    comments, for example an audit log.
     """
     head = (
         f"Proposed by `{command}` for Kubernetes {before.release.name} and {before.limits.server_concurrency} seats in each API"
@@ -81,8 +82,9 @@ def _write_objects(
     changes: Sequence[Change], before: Effective, after: Effective, needs: Sequence[Need], candidate: Candidate
 ) -> Iterator[tuple[dict[str, Any], dict[Path, str]]]:
     reasons: dict[str, str] = {}
-    # A need is the reason why a smaller value of a field is not sufficient. A field may have several needs, because the
-    # search may halve its value several times. The last need, which is kept, is about half of the proposed value.
+    # A need states why a smaller value of a field is not sufficient. A field may have several needs,
+    # because the search may halve its value several times. Keep the last need, which is about half of
+    # the proposed value.
     for need in needs:
         reasons[need.field] = f"{need.change[:1].upper()}{need.change[1:]}, {need.misses[0]}."
     for change in changes:
@@ -252,9 +254,10 @@ def _list_examples(
 
 
 def _find_targets(candidate: Candidate, cause: LogCause) -> set[str]:
-    """Return the FlowSchemas and levels whose requests become examples.
+    """Return the names of the FlowSchemas and levels whose requests become test cases.
 
-    Empty if the candidate changes a precedence: then the lease requests that move are the examples.
+    If the candidate changes a precedence, return an empty set. Then the caller writes test cases for
+    the requests for leases that move to another FlowSchema and level.
     """
     if candidate.schema:
         return set()

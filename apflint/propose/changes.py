@@ -76,7 +76,10 @@ Change: TypeAlias = NewLevel | NewFlowSchema | LevelFieldChange | FlowSchemaFiel
 
 
 class Cost(NamedTuple):
-    """The size of changes. Costs are compared in the order of their fields."""
+    """The size of a proposed change. The search tries changes with a lower cost first.
+
+    Costs are compared as tuples: first the new objects, then the changed fields, then the lost seats.
+    """
 
     objects: int
     """Number of new objects."""
@@ -214,10 +217,12 @@ def measure(changes: Sequence[Change], before: Effective, after: Effective) -> C
 
 
 def is_system_flow_schema(schema: FlowSchema, release: Release) -> bool:
-    """Return whether a FlowSchema is for the system: it is a protected built-in object, or references a system level.
+    """Return whether a FlowSchema is for the system.
 
-    Such FlowSchemas capture leases, heartbeats, and requests of the control plane. A new FlowSchema must not capture
-    these requests.
+    A FlowSchema is for the system if it is a suggested FlowSchema other than `service-accounts` and
+    `global-default`, or if it references the level `exempt` or another level that is reserved for the
+    system. Such FlowSchemas capture leases, heartbeats, and requests of the control plane. A new
+    FlowSchema must not capture these requests.
     """
     level = schema.spec.priority_level_configuration
     names = builtin.list_protected_flow_schemas(release)
@@ -255,7 +260,8 @@ def _find_forbidden(effective: Effective, change: Change) -> Iterator[str]:
                 yield f"the FlowSchema {quote(change.flow_schema)} is a built-in object"
             elif change.field == "matchingPrecedence" and isinstance(change.value, int):
                 schema = next((schema for schema in stored if schema.name == change.flow_schema), None)
-                # A FlowSchema with a later precedence than before captures no more requests of the system.
+                # If the precedence becomes later, the FlowSchema takes no additional requests from the system. So a
+                # later precedence is forbidden only if another FlowSchema already has this precedence.
                 is_later = schema is not None and change.value > schema.spec.matching_precedence
                 find = _find_equal_precedence if is_later else _find_forbidden_precedence
                 yield from find(effective, change.flow_schema, change.value)

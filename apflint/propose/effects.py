@@ -1,7 +1,7 @@
-"""The effects of a change on clients in simulations: missed goals, and the clients that gain or lose.
+"""Finds the effects of a change on clients in simulations: missed goals, and clients that gain or lose.
 
-The audit log does not show waits of less than half a second. So a protected client may wait half a second, unless the
-user states another limit.
+By default, the limit for the wait of a protected client is half a second, because the audit log
+does not show shorter waits. The user can set another limit.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class WaitGoal(NamedTuple):
 
 
 class TrialGoals(NamedTuple):
-    """What a change must achieve."""
+    """The goals that a proposed change must meet, and the clients that it must not harm, may harm or must contain."""
 
     waits: tuple[WaitGoal, ...]
     kept: tuple[ClientKey, ...]
@@ -70,11 +70,17 @@ def list_goals(
     protections: Collection[Protection],
     may_suffer: Collection[Subject],
 ) -> TrialGoals:
-    """Return the goals for clients.
+    """Return the goals that a trial must meet for the waits and rejections of `clients`.
 
-    Clients in `protections` must not wait longer than stated. If `protections` is empty, the default limit applies to
-    the other clients of the overloaded level, or to all clients if `cause` is None. Waits and rejections may increase
-    for the client that is the cause and for clients in `may_suffer`, but not for any other client.
+    Clients of exempt levels have no goals. For each other client, the first case that applies counts:
+
+    - If one of `protections` applies, the client must not be rejected, or wait longer than stated.
+    - If the level is for the system and not the overloaded level, the waits and rejections must not
+      increase.
+    - If the client causes the overload or is in `may_suffer`, the waits and rejections may increase.
+    - If `protections` is empty, and the level is the overloaded level or `cause` is None, the client
+      must not be rejected, or wait longer than the default limit.
+    - Otherwise, the waits and rejections must not increase.
     """
     waits: list[WaitGoal] = []
     kept: list[ClientKey] = []
@@ -117,7 +123,10 @@ def _list_groups(part: LogPart) -> dict[str, dict[tuple[str, ...], None]]:
 
 
 def _find_wait(client: ClientKey, infos: list[UserInfo], protections: Collection[Protection]) -> int | None:
-    """Return the shortest wait that protections state for a client, or None if no protection applies to the client."""
+    """Return the shortest limit of the wait, in nanoseconds, that `protections` state for a client.
+
+    Return None if no protection applies to the client or to its level.
+    """
     waits = []
     for protection in protections:
         target = protection.target
@@ -166,7 +175,7 @@ def _find_losses(client: ClientKey, before: ClientFigures, after: ClientFigures)
 
 
 def _get(outcome: TrialOutcome, client: ClientKey) -> ClientFigures:
-    """Return the figures of a client. If the part of the log has no request of the client, all figures are 0."""
+    """Return the figures of a client in a simulation. All figures are 0 if the client has no requests in it."""
     return outcome.clients.get(client, NO_REQUESTS)
 
 
@@ -191,7 +200,11 @@ class ClientEffect(NamedTuple):
 
 
 def compare_clients(before: TrialOutcome, after: TrialOutcome) -> tuple[ClientEffect, ...]:
-    """Return the clients whose waits or rejections change, in descending order of the change."""
+    """Return the clients whose rejections or waits differ between the two trials, the largest difference first.
+
+    Differences of the rejections come before differences of the waits. A difference of the 99th
+    percentile of the waits counts if it is at least 10 ms.
+    """
     found = [
         ClientEffect(client, _get(before, client), _get(after, client))
         for client in sorted({*before.clients, *after.clients})

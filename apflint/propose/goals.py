@@ -1,4 +1,7 @@
-"""Goals of proposals: clients that get their own level, or must not wait; and clients without a possible proposal."""
+"""The goals of `apflint propose`: clients get their own priority level, or are protected from long waits.
+
+The module also finds clients for which no proposal is possible.
+"""
 
 from __future__ import annotations
 
@@ -134,10 +137,10 @@ def is_several_users(subject: Subject) -> bool:
 
 
 def find_refusal(subject: Subject) -> str | None:
-    """Return the reason why no proposal is possible for a subject, as a clause, or None if a proposal is possible.
+    """Return a clause that says why no proposal is possible for a subject, or None if a proposal is possible.
 
-    This function checks only the name of the subject. `proof` detects any other subject that matches requests of a
-    system component.
+    This function checks only the name of the subject. The module `proof` checks whether a proposal
+    moves requests of system components.
     """
     name, text = (subject.user if subject.kind == "User" else subject.group) or "", write_subject(subject)
     if name == ALL or (subject.kind == "Group" and name in (AUTHENTICATED, UNAUTHENTICATED, SERVICE_ACCOUNTS)):

@@ -131,7 +131,7 @@ class KindUsage(NamedTuple):
 
     @property
     def user(self) -> str:
-        """The user who sends the requests."""
+        """The user who sends the requests: the first value of `kind`."""
         return self.kind[0]
 
 
@@ -147,7 +147,7 @@ class Usage(NamedTuple):
     """Pairs ((index of the API server, level), number of harmed requests)."""
 
     def at(self, level: str) -> tuple[KindUsage, ...]:
-        """Return the kinds of requests at a level, in descending order of seat-seconds."""
+        """Return the usage of each user, verb and resource at a level, in descending order of seat-seconds."""
         return tuple(kind for kind in self.kinds if kind.level == level)
 
     @property
@@ -179,7 +179,10 @@ _MIN_CALM = 5
 
 
 def measure_usage(replay: Replay, survey: LogSurvey, incident: Incident) -> Usage:
-    """Return the use of seats during an incident. `survey` must have been made from `replay`."""
+    """Return the seats that the requests of each kind use during an incident.
+
+    `survey` must be a survey of the log of `replay`.
+    """
     tallies: dict[tuple[str, str, tuple[str, str, str]], _Tally] = {}
     servers: Counter[tuple[int, str]] = Counter()
     harmed_servers: Counter[tuple[int, str]] = Counter()

@@ -1,4 +1,4 @@
-"""Proposes a separate priority level for the requests of a tenant, without a log."""
+"""Proposes a separate priority level for the requests of a tenant. The proposal needs no audit log."""
 
 from __future__ import annotations
 
@@ -86,7 +86,10 @@ class IsolationProposal(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Name of the new FlowSchema, or of the priority level if only shares change. The files have this name."""
+        """Name of the new FlowSchema, or of the existing priority level if the proposal changes only shares.
+
+        The default names of the written files contain this name.
+        """
         return self.level if self.flow_schema is None else self.flow_schema.name
 
     @property
@@ -105,7 +108,10 @@ class IsolationProposal(NamedTuple):
         return next((change for change in self.changes if isinstance(change, LevelFieldChange)), None)
 
     def find_intention(self, after: Effective) -> Intention:
-        """Return the requests that must move. `after` is the configuration with the changes."""
+        """Return the tenant's requests, and the FlowSchemas from which and to which these requests must move.
+
+        `after` is the configuration with the changes. It contains the new FlowSchema, if there is one.
+        """
         new = self.flow_schema
         targets = tuple(schema for schema in after.configuration.order if new is not None and schema.name == new.name)
         return Intention(self.goal.rule, self.sources, targets)
@@ -121,9 +127,11 @@ class NoProposal(NamedTuple):
 
 
 def propose_isolation(effective: Effective, goal: Isolation) -> IsolationProposal | NoProposal:
-    """Return the smallest changes that give the tenant its own level with the wanted seats.
+    """Return the smallest changes that give a tenant its own level with `goal.seats` seats.
 
-    Raises UserError if the goal has more seats than an API server. The caller must prove the result.
+    If there are no such changes, return the reason. The tenant is a set of clients (`goal.subjects`).
+    Raises UserError if `goal.seats` is not from 1 to the seats of an API server. The function does not
+    prove that the changes move the requests of the tenant, so the caller must prove this.
     """
     for subject in goal.subjects:
         if reason := find_refusal(subject):
@@ -138,7 +146,11 @@ def propose_isolation(effective: Effective, goal: Isolation) -> IsolationProposa
 
 
 class _Search:
-    """A search for changes, which starts from the FlowSchemas that capture requests of the tenant now."""
+    """Searches for changes that give the requests of the tenant a separate priority level.
+
+    The search starts from `captors`: the FlowSchemas that capture requests of the tenant in the current
+    configuration.
+    """
 
     def __init__(self, effective: Effective, goal: Isolation) -> None:
         self.effective, self.goal = effective, goal
@@ -153,7 +165,10 @@ class _Search:
         self.movable = tuple(captor for captor in self.captors if captor.position > self.last_fixed)
 
     def explain_immovable(self) -> NoProposal:
-        """Return why no request of the tenant can move."""
+        """Return the reason why no new FlowSchema can capture requests of the tenant, with advice if there is any.
+
+        The reason is that FlowSchemas for the system must stay before a new FlowSchema.
+        """
         names = join_words((f"{quote(captor.flow_schema.name)}" for captor in self.captors), "and")
         tenant = describe_tenant(self.goal)
         if self.last_fixed > self.last_built_in or self.last_built_in < 0:
@@ -168,9 +183,9 @@ class _Search:
         )
 
     def propose(self) -> IsolationProposal | NoProposal:
-        """Return the changes, or the reason why there are none.
+        """Return the changes that move requests of the tenant to its level, or the reason why there are none.
 
-        If `movable` is empty, callers must call `explain_immovable` instead.
+        If no request of the tenant can move (`movable` is empty), call `explain_immovable` instead.
         """
         own = self._find_own_level()
         others = tuple(captor for captor in self.movable if captor.level != own)
@@ -203,9 +218,11 @@ class _Search:
         )
 
     def _keep_used_entries(self, sources: Sequence[FlowSchema]) -> PolicyRulesWithSubjects:
-        """Return the rule that matches the requests of the tenant.
+        """Return the rule of the new FlowSchema, which matches the requests of the tenant.
 
-        The rule has resource rules only if they move requests, and non-resource rules only if they move requests.
+        The rule contains resource rules only if FlowSchemas in `sources` capture resource requests of the
+        tenant. It contains non-resource rules only if FlowSchemas in `sources` capture non-resource
+        requests of the tenant.
         """
         rule = self.goal.rule
         parts = rule._replace(non_resource_rules=()), rule._replace(resource_rules=())
@@ -217,7 +234,7 @@ class _Search:
         )
 
     def _resize(self, own: str, shares: int) -> tuple[LevelFieldChange, ...]:
-        """Return the change of a level to `shares`, or an empty tuple if the level already has the wanted seats."""
+        """Return the change of the level `own` to `shares`, or () if it already has these shares or the wanted seats."""
         limits = self._limits_of(own)
         if limits.shares == shares or limits.nominal == self.goal.seats:
             return ()
@@ -267,11 +284,14 @@ class _Search:
         return None
 
     def _find_precedence(self, earliest: int) -> tuple[int | None, int]:
-        """Return a free precedence before the FlowSchema at the position `earliest`, or None if no precedence is free.
+        """Return a free precedence before a FlowSchema, and the position of the first FlowSchema after this precedence.
 
-        The second value is the position of the first FlowSchema after the free precedence. If no precedence directly
-        before the FlowSchema is free, the returned precedence is also before other FlowSchemas. The new FlowSchema then
-        captures requests of the tenant from these FlowSchemas, too.
+        `earliest` is the position of the FlowSchema. If there is no free precedence directly before this
+        FlowSchema, search before the previous FlowSchema, and so on. The new FlowSchema then precedes
+        further FlowSchemas, so it also captures the requests of the tenant that these FlowSchemas captured
+        before.
+
+        Return (None, `earliest`) if no precedence is free.
         """
         order = self.configuration.order
         for first in range(earliest, self.last_fixed, -1):
@@ -293,7 +313,10 @@ class _Search:
         return NewLevel(name, shares, LENDABLE_PERCENT, BORROWING_LIMIT_PERCENT, queuing)
 
     def _choose_name(self) -> str:
-        """Return an unused name for both objects: the name of the first subject, with a number if that name is used."""
+        """Return a name for the new FlowSchema and the new priority level that no other such object has.
+
+        The name is that of the first subject of the goal. If it is used, a number follows, such as `ci-2`.
+        """
         configuration, release = self.configuration, self.effective.release
         used = {schema.name for schema in (*configuration.order, *configuration.dangling)}
         used |= {*configuration.levels, *configuration.unusable}
@@ -342,7 +365,11 @@ def find_captors(configuration: Configuration, subjects: Sequence[Subject]) -> I
 
 
 def _reduce(configuration: Configuration, user: UserInfo) -> Configuration:
-    """Return the configuration with only the rules that match a user. The subjects of these rules become all users."""
+    """Return the configuration as one user sees it: only rules with a subject that matches the user remain.
+
+    The subjects of the remaining rules are replaced by one subject that matches all users. FlowSchemas
+    without such a rule are left out, except `catch-all`.
+    """
     reduced = []
     for schema in configuration.order:
         rules = tuple(

@@ -141,7 +141,11 @@ def find_log_cause(replay: Replay, usage: Usage) -> LogCause | None:
 
 
 def _add_client_fix(view: _View, cause: LogCause) -> LogCause:
-    """Return the cause with a fix of its client, if hardly any requests of other clients are rejected or wait."""
+    """Return the cause with a suggestion to fix its client, or the unchanged cause if no fix is suggested.
+
+    A fix is suggested only if the cause has exactly one client, and if hardly any requests of other
+    clients are rejected or wait.
+    """
     if len(cause.users) != 1 or not (cause.is_configuration or cause.is_contained):
         return cause
     (user,) = cause.users
@@ -285,10 +289,12 @@ def _find_imbalance(view: _View) -> LogCause | None:
 
 
 def find_captured(view: _View) -> dict[str, list[int]]:
-    """Return {unprotected FlowSchema: indices in `log.tuples` of the requests of system components that it captures}.
+    """Return the FlowSchemas that capture requests of system components, with these requests.
 
-    A request belongs to a system component if a protected FlowSchema would capture it in a cluster with only built-in
-    objects.
+    The keys are the names of the FlowSchemas, and the values are indices in `log.tuples`. A request
+    belongs to a system component if a protected FlowSchema would capture it in a cluster with only
+    built-in objects. The result omits the protected FlowSchemas, which are the built-in FlowSchemas for
+    the system.
     """
     known = view.replay.known
     release = known.release
@@ -369,8 +375,9 @@ def _find_contained(view: _View) -> LogCause | None:
     if limits is None or view.level == CATCH_ALL or others >= MIN_HARMED:
         return None
     rejected = sum(kind.rejected for kind in view.kinds)
-    # The log does not show waits of less than 500 ms. Other clients may have such waits if the user sends wide
-    # requests, or so many requests that some are rejected.
+    # The log does not show waits of less than 500 ms. If the user sends wide requests (with many
+    # seats), or so many requests that some are rejected, other clients may have such short waits. So do
+    # not claim that the user delays only itself.
     is_wide = next(kind for kind in view.kinds if kind.user == user).seats >= _WIDE
     if len(ranked) > 1 and limits.attainable > limits.nominal and (rejected or is_wide):
         return None

@@ -175,10 +175,12 @@ class LogAnswer(NamedTuple):
 
     @property
     def client_fix(self) -> str:
-        """What the owner of the client must change, instead of a change of objects. "" if the client is not the only harmed one.
+        """The clause that states what the owner of the client must change, instead of a change of objects.
 
-        Metrics can show that the client is not the cause, and a simulation can show that the configuration is not the one
-        that was in force.
+        The value is "" if such a change is not known or not sufficient, for example because requests of
+        other clients are also rejected or delayed. It is also "" if the metrics show that the client is not
+        the cause, or if the simulation does not reproduce the log. In the last case, the configuration is
+        probably not the one that was in force.
         """
         is_confirmed = self.observed is None or self.observed.cause in CONFIGURATION_CAUSES | CONTAINED_CAUSES
         return self.cause.client_fix if self.cause is not None and self.is_usable and is_confirmed else ""
@@ -275,7 +277,10 @@ class _Proposer:
         return answer._replace(others=tuple(others))
 
     def _examine(self, incident: Incident) -> tuple[LogSurvey, Usage, LogCause | None]:
-        """Return a survey of the log around an incident, the use of seats during the incident, and its cause."""
+        """Return (survey of the log around an incident, use of seats during the incident, cause of the incident).
+
+        The cause is None if no level is overloaded.
+        """
         period = self.evidence.period if incident is self.evidence.incidents[0] else self._choose_period(incident)[0]
         replay = self.replay._replace(period=period)
         survey = survey_log(replay, 1)
@@ -284,9 +289,10 @@ class _Proposer:
         return survey, usage, find_log_cause(replay, usage)
 
     def _choose_incident(self, found: tuple[Incident, ...]) -> tuple[Incident, ...]:
-        """Return all incidents: those in the period that the user chose, then the others, both in the order of `found`.
+        """Return all incidents in the order in which they should be treated, or () if none is in the chosen period.
 
-        Return () if no incident is in this period.
+        The incidents in the period that the user chose come first, then the incidents outside of this
+        period. Both groups keep the order of `found`.
         """
         chosen = self.goals.chosen.resolve(self.replay.extent.end)
         since = 0 if chosen.since is None else chosen.since.microseconds
@@ -451,9 +457,10 @@ class _Proposer:
         return list_goals(part, outcome.clients, self.cause, self.goals.protections, self.goals.may_suffer)
 
     def _keep_part(self, cause: LogCause, candidate: Candidate) -> tuple[str, ...]:
-        """Return a clause if the new level for the client that is the cause has fewer seats than required, else ().
+        """Return one clause if the client's new level would get too few seats, else ().
 
-        Required are the seats of the overloaded level, divided by its number of users.
+        The client is the cause of the incident. Its new level needs as many seats as the overloaded level
+        has, divided by the number of users of that level.
         """
         isolation = candidate.isolation
         if isolation is None or not cause.users or candidate.after is None:
@@ -469,9 +476,10 @@ class _Proposer:
         )
 
     def _try_forbidden(self, cause: LogCause, trials: Trials) -> tuple[str, ...]:
-        """Return a sentence about the effect of doubling the shares of the overloaded level, if the level is built in.
+        """If the overloaded level is built in, simulate twice its shares, and return a sentence about the effect.
 
-        Return () for other levels. The search never proposes changes of built-in levels.
+        No proposal changes a built-in level, so the sentence only informs the user. Return () if the level
+        is not built in, is exempt or has no shares, or if no further simulation is permitted.
         """
         known = self.replay.known
         limits = known.limits.level(cause.level)
@@ -555,7 +563,11 @@ def _count_moved(part: LogPart, after: Effective) -> float:
 
 
 def read_result(candidate: Candidate, known: Effective, text: str) -> Effective:
-    """Return the configuration with the objects in the written manifests."""
+    """Return the configuration that results from a candidate, with the new objects as they are in `text`.
+
+    `known` is the configuration before the changes of the candidate, and `text` is the YAML text of the
+    new objects.
+    """
     fields = tuple(change for change in candidate.changes if not isinstance(change, NewLevel | NewFlowSchema))
     if len(fields) == len(candidate.changes):
         return apply_changes(known, fields)
@@ -563,7 +575,12 @@ def read_result(candidate: Candidate, known: Effective, text: str) -> Effective:
 
 
 def find_intention(candidate: Candidate, before: Effective, after: Effective) -> Intention:
-    """Return the requests that a candidate is intended to move."""
+    """Return the requests that should move to other FlowSchemas if the changes of a candidate are applied.
+
+    `before` and `after` are the configurations without and with the changes. If the candidate changes
+    neither the FlowSchema of a client nor a precedence, the result contains no FlowSchemas, so that no
+    request should move.
+    """
     isolation = candidate.isolation
     if isolation is not None:
         return isolation.find_intention(after)
@@ -576,7 +593,11 @@ def find_intention(candidate: Candidate, before: Effective, after: Effective) ->
 
 
 def _find_peaks(release: Release, *outcomes: TrialOutcome) -> dict[str, int]:
-    """Return the seats that each level of the system must keep: the maximum that was in use in one API server."""
+    """Return the seats that each level for requests of the system must keep, by level name.
+
+    This number is the largest number of seats of the level that were in use in one API server in the
+    simulations `outcomes`, but at most the nominal limit of the level.
+    """
     peaks: dict[str, int] = {}
     system = system_request_rules.list_levels(release)
     for outcome in outcomes:
@@ -600,7 +621,11 @@ def _list_notes(replay: Replay, counts: ObjectCounts | None) -> Iterator[str]:
 
 
 def _summarize_tried(tried: Sequence[Tried]) -> Sequence[str]:
-    """Return, for each kind of change that missed goals, the main goal that the largest tried change misses."""
+    """Return a sentence for each kind of tried change that misses goals.
+
+    The sentence contains the kind, the number of tried changes, and the first goal that the last tried
+    change of this kind misses.
+    """
     by_kind: dict[str, list[Tried]] = {}
     for entry in tried:
         if entry.misses:

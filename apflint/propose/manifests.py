@@ -163,10 +163,13 @@ def _comment_flow_schema(schema: NewFlowSchema, proposal: IsolationProposal, bef
 def write_policy_test(
     proposal: IsolationProposal, after: Effective, manifests: Sequence[str], cluster: str = ""
 ) -> str:
-    """Return a policy test of the intention: all requests of the tenant get the level, and no others get it.
+    """Return a policy test that passes if the proposal is applied.
 
-    `manifests` are the paths that the test loads, relative to the directory of the test. If `cluster` is not empty, the
-    test loads this cluster of the settings instead of `manifests`. The test passes if the proposal is applied.
+    The test checks that the requests of the tenant get the proposed priority level, except requests
+    that FlowSchemas of other levels capture, and that no other requests get the level. If these
+    exceptions cannot be stated, the test checks examples of the tenant's requests instead. `manifests`
+    are the paths that the test loads, relative to the directory of the test. If `cluster` is not empty,
+    the test loads this cluster of the settings instead of `manifests`.
     """
     limits = after.limits.level(proposal.level)
     assert limits is not None, "the configuration has the level"
@@ -214,12 +217,14 @@ def _write_examples(proposal: IsolationProposal, reaches: dict[str, object]) -> 
 
 
 def _find_exceptions(proposal: IsolationProposal, after: Effective) -> list[dict[str, Any]] | None:
-    """Return the sets of the tenant's requests that other FlowSchemas capture.
+    """Return the sets of requests of the tenant that do not get the proposed level.
 
-    All other requests of the tenant get the level. Return None if there are too many sets.
+    FlowSchemas that reference other levels capture these requests. All other requests of the tenant get
+    the proposed level. Return None if there are too many sets, or if a request of the tenant goes to
+    `catch-all` because no FlowSchema matches it.
 
-    In each step, the solver looks for a captured request that is in none of the known sets. If there is such a request,
-    the requests that match the same entries of a rule become another set.
+    In each step, the solver looks for a captured request that is in none of the known sets. If there is
+    such a request, the requests that match the same entries of a rule become a new set.
     """
     configuration, requests = after.configuration, proposal.goal.rule
     others = [schema for schema in configuration.order if schema.spec.priority_level_configuration != proposal.level]

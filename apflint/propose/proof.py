@@ -83,7 +83,7 @@ class Intention(NamedTuple):
 
 
 class Loss(NamedTuple):
-    """A level of the system that would have fewer nominal seats than it must keep."""
+    """A level that Kubernetes reserves for the system, and whose nominal seats would fall below a minimum."""
 
     level: str
     before: int
@@ -116,7 +116,7 @@ class Proof(NamedTuple):
 
     @property
     def failures(self) -> tuple[str, ...]:
-        """Return what is wrong with the proposal, as clauses. Empty if everything is proven."""
+        """Return a clause for each thing that is wrong with the proposal. The result is empty if everything is proven."""
         return tuple(self._list_failures())
 
     def _list_failures(self) -> Iterator[str]:
@@ -151,16 +151,17 @@ def prove(
     kept_seats: Mapping[str, int] | None = None,
     measured: Collection[str] = (),
 ) -> Proof:
-    """Prove the effects of a change from `before` to `after`. `kept_seats` are minimum numbers of seats by level name.
+    """Compare the configurations `before` and `after`, and return what the change does and what is wrong with it.
 
-    If `kept_seats` is None, the minimums are computed from the release (`list_kept_seats`). New findings of the rules
-    in `measured` do not prevent the proposal.
+    `intention` has the requests that should move. `kept_seats` maps the names of levels to the numbers
+    of seats that they must keep. If `kept_seats` is None, `list_kept_seats` computes these numbers from
+    the release. A new finding of a rule in `measured` does not count as a failure of the proposal.
     """
     system = system_request_rules.list_rules(before.release)
     comparison = ConfigurationComparison(
         before.configuration, after.configuration, more_rules=(*system, intention.requests)
     )
-    # `diff` limits the number of proofs in the same way.
+    # Limit the number of proofs as `apflint diff` does: more FlowSchemas permit fewer proofs.
     size = len(before.configuration.order) + len(after.configuration.order)
     moves = tuple(
         sorted(
@@ -194,9 +195,11 @@ def _is_intended(move: Move, intention: Intention) -> bool:
 
 
 def _is_unavoidable(finding: Finding, intention: Intention) -> bool:
-    """Return whether a new finding does not prevent a proposal, because every such proposal has this finding.
+    """Return whether a new finding is acceptable, because it is a necessary effect of the proposed change.
 
-    The finding is about seats, about FlowSchemas that lose their requests, or about FlowSchemas of the new level.
+    A finding is acceptable in three cases. It reports that a FlowSchema in `intention.sources` loses
+    its requests. It reports that a FlowSchema has no effect whose level a FlowSchema in
+    `intention.targets` also references. Or it has the severity info, and its rule is in `UNAVOIDABLE`.
     """
     if finding.rule in ("APF501", "APF502"):
         document = finding.document
@@ -224,7 +227,10 @@ def _list_system_rules(release: Release) -> tuple[PolicyRulesWithSubjects, ...]:
 def _find_system_move(
     comparison: ConfigurationComparison, moves: Collection[Move], rules: tuple[PolicyRulesWithSubjects, ...]
 ) -> Witness | None:
-    """Return a request that moves and matches one of the rules, or None if there is no such request."""
+    """Return a request that one of `rules` matches, and that goes to a different FlowSchema after the changes.
+
+    Only the FlowSchemas in `moves` are searched. Return None if there is no such request.
+    """
     sources: dict[str, list[FlowSchema]] = {}
     targets = {move.to_schema.name: move.to_schema for move in moves}
     for move in moves:
@@ -234,9 +240,10 @@ def _find_system_move(
 
 
 def find_new_findings(before: Effective, after: Effective) -> tuple[Finding, ...]:
-    """Return the findings of `check` that only the new configuration has.
+    """Return the findings of `check` for the configuration `after` that do not exist for `before`.
 
-    A finding is new if the rule has no finding of the same severity about the same field of the same object.
+    A finding of `after` also exists for `before` if `before` has a finding of the same rule and the
+    same severity about the same field of the same object.
     """
     old, new = (
         [make_finding(*problem) for problem in find_problems(side, Options()).problems] for side in (before, after)
@@ -251,7 +258,11 @@ def _identify(finding: Finding) -> object:
 
 
 def list_kept_seats(effective: Effective) -> dict[str, int]:
-    """Return the nominal seats that each level of the system must keep, by level name, if the peak of the level is unknown."""
+    """Return the nominal seats that each level of the system must keep if its peak is unknown.
+
+    The keys are the names of the levels. The number of seats is `KEPT_FRACTION` of the seats that the
+    level has in a server with only built-in levels.
+    """
     release, total = effective.release, effective.limits.server_concurrency
     levels = builtin.load_objects(release).priority_levels
     default = compute_limits(levels, (), min(total, SERVER_CONCURRENCY), release)

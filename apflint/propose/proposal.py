@@ -39,7 +39,10 @@ class ProvenProposal(NamedTuple):
 
     @property
     def edits_objects(self) -> bool:
-        """Whether the manifests contain changed copies of existing objects. Always False: there are only new objects."""
+        """Whether the manifests contain changed copies of existing objects.
+
+        This is always False, because the manifests contain only new objects.
+        """
         return False
 
 

@@ -90,10 +90,12 @@ def search(
     reject: Callable[[Candidate], tuple[str, ...]],
     keep: Callable[[Candidate], tuple[str, ...]],
 ) -> Searched:
-    """Return the smallest candidate that meets the goals and that `reject` permits.
+    """Search for the smallest candidate that meets the goals, and return the result of the search.
 
-    `reject` returns reasons why a candidate is not permitted. `keep` returns the missed goals that can be found without
-    a simulation. Ctrl-C ends the search.
+    `candidates` are tried in order, until one meets the goals in the simulation and nothing is against
+    it. Then its values are removed or halved as far as the goals permit. `keep` and `reject` return the
+    reasons against a candidate, as clauses. `keep` is called before the simulation, and `reject` is
+    called after it. If no candidate is found, `Searched.found` is None. Ctrl-C ends the search.
     """
     tried: list[Tried] = []
     try:
@@ -122,9 +124,10 @@ def _reduce(
     reject: Callable[[Candidate], tuple[str, ...]],
     keep: Callable[[Candidate], tuple[str, ...]],
 ) -> tuple[Candidate, tuple[Need, ...]]:
-    """Return a smaller candidate that meets the goals: unnecessary values are removed or halved.
+    """Remove or halve the values of a candidate while it still meets the goals. Return the smaller candidate.
 
-    The second value shows, for each remaining value, the goals that a candidate without it, or with half of it, misses.
+    The second value of the result has a `Need` for each remaining value. It contains the goals that
+    the candidate misses without this value, or with half of the value.
     """
     needs: dict[str, Need] = {}
     pending = True

@@ -62,7 +62,7 @@ NO_REQUESTS = ClientFigures(0, 0, 0, 0)
 
 
 class TrialOutcome(NamedTuple):
-    """The result of a trial."""
+    """The result of a trial, which simulates a part of an audit log under a changed configuration."""
 
     clients: Mapping[ClientKey, ClientFigures]
     levels: Mapping[str, LevelResult]
@@ -70,7 +70,7 @@ class TrialOutcome(NamedTuple):
 
 
 class LogPart(NamedTuple):
-    """A part of a log that trials simulate."""
+    """The part of an audit log that a search simulates with each combination of changes that it tries."""
 
     replay: Replay
     """The requests in this part of the log, classified under the configuration that was in force."""
@@ -96,8 +96,9 @@ def select_part(
 ) -> LogPart:
     """Return the part of a log in `period`, which is the start and the end in microseconds since 1970.
 
-    `known` are the assumptions of a simulation that begins at `origin`. The returned assumptions have another phase,
-    so that a simulation of the part adjusts the limits at the same times as the simulation that begins at `origin`.
+    `known` contains the assumptions of an earlier simulation, which begins at the time `origin`. The
+    result contains the same assumptions with another `phase`. With this phase, a simulation of the part
+    adjusts the limits at the same times as the earlier simulation.
     """
     part = replay._replace(period=period)
     survey = survey_log(part, 1)
@@ -108,7 +109,12 @@ def select_part(
 
 
 class _RoutesByClient:
-    """Routes of the requests of a logged load. The name of each client in a route contains its `ClientKey`."""
+    """Routes (priority level, flow and seats) of the requests of a logged load, by client.
+
+    The client name in each route consists of the level, the user, and whether the request arrived in
+    the period `early` of the load. `keys` maps each name to the `ClientKey` and whether the request
+    arrived in this period.
+    """
 
     def __init__(self, routes: LoggedRoutes, survey: LogSurvey, keys: dict[str, tuple[ClientKey, bool]]) -> None:
         self._routes = routes
@@ -147,9 +153,11 @@ def run_trial(
 def _add_up(
     levels: tuple[LevelResult, ...], keys: Mapping[str, tuple[ClientKey, bool]]
 ) -> dict[ClientKey, ClientFigures]:
-    """Return the figures of each client.
+    """Return the figures of each client, added up over all levels.
 
-    If a change moves only a part of a client's requests, the wait of the client is the wait of the slower part.
+    `keys` maps the name of a simulated client to (client, whether its requests arrived in the first
+    seconds of the log part, see `LogPart.early`). If a change moves only some requests of a client to
+    another level, the wait of the client is the longest of its waits at these levels.
     """
     found: dict[ClientKey, ClientFigures] = {}
     for level in levels:

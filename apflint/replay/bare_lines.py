@@ -39,7 +39,10 @@ class LineUnwrapper:
         self._wrappers: dict[tuple[str, ...], Wrapper | None] = {}
 
     def unwrap(self, lines: Sequence[bytes]) -> list[BareLine | None]:
-        """Return the event of each line, or None for each line that `log_wrappers` must read."""
+        """Return for each line the event in it, or None if the fast method of this module cannot find the event.
+
+        The caller must then read the line with `log_wrappers`.
+        """
         if not self._is_enabled:
             return [None] * len(lines)
         return [self._unwrap_field(line) if line[:1] == b"{" else _strip_prefix(line) for line in lines]

@@ -79,17 +79,20 @@ def _parse(text: str, zone: tzinfo) -> Moment | None:
 def resolve_periods(
     baseline: Baseline, since: Moment | None, until: Moment | None, extent: Extent
 ) -> tuple[LogPeriod, LogPeriod]:
-    """Return the baseline and the compared period within one log.
+    """Return the baseline and the period that is compared with it, for a baseline in the same log.
 
-    Both periods are limited to the time that the log covers.
+    The compared period begins at `since` and ends at `until`, or at the end of the log. If `since` is
+    None, the compared period is one hour long, with two exceptions:
 
-    A baseline that is a duration ends at the start of the compared period.
+    - If the baseline is an interval that ends in this hour, the compared period begins at its end.
+    - If the baseline is a duration, and the log covers no time before this hour, the first part of the
+      log is the baseline (at most half of the log), and the rest is the compared period.
 
-    If `since` is None, the compared period is the last hour of the log, or the last hour before `until`. If the log is
-    not longer than an hour, a baseline that is a duration is the first part of the log (at most half of the log), and
-    the compared period is the rest.
+    A baseline that is a duration ends where the compared period begins. Both periods are limited to the
+    time that the log covers.
 
-    Raises UserError if the baseline and the compared period overlap, or if the log does not cover one of them.
+    Raises UserError if the two periods overlap, if the log does not cover one of them, or if the
+    interval of the baseline does not start before its end.
     """
     covered = LogPeriod(extent.start, extent.end + 1)
     end = covered.end if until is None else until.resolve(extent.end).microseconds
@@ -122,10 +125,12 @@ def resolve_periods(
 
 
 def _find_start(end: int, duration: int, covered: LogPeriod) -> int:
-    """Return the start of the compared period if --since is not given. `end` is the end of this period.
+    """Return the start of the period to report if --since is not given. `end` is the end of this period.
 
-    The start is an hour before `end`. If the log, which covers the period `covered`, is too short for this, the start
-    is `duration` after the start of the log, or in the middle of the covered time if the middle is earlier.
+    The period starts an hour before `end` if the log, which covers the period `covered`, begins
+    earlier. Otherwise, the period starts `duration` after the start of the log, but at the latest in
+    the middle between the start of the log and `end`. The baseline has the length `duration` and ends
+    where the period starts.
     """
     start = end - DEFAULT_PERIOD
     return start if start > covered.start else covered.start + min(duration, (end - covered.start) // 2)

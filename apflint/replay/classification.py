@@ -44,7 +44,11 @@ class Assignment(NamedTuple):
 
 
 class TupleClassifier:
-    """Classifies attribute tuples under one configuration."""
+    """Finds the FlowSchema, priority level and seats of logged requests under one configuration.
+
+    Many requests have equal attributes (`AttributeTuple`), so callers classify each distinct tuple only
+    once.
+    """
 
     def __init__(self, known: Effective, counts: ObjectCounts | None = None) -> None:
         """Create a classifier. Without object counts, all requests take 1 seat."""
@@ -62,7 +66,10 @@ class TupleClassifier:
         """The namespaces that FlowSchemas name. FlowSchemas do not distinguish other namespaces."""
 
     def assign(self, attributes: AttributeTuple) -> Assignment:
-        """Return the assignment of requests with these attributes."""
+        """Return the FlowSchema, priority level and seats that requests with `attributes` get.
+
+        If API Priority and Fairness does not classify the requests, the result only says why.
+        """
         if attributes.user is None:
             return Assignment("no user")
         info = make_request_info(attributes)

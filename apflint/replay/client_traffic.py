@@ -24,7 +24,7 @@ class Operation(NamedTuple):
 
 
 class Traffic(NamedTuple):
-    """Sums over requests that API Priority and Fairness classified."""
+    """Totals of a group of requests that API Priority and Fairness classified, such as those of one client."""
 
     requests: int = 0
     rejected: int = 0

@@ -36,7 +36,7 @@ class LoggedDestination(NamedTuple):
 
 
 class MovedRequest(NamedTuple):
-    """An example of requests that move: the first one in the log."""
+    """The first request in the log of all requests that move in the same way, as an example."""
 
     audit_id: str | None
     time: int
@@ -49,7 +49,10 @@ class MovedRequest(NamedTuple):
 
 
 class LoggedMove(NamedTuple):
-    """Requests that move from the same old destination to the same new destination."""
+    """Requests that two configurations assign differently, with an equal old and an equal new destination.
+
+    A destination consists of the FlowSchema, the priority level and the flow distinguisher.
+    """
 
     type: MoveType
     old: LoggedDestination | None
@@ -79,9 +82,10 @@ class ReplayComparison(NamedTuple):
 
     @property
     def classified(self) -> int:
-        """Return the number of requests that at least one of the configurations classifies.
+        """Return the number of requests that at least one of the two configurations classifies.
 
-        This is the larger of the two numbers: a newer release classifies all requests that an older release classifies.
+        The number is the larger one of the two reports, because a newer release classifies all requests
+        that an older release classifies.
         """
         return max(report.outcomes.get("classified", 0) for report in (self.old, self.new))
 
@@ -93,7 +97,7 @@ class ReplayComparison(NamedTuple):
 
     @property
     def levels_with_other_seats(self) -> int:
-        """Return for how many of the `levels` the peaks of seats or the seat-seconds differ between the reports."""
+        """Return the number of `levels` whose peaks of seats or seat-seconds differ between both reports."""
         old, new = ([_find_seats(report, name) for name in self.levels] for report in (self.old, self.new))
         return sum(before != after for before, after in zip(old, new, strict=True))
 

@@ -17,14 +17,15 @@ _UNUSED = Assignment("no user")
 
 
 def assign_by_time(log: Log, classifiers: Sequence[TupleClassifier], times: Sequence[int]) -> list[Assignment]:
-    """Give the log a copy of its attribute tuples for each version of the configuration.
+    """Assign each attribute tuple of the log once for each version of the configuration. Return all assignments.
 
-    Return the assignments of all copies.
+    The function appends a copy of all tuples to `log.tuples` for each change. The tuples of version N
+    follow those of version N-1, in the same order. Each request then refers to the tuple of the version
+    that is in force when the request arrives. So each tuple has exactly one assignment, and the tables
+    need no column for the version.
 
-    `times` are the times of the changes in microseconds since 1970, in ascending order. `classifiers` contains the
-    classifier before the first change, and then one classifier for each change. The tuples of version N follow those of
-    version N-1, in the same order. So each tuple has exactly one assignment, and the tables need no column for the
-    version.
+    `times` are the times of the changes in microseconds since 1970, in ascending order. `classifiers`
+    contains the classifier before the first change, and then one classifier for each change.
     """
     number, database = len(log.tuples), log.database
     starts = [None, *times]

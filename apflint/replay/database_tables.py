@@ -1,9 +1,11 @@
 """The tables of a replay, and the interface of the databases that hold them: SQLite, DuckDB or Spark.
 
-The table `request` has a row for each request. The table `received` has audit IDs of `RequestReceived` events. It shows
-which requests have no later event. The table `attributes` has a row for each attribute tuple, with its
-assignment. The view `logged` joins `request` and `attributes`. The table `apf` has the requests that API Priority and
-Fairness classified.
+The table `request` has a row for each request. The table `received` has the audit IDs of
+`RequestReceived` events, to find requests that have no later event. An attribute tuple consists
+of the attributes of a request that determine its FlowSchema and seats. The table `attributes` has
+a row for each attribute tuple, with its FlowSchema, level and seats. The view `logged` joins
+`request` and `attributes`. The table `apf` has the requests that API Priority and Fairness
+classified.
 """
 
 from __future__ import annotations
@@ -62,8 +64,9 @@ _DROP_STARTED = """
         SELECT id FROM request WHERE started = 0 AND id IN (SELECT id FROM request WHERE started = 1))
 """
 
-# `_WITHOUT_COPIES` and the next statement have the effects of `_DROP_COPIES` and `_DROP_STARTED`, for databases in
-# which rows cannot be changed. Each of them defines a new table.
+# Some databases cannot change rows. For them, `_WITHOUT_COPIES` replaces `_DROP_COPIES`, and
+# `_WITHOUT_STARTED` replaces `_DROP_STARTED`. Each of the two queries returns the rows of a new
+# table `request`.
 _WITHOUT_COPIES = f"""
     SELECT {_REQUEST_NAMES} FROM (SELECT *, CASE WHEN id IS NULL THEN 1 ELSE row_number() OVER (
         PARTITION BY ended, id, started, received ORDER BY tuple, server) END AS copy FROM request) AS numbered WHERE copy = 1
@@ -168,7 +171,8 @@ def count_unanswered(database: Database) -> int:
             "SELECT count(DISTINCT received.id) FROM received LEFT ANTI JOIN request ON received.id = request.id"
         )
         return int(str(number))
-    # The condition on `received` avoids a set of the IDs of all requests in memory.
+    # With the condition on `received`, the database keeps in memory only the IDs that occur in
+    # `received`, not the IDs of all requests.
     answered = "SELECT id FROM request WHERE id IN (SELECT id FROM received)"
     ((number,),) = database.query(f"SELECT count(DISTINCT id) FROM received WHERE id NOT IN ({answered})")
     return int(str(number))
@@ -192,7 +196,12 @@ def clean(database: Database) -> int:
 
 
 def _define_clean_requests(database: Database, *, has_copies: bool) -> None:
-    """Replace the table `request` by one without copies, and without `ResponseStarted` events of requests with a later event."""
+    """Replace the table `request` by a table without superfluous events.
+
+    The new table contains each event once, although the log may contain copies of an event. It does not
+    contain the `ResponseStarted` event of a request that has a later event. `has_copies` is true if
+    there are copies to delete.
+    """
     if has_copies:
         database.query(f"CREATE TABLE request AS {_WITHOUT_COPIES}")
     database.query(f"CREATE TABLE answered AS {_ANSWERED}")
@@ -229,7 +238,8 @@ def count_requests(database: Database) -> tuple[int, int, int]:
 def drop_assignments(database: Database, *, keep_selected: bool) -> None:
     """Drop the tables and the view that `store_assignments` created.
 
-    If `keep_selected` is true, also delete the requests that do not meet the condition of `store_assignments`.
+    If `keep_selected` is true, the table `request` keeps only the requests in the view `logged`. These
+    are the requests that meet the condition passed to `store_assignments`.
     """
     if keep_selected:
         database.query(f"CREATE TABLE selected AS SELECT {_REQUEST_NAMES} FROM logged")

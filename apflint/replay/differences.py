@@ -30,7 +30,7 @@ SLOW_FACTOR = 2.0
 
 
 class Difference(NamedTuple):
-    """A client, or an operation of a client, in the period and in the baseline."""
+    """The requests of a client, or of one operation of a client, in a period compared with those in the baseline."""
 
     operation: Operation
     """The operation. For a client, the fields other than the user are those of the client's operation that differs most."""
@@ -162,11 +162,12 @@ def _compare(
     numbers: Mapping[str, int],
     ratio: float,
 ) -> list[Difference]:
-    """Return a difference for each group of operations, the largest first.
+    """Return how the traffic of each group of operations differs between the baseline and the period.
 
-    `pairs` contains the traffic of each operation in the baseline and in the period. `group` returns the group of an
-    operation. `numbers` is the number of user names by pattern. `ratio` is the length of the period divided by that of
-    the baseline.
+    The group with the largest difference is first. `pairs` contains the traffic of each operation in
+    the baseline and in the period. `group` returns the group of an operation. `numbers` maps each
+    pattern of user names to the number of matching user names. `ratio` is the length of the period
+    divided by the length of the baseline.
     """
     sums: dict[Operation, tuple[Traffic, Traffic, int]] = {}
     for operation, (before, now) in pairs.items():
@@ -195,9 +196,12 @@ def _compare(
 
 
 def _measure(now: int, before: int, ratio: float) -> float:
-    """Return the evidence that the rate has grown: N ln(N / E) - (N - E), or 0 if the rate has not grown.
+    """Return a number that is larger the more surely the rate of requests has grown, or 0 if it has not grown.
 
-    N is `now`, and E is `before` times `ratio`.
+    `now` and `before` are the numbers of requests in the period and in the baseline. `ratio` is the
+    length of the period divided by the length of the baseline. The result is N ln(N / E) - (N - E). N
+    is `now`, and E is the number that is expected at an unchanged rate: `before` times `ratio`, where
+    `before` counts as at least `_MINIMUM_EXPECTED`.
     """
     expected = max(before, _MINIMUM_EXPECTED) * ratio
     return now * log(now / expected) - (now - expected) if now > expected else 0.0
@@ -213,7 +217,11 @@ def _is_comparable(before: Traffic, now: Traffic) -> bool:
 
 
 def _measure_slowdown(before: Traffic, now: Traffic) -> int:
-    """Return the seat-microseconds by which the requests of an operation take longer than in the baseline, at least 0."""
+    """Return how many more seat-microseconds the requests of an operation take now than in the baseline.
+
+    The baseline value is scaled to the number of executed requests now. Return 0 if the requests do not
+    take longer, or if one of the periods has too few executed requests for a comparison.
+    """
     if not _is_comparable(before, now):
         return 0
     return max(0, now.seat_microseconds - before.seat_microseconds * now.executed // before.executed)
@@ -222,10 +230,11 @@ def _measure_slowdown(before: Traffic, now: Traffic) -> int:
 def _find_slowdown(
     pairs: Mapping[Operation, tuple[Traffic, Traffic]], clients: Iterable[Difference], ratio: float
 ) -> Slowdown | None:
-    """Return how much longer the requests of operations take that occur in both the baseline and the period.
+    """Return how much longer the same requests take in the period than in the baseline.
 
-    Return None if no operation has enough requests on both sides. Operations are weighted by their requests in the
-    period.
+    The comparison includes only operations that have enough executed requests in both the baseline and
+    the period. Return None if there is no such operation. The mean duration in the baseline is weighted
+    by the number of requests that each operation has in the period.
     """
     known = {operation: sides for operation, sides in pairs.items() if _is_comparable(*sides)}
     if not known:

@@ -1,8 +1,9 @@
 """The engine for large logs: DuckDB reads the files on several cores, in bounded memory, and spills to disk.
 
-DuckDB reads a file with fixed types for the fields of audit events. If a line has other types or is not JSON, the
-Python engine reads the whole file instead. So all engines have the same results. `duckdb_wrappers` reads events in
-wrappers.
+DuckDB reads a file with fixed types for the fields of audit events. If a line does not have these
+types or is not JSON, the Python engine reads the whole file instead. So both engines return the
+same results. `duckdb_wrappers` reads events in wrappers, which are text or JSON objects that log
+collectors put around an event.
 """
 
 from __future__ import annotations
@@ -240,14 +241,15 @@ def read_log(
     *,
     memory: str,
 ) -> Log:
-    """Read files into DuckDB.
+    """Read audit logs into DuckDB, and return the log with its requests.
 
-    After an interrupt, the result has the requests of the files that were read completely. DuckDB discards the rows of
-    the interrupted query, which reads one or several files. If the first query was interrupted, Python reads the
-    beginning of the first file instead.
+    After an interrupt (Ctrl-C), the result has only the requests of the files that were read
+    completely. A query reads one or several files, and DuckDB discards the rows of an interrupted
+    query. If no file was read completely, Python reads the beginning of the first file, so that the
+    result is not empty.
 
-    Raises UserError if `memory` is not a size. Raises KeyboardInterrupt after an interrupt if `wanted.whole_log` is
-    true.
+    Raises UserError if `memory` is not a size. Raises KeyboardInterrupt after an interrupt if
+    `wanted.whole_log` is true.
     """
     database = DuckDatabase(memory)
     with close_on_error(database):
@@ -293,10 +295,12 @@ def _read_log(
 def _report_progress(
     database: DuckDatabase, size: int, report: Callable[[int], object]
 ) -> Iterator[Callable[[int], object]]:
-    """Report the bytes of files that are read in the block. `size` is the size of the files in bytes.
+    """Report the progress of reading files, in bytes, while the `with` block is executed.
 
-    Yield a function for the bytes that Python reads, because DuckDB cannot read a file. Without calls of the function, the
-    number of bytes is DuckDB's estimate. After the block, the rest is reported.
+    `size` is the total size of the files in bytes. Yield a function for code that reads a file with
+    Python instead of DuckDB. The code calls the function with the number of bytes that it has read. If
+    the function is not called, the progress is the estimate of DuckDB. At the end of the block, the
+    bytes that are not yet reported are reported, so that the reported total is `size`.
     """
     done = Event()
     reported = in_python = 0
@@ -341,10 +345,10 @@ def _is_compressed(file: AuditLogFile) -> bool:
 
 
 def _group_rotated(files: Iterable[AuditLogFile]) -> Iterator[list[AuditLogFile]]:
-    """Group files of one server, so that one query reads a group.
+    """Yield groups of files. One query reads all files of a group, and they belong to the same server.
 
-    Planning a query takes as long as reading 5 MB in DuckDB. The uncompressed size of a compressed file is unknown, so
-    each compressed file forms its own group.
+    Planning a query takes as long as reading 5 MB in DuckDB, so one query for several files is faster.
+    The uncompressed size of a compressed file is unknown, so each compressed file forms its own group.
     """
     for _, some in groupby(files, lambda file: file.server):
         yield from group_files(
@@ -383,8 +387,10 @@ def _read_files(database: DuckDatabase, reader: EventReader, files: Sequence[Aud
     # Python reads pipes, which cannot be opened twice, and files of one byte, in which DuckDB does not detect a line.
     if any(file.is_stream or file.size < _MIN_FILE_BYTES for file in files):
         return False
-    # Check the first lines of each file, because DuckDB would fail only after it has read all files. Wrapped files are
-    # read one by one, because Python reads some of their lines and needs to know the file of a line.
+    # Check the first lines of each file now, because DuckDB would report another format only after it
+    # has read all files. If the lines contain events in wrappers, such as the records of a log
+    # collector, read the files one by one: Python reads some of the lines, and must know the file of
+    # each of them.
     formats = {find_format(file, wanted.event_field) for file in files}
     wrapper = formats.pop()
     if formats or wrapper is None or (wrapper != PLAIN and (len(files) > 1 or not can_unwrap(wrapper))):
@@ -427,7 +433,10 @@ def _select_plain(links: Sequence[str], compression: str, wanted: Wanted) -> Abs
 
 
 def _add_prefixed(database: DuckDatabase, path: str, wrapper: Wrapper) -> str | None:
-    """Return the path under which DuckDB reads a file with prefixed lines, or None if DuckDB needs a temporary file."""
+    """Register a file whose lines have a prefix, so that DuckDB can read the file without the prefixes.
+
+    Return the path under which DuckDB reads the file, or None if DuckDB needs a temporary file instead.
+    """
     try:
         return database.prefixed_files.add(path, wrapper)
     except (ImportError, OSError):  # fsspec is not installed, or the file was removed
@@ -508,15 +517,20 @@ def _load(
 
 
 def _reduce(database: DuckDatabase, reader: EventReader, event: str, wanted: Wanted) -> None:
-    """Create the table `raw` with a row for each event of the query `event`, as `reduce_events` defines the columns."""
+    """Create the table `raw` with a row for each audit event that the SQL query `event` returns.
+
+    `reduce_events` defines the columns of the table.
+    """
     event = f"SELECT *, CAST(hash(audit_id) >> 1 AS BIGINT) AS id FROM ({event})"
     database.query(f"CREATE TABLE raw AS {reduce_events(event, 'epoch_us', wanted, reader.namespaces)}")
 
 
 def _list_other_lines(database: DuckDatabase, number: int) -> list[str] | None:
-    """Return the lines of the table `raw` that SQL cannot read, or None if Python must read the whole file.
+    """Return the lines that SQL cannot read, so that Python reads them. The lines are in the table `raw`.
 
-    `number` is the number of these lines, which have the class `ODD`.
+    `number` is the number of rows of `raw` with the class `ODD`, which marks these lines. If `number`
+    is 0, return an empty list. Return None if Python must read the whole file, because there are too
+    many such lines, or because a line is unavailable or is a part of a longer line.
     """
     if not number:
         return []
@@ -528,7 +542,10 @@ def _list_other_lines(database: DuckDatabase, number: int) -> list[str] | None:
 
 
 def _number_servers(database: DuckDatabase, reader: EventReader, server: str) -> None:
-    """Create the table `named` with the numbers of the API servers that `raw` names. An empty name stands for `server`."""
+    """Create the table `named`, which maps each server name in the table `raw` to the number of the server.
+
+    An empty name stands for `server`.
+    """
     names = [
         name for (name,) in _query(database, "SELECT DISTINCT server FROM raw WHERE server IS NOT NULL ORDER BY 1")
     ]
@@ -588,9 +605,11 @@ def _is_utf8(path: str) -> bool:
 
 
 def _list_new_tuples(database: DuckDatabase) -> list[AttributeTuple] | None:
-    """Create the table `new_key` with the keys in `raw` that are not in `key`.
+    """Return the attribute tuples of the keys that are in the table `raw`, but not in the table `key`.
 
-    Return the attribute tuples of these keys, or None if only Python can read a key.
+    The function also creates the table `new_key` with these keys. Each key contains the attributes of
+    events as text. Return None if a key may contain a JSON value of a wrong type, so that Python must
+    read the events.
     """
     keys = f"SELECT DISTINCT key FROM raw WHERE {IS_REQUEST}"
     database.query(
@@ -604,9 +623,10 @@ def _list_new_tuples(database: DuckDatabase) -> list[AttributeTuple] | None:
 
 
 def _store_requests(database: DuckDatabase, numbers: list[int], server: int) -> None:
-    """Move the requests of `raw` to `request`.
+    """Move the requests from the table `raw` to the table `request`, and drop the table `raw`.
 
-    `numbers` are the indices of the tuples in `new_key`. Events without a server get the index `server`.
+    `numbers` contains the index of the attribute tuple for each key in the table `new_key`. Events that
+    name no server get the server index `server`.
     """
     database.query("INSERT INTO key SELECT key, CAST(? AS INTEGER[])[position] FROM new_key", [numbers])
     database.query(

@@ -53,8 +53,8 @@ def read_event(wanted: Wanted) -> str:
         f'annotations."{QUEUE_WAIT}"',
         *(["userAgent"] if wanted.agent else []),
     ]
-    # A replay uses only the first of `texts`, the audit ID, from `RequestReceived` events, so only the audit ID is
-    # checked. `read_key` checks the fields of attribute tuples.
+    # For `RequestReceived` events, a replay uses only the audit ID, which is the first of `texts`. So
+    # check only the audit ID. `read_key` checks the fields of attribute tuples.
     is_plain = f"""
         CASE WHEN {_IS_RECEIVED} THEN NOT {is_ambiguous(texts[:1])}
         ELSE NOT {is_ambiguous(texts)} AND coalesce(starts_with(requestURI, '/'), TRUE)
@@ -64,7 +64,10 @@ def read_event(wanted: Wanted) -> str:
 
 
 def read_json(paths: Iterable[str], fields: Fields, compression: str) -> str:
-    """Return a query for the fields of the JSON objects in the lines of files. If a line has other types, the query fails."""
+    """Return a query that reads `fields` from files with one JSON object in each line.
+
+    The query fails if a field of an object does not have the type that `fields` states.
+    """
     columns = ", ".join(f"{quote(name)}: {quote(_type(kind))}" for name, kind in fields.items())
     # One read function for several files is unsafe: DuckDB 2.0.0 sometimes ignores a line that is not JSON without an error.
     return " UNION ALL ".join(
@@ -77,7 +80,9 @@ def read_json(paths: Iterable[str], fields: Fields, compression: str) -> str:
 def read_lines(path: str, compression: str) -> str:
     """Return a query for the lines of a file that are not empty.
 
-    DuckDB would remove a column delimiter at the end of a line. So no line may end with the delimiter: it is random.
+    The query needs a column delimiter, although a line is a single column. DuckDB would remove the
+    delimiter if a line ended with it. So the delimiter is a random text, which does not occur in the
+    log.
     """
     delimiter = "".join(secrets.choice(_CONTROL_CHARACTERS) for _ in range(_DELIMITER_LENGTH))
     return (

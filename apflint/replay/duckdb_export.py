@@ -20,9 +20,10 @@ _TIME = "make_timestamp({value})"
 
 
 def write_file(replay: Replay, directory: str, memory: str) -> tuple[str, int]:
-    """Write the requests of a replay for which the Python or the DuckDB engine has read the log.
+    """Write the requests of a replay to a Parquet file in `directory`.
 
-    Return the path of the file, and the number of requests.
+    The replay must come from the Python engine or from the DuckDB engine. Return the path of the
+    file, and the number of requests.
     """
     source = SELECT_VALUES
     own = replay.log.database
@@ -42,7 +43,10 @@ def write_file(replay: Replay, directory: str, memory: str) -> tuple[str, int]:
 
 
 def _copy(database: DuckDatabase, source: str, directory: str) -> tuple[str, int]:
-    """Run the statement that writes the file. Return the path and the number of rows."""
+    """Write the result of the query `source` to a Parquet file in `directory`. Return (path, number of rows).
+
+    Raises UserError if the file cannot be written.
+    """
     path = os.path.join(directory, NAME)
     temporary = os.path.join(directory, f".{NAME}.{os.getpid()}.tmp")
     try:

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 class ObjectFileSystem(AbstractFileSystem):
-    """File system for DuckDB in which the name of an object is a number."""
+    """File system through which DuckDB reads objects in object storage under numbers instead of names.
+
+    DuckDB would interpret special characters in names as glob patterns.
+    """
 
     protocol = "apflint-object"
     cachable = False
@@ -27,7 +30,10 @@ class ObjectFileSystem(AbstractFileSystem):
         self._files: list[AuditLogFile] = []
 
     def add(self, file: AuditLogFile) -> str:
-        """Register an object, and return the path under which DuckDB opens it."""
+        """Store an object of object storage, and return the path under which DuckDB opens the object.
+
+        The path contains a number instead of the name, such as `apflint-object://0`.
+        """
         self._files.append(file)
         return f"{self.protocol}://{len(self._files) - 1}"
 

@@ -25,7 +25,10 @@ _MAX_PREFIX_BYTES = 512
 
 
 class PrefixFileSystem(AbstractFileSystem):
-    """File system for DuckDB in which the name of a file is a number."""
+    """File system through which DuckDB reads log lines whose prefixes are replaced by spaces.
+
+    In the paths for DuckDB, numbers stand for the names of the files.
+    """
 
     protocol = "apflint-prefix"
     cachable = False
@@ -35,9 +38,10 @@ class PrefixFileSystem(AbstractFileSystem):
         self._files: list[tuple[str, int, Wrapper]] = []
 
     def add(self, path: str, wrapper: Wrapper) -> str:
-        """Register a file with prefixed lines, and return the path under which DuckDB opens it.
+        """Register a log file, and return the path under which DuckDB opens the file.
 
-        Raises OSError if the file is missing.
+        Each line of the file has a prefix in the format of `wrapper` before its JSON text. Raises OSError
+        if the file is missing.
         """
         self._files.append((path, os.path.getsize(path), wrapper))
         return f"{self.protocol}://{len(self._files) - 1}"
@@ -96,7 +100,7 @@ class _PrefixFile(io.RawIOBase):
         return self._position
 
     def readable(self) -> bool:
-        """Return True."""
+        """Return True, because the file is open for reading."""
         return True
 
     def seekable(self) -> bool:

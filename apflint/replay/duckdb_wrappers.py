@@ -37,7 +37,10 @@ _FILE_FORMAT = "FORMAT csv, HEADER false, QUOTE '', ESCAPE '', DELIMITER '\x01',
 
 
 class UnwrappedEvents(NamedTuple):
-    """A query for the events of files, whose wrappers were removed, and facts about these events."""
+    """A query that reads the events of files without their wrappers, and facts about these events.
+
+    A wrapper is the text or the JSON object that a log collector puts around an event.
+    """
 
     event: str
     """SQL for the relation `event`, without the hash of the audit ID."""
@@ -49,7 +52,7 @@ class UnwrappedEvents(NamedTuple):
     """Whether each event must have the name of its server."""
 
     def check_number(self, number: int) -> None:
-        """Raise an error if `number`, the rows read, is not `self.number`: then an event contains a line break."""
+        """Raise an error if the query has read `number` rows instead of `self.number`: an event contains a line break."""
         if number != self.number:
             raise duckdb.InvalidInputException("an event contains a line break")
 
@@ -58,11 +61,13 @@ class UnwrappedEvents(NamedTuple):
 def unwrap_events(
     database: DuckDatabase, path: str, compression: str, wrapper: Wrapper, wanted: Wanted
 ) -> Iterator[UnwrappedEvents]:
-    """Write the events in a file to a temporary file, which exists during the block.
+    """Extract the events in a file into a temporary file, and yield a query that reads the temporary file.
 
-    Most events have the same API server. In the temporary file, events of other servers have an additional key with the
-    name of the server. A line that Python must read becomes an object with one key, whose value is the line. Both keys
-    are random, so that no log contains them.
+    The temporary file exists during the block. Most events have the same API server. In the temporary
+    file, an event of another server gets an additional key with the name of its server. If a line
+    contains no event that DuckDB can extract, Python must read the line. In the temporary file, this
+    line becomes an object with one key, whose value is the line. Both keys are random, so that no log
+    contains them.
     """
     unwrapping = make_unwrapping(wrapper, quote_name, "JSON")
     mark = secrets.token_hex(8)
@@ -75,7 +80,8 @@ def unwrap_events(
     columns, event = f"{line_column} AS line, {unwrapping.text} AS text", "text"
     if wrapper.server:
         name = f"coalesce({unwrapping.server}, {quote(_NO_NAME)})"
-        # Adding a name copies the event, which takes time. So events with the most frequent name get no additional key.
+        # To add the name of the server, DuckDB copies the event, which takes time. So the events of the
+        # server with the most frequent name get no additional key.
         ((found,),) = database.query(
             f"SELECT mode(name) FROM (SELECT {name} AS name FROM ({lines}) LIMIT {_SAMPLE_ROWS})"
         )

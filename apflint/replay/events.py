@@ -177,7 +177,7 @@ def find_problem(value: object) -> str | None:
 
 
 def is_status(code: object) -> bool:
-    """Return whether a JSON value may be an HTTP status, with at most four digits."""
+    """Return whether a JSON value is an integer from 0 to 9999, and so may be an HTTP status."""
     return type(code) is int and 0 <= code <= 9999
 
 

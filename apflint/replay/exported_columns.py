@@ -61,12 +61,11 @@ SELECT_VALUES = f"SELECT {_VALUES} FROM logged"
 
 
 def select_exported(source: str, time: str) -> str:
-    """Return a query whose rows are those of the Parquet file.
+    """Return a query for the rows of the exported Parquet file.
 
-    `source` is a query for the unconverted values of all columns.
-
-    `time` is the SQL expression that converts the microseconds `{value}` to a time without a time zone. The query needs
-    the table `server_name` with the columns `number` and `name`.
+    `source` is a query for the unconverted values of all columns. `time` is an SQL expression that
+    converts the microseconds `{value}` to a time without a time zone. The query reads the names of the
+    servers from the table `server_name`, which needs the columns `number` and `name`.
     """
     values = ((column, f'source."{column.name}"') for column in COLUMNS)
     columns = ", ".join(

@@ -103,10 +103,11 @@ class CanonicalLines:
         *,
         has_options: bool,
     ) -> None:
-        """Create a reader.
+        """Create a reader of audit log lines in the usual form.
 
-        `find_number` validates an event, and returns the index of the attribute tuple for a result of `read_attributes`.
-        `hash_id` converts an audit ID to the value of the column `id`.
+        `find_number` takes an event and the result of `read_attributes` for this event. It validates the
+        event, and returns the index of its attribute tuple. `hash_id` converts an audit ID to the value
+        of the column `id`.
         """
         self._namespaces = namespaces
         self._find_number = find_number
@@ -133,9 +134,9 @@ class CanonicalLines:
         All lines of `data` must end with a newline. Return the offsets of lines that a JSON parser must read, and the
         number of all lines. Most of the time of a replay is spent in this loop.
         """
-        # `received` has the start and the body of each `RequestReceived` event, by audit ID. Usually, a later event of
-        # the request has an equal body. Only the body of the later event is parsed: if it is valid, both bodies are
-        # valid.
+        # `received` maps the audit ID of each `RequestReceived` event to the offset of its line and to its
+        # body. Usually, a later event of the request has an equal body. Only the body of the later event is
+        # parsed: if it is valid, both bodies are valid.
         received: dict[bytes, tuple[int, bytes]] = {}
         new_rows: list[Row] = []
         left = []
@@ -221,7 +222,7 @@ class CanonicalLines:
         )
 
     def _read_body(self, text: bytes) -> int:
-        """Return the index of the attribute tuple of a body, the text from `requestURI` to `objectRef`."""
+        """Return the index of the attribute tuple of an event. `text` is the event from `requestURI` to `objectRef`."""
         key: tuple[Hashable, ...] | None = None
         named = {}
         if match := _REQUEST.fullmatch(text):
@@ -257,9 +258,10 @@ class CanonicalLines:
         return number
 
     def _find_namespace(self, uri: str, reference: bytes | None) -> str:
-        """Return the namespace of a URI, or `OTHER_NAMESPACE`.
+        """Return the namespace in a URI, or `OTHER_NAMESPACE` if the rules do not distinguish this namespace.
 
-        If the URI contains the namespace `reference`, cache this namespace and the part of the URI before it.
+        If the URI contains the namespace `reference` of the audit event, cache the result and the part of
+        the URI before the namespace. The caller then recognizes similar URIs faster.
         """
         found, version = find_namespace(uri, (reference or b"").decode()), find_version(uri)
         namespace = OTHER_NAMESPACE if found and found not in self._namespaces else found
@@ -286,9 +288,10 @@ class CanonicalLines:
         return answer
 
     def _read_rest(self, text: bytes) -> tuple[int, int | None]:
-        """Return 1 if the event has the decision of authorization, else 0, and the queue wait in microseconds or None.
+        """Return (1 or 0, queue wait in microseconds or None) for an event.
 
-        `text` is the part of the line after the times.
+        The first value is 1 if the event has the annotation `authorization.k8s.io/decision`, else 0. `text`
+        is the part of the line after the times.
         """
         annotations: Any = {}
         if text != b'Z"}':
@@ -330,7 +333,7 @@ def _is_hexadecimal(audit_id: bytes) -> bool:
 
 
 def _parse(text: bytes) -> dict[str, Any]:
-    """Parse a JSON object. Raises one of `_EXPECTED` for other text."""
+    """Return the JSON object in a text. Raises one of `_EXPECTED` for other text, and for escaped lone surrogates."""
     string = text.decode()
     value, end = scan(string, 0)
     # Reject escapes of lone surrogates, which are valid JSON, but not valid Unicode.

@@ -71,7 +71,7 @@ class Filter(NamedTuple):
 
     @property
     def dimensions(self) -> frozenset[str]:
-        """Return the dimensions that occur in the conditions."""
+        """Return the attributes of requests, such as `user` or `verb`, that the conditions are about."""
         return frozenset(condition.dimension for condition in self.conditions)
 
     def resolve(self, end: int) -> Filter:
@@ -164,9 +164,10 @@ def check_names(conditions: Sequence[Condition], *configurations: Configuration)
 
 
 def build_condition(wanted: Filter, servers: Sequence[str]) -> str:
-    """Return a filter as an SQL condition on the columns of `logged`. Call `Filter.resolve` first.
+    """Return a filter as an SQL condition on the columns of the table `logged`.
 
-    Returns an empty string for a filter that selects all requests. `servers` are the names of the API servers by index.
+    Return an empty string for a filter that selects all requests. `servers` are the names of the API
+    servers by index. First call `Filter.resolve`, because the condition needs times, not durations.
     """
     return " AND ".join(_list_terms(wanted, servers))
 

@@ -1,7 +1,8 @@
-"""Joins small files of a log, so that one query of DuckDB reads many of them.
+"""Joins small log files into one temporary file, so that one query of DuckDB reads many files.
 
-Planning a query for each file takes longer than reading a small file. A joined file contains only lines that begin as
-events of kube-apiserver do. Events of several servers get a key with the name of their server.
+DuckDB needs more time to plan a query for a file than to read a small file. Only files that begin
+as an event of kube-apiserver does are joined. If the files come from several servers, each event
+gets an additional field with the name of its server.
 """
 
 from __future__ import annotations
@@ -40,7 +41,10 @@ class JoinedFiles(NamedTuple):
     """Key with the name of the server in each event. Empty if all files are of one server."""
 
     def select_events(self, wanted: Wanted) -> str:
-        """Return SQL for the relation `event`, without the hash of the audit ID."""
+        """Return an SQL query that reads the events from the temporary file, with the columns of the relation `event`.
+
+        The query has all columns except the hash of the audit ID.
+        """
         fields = {**EVENT_FIELDS, self.server_key: "VARCHAR"} if self.server_key else EVENT_FIELDS
         server = quote_name(self.server_key) if self.server_key else NO_TEXT
         source = read_json([self.path], fields, "none")
@@ -111,6 +115,6 @@ def _add_key(data: bytes, key: str, server: str) -> bytes:
     if not key or not data:
         return data
     start = f'{{"{key}":{json.dumps(server)},"'.encode("utf-8", "replace")
-    # Lines that begin in another way get no key, so that the engine can detect them. Lines are split because this is
-    # twice as fast as a replacement.
+    # Lines that do not begin with `{"` get no key, so that the engine can detect them by the missing
+    # key. The code splits the text into lines because this is twice as fast as a replacement.
     return b"\n".join([start + line[2:] if line.startswith(b'{"') else line for line in data.split(b"\n")])

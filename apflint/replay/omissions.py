@@ -44,7 +44,10 @@ class Omissions(NamedTuple):
 
 
 def find_omissions(log: Log) -> Omissions:
-    """Return the omissions of a whole log, including requests that a filter excludes."""
+    """Return the stages and requests that are usual in a cluster, but absent from the log.
+
+    The whole log is examined, including requests that a filter excludes.
+    """
     stages = log.coverage.stages
     if not stages:
         return Omissions()

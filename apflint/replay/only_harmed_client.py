@@ -1,4 +1,4 @@
-"""The bounds above which one client is the only one whose requests are rejected or wait."""
+"""Thresholds that decide whether the rejections and waits at a level concern only one client."""
 
 from __future__ import annotations
 
@@ -11,10 +11,18 @@ _HARDLY_SHARE = 0.01
 
 
 def is_mainly_harmed(harmed: int, other_harmed: int) -> bool:
-    """Return whether a client with a number of harmed requests has most of all harmed requests."""
+    """Return whether one client has at least `_MAIN_SHARE` of all harmed requests, and at least `_MIN_HARMED`.
+
+    `harmed` is the number of harmed requests of the client, and `other_harmed` is that of all other
+    clients. A harmed request was rejected, or has a logged wait.
+    """
     return harmed >= max(_MAIN_SHARE * (harmed + other_harmed), _MIN_HARMED)
 
 
 def is_hardly_harmed(harmed: int, requests: int) -> bool:
-    """Return whether so few of the requests of some clients are harmed that the overload hardly concerns them."""
+    """Return whether so few of the requests of a group of clients are harmed that the overload hardly affects it.
+
+    `requests` is the number of requests of these clients, and `harmed` is the number of their harmed
+    requests.
+    """
     return harmed <= _HARDLY_SHARE * requests

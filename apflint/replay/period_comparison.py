@@ -79,7 +79,7 @@ def _compare(now: ComparedPeriod, new: ClientTraffic, before: ComparedPeriod, ol
 
 
 class _ComparedLogReader:
-    """Reads logs and classifies their requests, and reports the requests in a period of a log."""
+    """Reads logs, classifies their requests, and returns the report and the sums by client for a period."""
 
     def __init__(
         self, known: Effective, options: ReplayOptions, top_users: int, report: Callable[[int], object]

@@ -204,7 +204,7 @@ class EventReader:
                 size += len(block.data)
             if self._count_records() > before:
                 useless = 0
-            else:  # one line may be a list with many unreadable items
+            else:  # a line may be a list with many unreadable items, so also consider the number of unreadable items
                 useless += max(number - first, self.coverage.unreadable - unreadable)
             if useless > MAX_LINES_WITHOUT_EVENTS:
                 reason = NO_EVENTS
@@ -287,9 +287,9 @@ class EventReader:
         return number
 
     def _join_value(self, blocks: Iterator[Block], server: int) -> Iterator[Block]:
-        """Read a file that is a single JSON value over several lines.
+        """Read the file if its content is a single JSON value over several lines. Then yield no blocks.
 
-        For any other file, yield its blocks without reading them.
+        If the file has any other content, do not read it, but yield all of its blocks.
         """
         head: list[Block] = []
         size = 0
@@ -513,7 +513,12 @@ class EventReader:
         return values
 
     def _number_tuple(self, event: dict[str, Any], key: Hashable) -> int:
-        """Validate the first event with an attribute tuple, and return the index of the tuple. Raises UserError for invalid events."""
+        """Return the index in `tuples` of the attributes of an event (user, verb, resource and others).
+
+        This method handles the first event with `key`, and validates this event. Raises UserError if the
+        event is invalid. `_find_number` returns the same index for later events with `key`, without a
+        validation.
+        """
         problem = find_problem(event)
         if problem is not None:
             raise UserError(problem)
@@ -532,7 +537,10 @@ class EventReader:
         return number
 
     def _time(self, text: Any) -> int:
-        """Convert a time to microseconds since 1970. Times in the form that kube-apiserver writes are parsed faster."""
+        """Convert a time to microseconds since 1970. Raises ValueError if the text is not a time.
+
+        Times such as `2026-11-22T05:49:20.123456Z`, the form that kube-apiserver writes, have a fast path.
+        """
         if len(text) == 27 and text[26] == "Z" and text[19] == "." and text[20:26].isdigit() and text.isascii():
             second = self._seconds.get(text[:19])
             if second is None:
@@ -610,7 +618,11 @@ def find_format(file: AuditLogFile, event_field: Sequence[str] = ()) -> Wrapper 
 
 
 def _find_wrapper(line: bytes, event_field: Sequence[str]) -> Wrapper | None:
-    """Return the only wrapper around an event in a line, or None if the line is not an event in at most one wrapper."""
+    """Return the wrapper of the audit event in a line, or `PLAIN` if the event has no wrapper.
+
+    Return None if the line does not contain an audit event, or if the event has several wrappers, one
+    inside of another.
+    """
     try:
         text = _decode(line)
         values = _parse_line(text)

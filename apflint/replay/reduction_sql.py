@@ -54,8 +54,9 @@ _find_other_value = re.compile(_OTHER_VALUE).search
 _IS_PLAIN = """
     is_plain AND (kind IS NULL OR kind IN ('', 'Event')) AND (version IS NULL OR version = '' OR version LIKE 'audit.k8s.io/%')
 """
-# An empty object means the same as an absent object. But in SQL, an empty object looks like an object with only unknown
-# fields. So Python must read the line.
+# An empty object means the same as an absent object. But in SQL, an empty object looks like an
+# object with only unknown fields. So the condition is not true if a field is one of these two
+# objects, and Python reads the line of the event.
 _IS_COMPLETE = f"""
     verb IS NOT NULL AND received >= TIMESTAMP '1970-01-01 00:00:00' AND ended >= TIMESTAMP '1970-01-01 00:00:00'
     AND coalesce(code BETWEEN 0 AND 9999, TRUE) AND coalesce(namespace <> '{uri_namespace.UNCERTAIN}', TRUE) AND (impersonated IS NULL OR impersonated.username <> '')
@@ -88,10 +89,12 @@ _WAIT = f"""
 
 
 def reduce_events(event: str, to_microseconds: str, wanted: Wanted, namespaces: Collection[str]) -> str:
-    """Return a query with a row for each event of the relation `event`. Rows of requests have a key.
+    """Return an SQL query that yields one row for each audit event of the relation `event`.
 
-    A key is the text of an attribute tuple, because databases compare one string faster than several. `to_microseconds`
-    is the SQL function that converts times. All namespaces that are not in `namespaces` get the same value.
+    If the event is a request, the column `key` contains the attributes of the request as one string,
+    because databases compare one string faster than several. `to_microseconds` is the SQL function that
+    converts times to microseconds. All namespaces that are not in `namespaces` get the same value in
+    the key.
     """
     has_path = "reference IS NULL"
     is_self = "impersonated IS NULL"
@@ -145,9 +148,10 @@ def reduce_events(event: str, to_microseconds: str, wanted: Wanted, namespaces: 
 
 
 def is_ambiguous(texts: Iterable[str]) -> str:
-    """Return an SQL condition that is true if one of the strings may come from a JSON value that is not a string.
+    """Return an SQL condition that is true if one of the strings looks like a converted JSON value.
 
-    `texts` are SQL expressions. If a field has the type string, engines convert other JSON values to strings.
+    `texts` are SQL expressions for the strings. SQL engines convert a number, boolean, list or object
+    to a string if the type of the field is string. So the string `true` may come from the boolean.
     """
     # Most strings begin with a lowercase letter. Comparing this letter is faster than a regular expression.
     conditions = (
@@ -159,9 +163,10 @@ def is_ambiguous(texts: Iterable[str]) -> str:
 
 
 def read_key(key: str) -> AttributeTuple:
-    """Return the attribute tuple of a value of the column `key`.
+    """Return the attribute tuple that a value of the column `key` encodes.
 
-    Raises ValueError if a part of the key may come from a JSON value of another type.
+    Raises ValueError if a string in the key may come from a JSON value that is not a string, or if the
+    groups are not a list of strings.
     """
     # The key of an event without a user begins with the groups instead of the user, so it has one part less. Then
     # `user` is an empty list.

@@ -89,11 +89,13 @@ def replay(
     options: ReplayOptions,
     report: Callable[[int], object] = lambda _: None,
 ) -> Replay:
-    """Read the files, and classify their requests.
+    """Return the requests of the audit logs in `files`, classified under the configuration `known`.
 
-    `report` is called with the number of bytes read since the previous call.
+    If `options.changes` is not empty, the configuration changes at the given times of the log. `report`
+    is called with the number of bytes read since the previous call.
 
-    Raises UserError if the engine is not installed, and for a filter with a name that the configuration does not have.
+    Raises UserError if the engine is not installed, and for a filter with a name that no configuration
+    has.
     """
     versions = [known, *(change.known for change in options.changes)]
     check_names(options.filter.conditions, *(version.configuration for version in versions))
@@ -205,7 +207,7 @@ def _read_with_engine(
 
 
 class MeasuredLog(NamedTuple):
-    """A log from which copies of events were removed, and its counts before filters apply."""
+    """A log without copies of events, and numbers that describe the log before filters select requests."""
 
     log: Log
     copies: int
@@ -215,7 +217,11 @@ class MeasuredLog(NamedTuple):
 
 
 def measure_log(log: Log, options: ReplayOptions) -> MeasuredLog:
-    """Remove copies of events from a log, and set unreadable waits to NULL. Return the log and its counts."""
+    """Remove copies of events from a log, and set unreadable waits to NULL.
+
+    Return the log with its number of requests, the times of the first and last request, and the numbers
+    of removed copies, of unanswered requests and of unreadable waits.
+    """
     if _AGENT_PATTERN in options.filter.dimensions.union(options.by):
         fold_agents(log.database)
     unanswered, copies = count_unanswered(log.database), clean(log.database)
@@ -226,9 +232,11 @@ def measure_log(log: Log, options: ReplayOptions) -> MeasuredLog:
 def assign_tuples(
     log: Log, classifiers: Sequence[TupleClassifier], changes: Sequence[ConfigurationChange] = ()
 ) -> list[Assignment]:
-    """Return the assignment of each attribute tuple. If the configuration changes, the log gets tuples for each version.
+    """Return the assignment (FlowSchema, level and seats) of each attribute tuple in the log.
 
-    `classifiers` are those of the first configuration and of each change.
+    `classifiers` has a classifier for the first configuration, and then one for each item of
+    `changes`. If there are changes, the log gets a copy of its attribute tuples for each
+    configuration, and the result covers all copies.
     """
     if changes:
         return assign_by_time(log, classifiers, [change.time for change in changes])
@@ -262,7 +270,12 @@ def select_requests(
 
 
 def _reassign(former: Replay, known: Effective, assignments: list[Assignment]) -> Replay:
-    """Return the requests of a replay under another configuration. `former` must not be used afterwards."""
+    """Return the replay of the same requests under another configuration.
+
+    `known` is the other configuration, and `assignments` is the classification of the attribute tuples
+    under it. The function overwrites the tables of `former` in the database, so `former` must not be
+    used afterwards.
+    """
     log = former.log
     drop_assignments(log.database, keep_selected=former.filter != Filter())
     levels = store_assignments(log.database, zip(log.tuples, assignments, strict=True), "")

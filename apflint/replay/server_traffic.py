@@ -54,7 +54,7 @@ def sum_by_server(log: Log, servers: Sequence[str]) -> tuple[ServerTraffic, ...]
 
     Servers without requests are included. For a single server, the result is empty.
     """
-    if len(servers) == 1:  # the report of the levels already contains these sums
+    if len(servers) == 1:  # the report of the priority levels already shows the sums of a single server
         return ()
     rows: Any = log.database.query(
         "SELECT server, count(*), sum(rejected), count(wait), coalesce(sum(seats * busy), 0) FROM apf GROUP BY server"

@@ -33,7 +33,7 @@ HASHES = {"id": "xxhash64(id)", "uri": "CAST(hash(uri) >> 1 AS BIGINT)"}
 
 
 class SparkDatabase:
-    """Temporary views of a Spark session."""
+    """The database of a replay with Spark. Its tables are temporary views of a Spark session."""
 
     has_fast_windows = True
     is_distributed = True
@@ -81,7 +81,7 @@ class SparkDatabase:
         return []
 
     def stream(self, sql: str) -> Iterator[tuple[object, ...]]:
-        """Run a statement, and yield its rows. The rows may not fit into memory."""
+        """Run a statement, and yield its rows one after the other, because all rows together may exceed the memory."""
         for row in self.spark.sql(_escape(sql)).toLocalIterator():
             self.rows_received += 1
             yield tuple(row)

@@ -102,7 +102,7 @@ def read_log(
             if any(file.is_remote for file in distributed):
                 raise UserError(f"Spark cannot read the log: {describe_error(error)}") from None
             _require_small(files, f"Spark cannot read the log: {describe_error(error)}")
-            distributed = []  # Python reads all files instead of Spark
+            distributed = []  # Spark failed, so Python reads all files
         for file in files:
             if file not in distributed:
                 reader.read_file(file)
@@ -114,7 +114,10 @@ def read_log(
 
 
 def _require_small(files: Sequence[AuditLogFile], problem: str) -> None:
-    """Raise UserError if files are too large for Python, which keeps all their requests on this machine."""
+    """Raise UserError if the files, which Spark cannot read, are too large for Python.
+
+    Python keeps all their requests on this machine. The message begins with `problem`.
+    """
     size = sum(file.size for file in files)
     if size > _MAX_PYTHON_BYTES:
         raise UserError(
@@ -138,9 +141,11 @@ def _describe_size(size: int) -> str:
 def _list_files(
     spark: Any, files: Sequence[AuditLogFile], period: ReadPeriod
 ) -> tuple[list[AuditLogFile], list[OmittedObjects]]:
-    """Return the files, with the objects below a prefix in place of the URL of the prefix, and the omitted objects.
+    """Return (files to read, omitted objects). If `files` contains a URL prefix, return the objects below it.
 
-    Spark lists the objects with its own credentials. Objects are omitted if their names have times outside of `period`.
+    For example, the prefix `s3a://logs/audit` becomes one file for each object below
+    `s3a://logs/audit/`. Spark lists the objects with its own credentials. Objects are omitted if their
+    names have times outside of `period`.
     """
     listed: list[AuditLogFile] = []
     omitted: list[OmittedObjects] = []
@@ -211,7 +216,7 @@ def _open_session(remote: str | None) -> Iterator[Any]:
 
 
 def find_master() -> str:
-    """Return the master of a Spark that apflint starts: all cores of this machine, or the variable `SPARK_MASTER`."""
+    """Return the URL of the Spark master: `SPARK_MASTER`, or `local[*]` (all cores) if this variable is not set."""
     return os.environ.get("SPARK_MASTER", "local[*]")
 
 
@@ -246,9 +251,10 @@ def describe_error(error: Exception) -> str:
 
 
 def _is_readable(file: AuditLogFile, event_field: Sequence[str]) -> bool:
-    """Return whether Spark can read a local file, and SQL can take events out of its first lines.
+    """Return whether Spark can read a local file, and can extract the audit events from its lines by SQL.
 
-    Spark detects compression by file name, and needs native libraries for Zstandard.
+    Return False if the compression does not fit the file name, because Spark detects the compression by
+    the file name. Return False for Zstandard, because Spark needs native libraries for it.
     """
     if file.inode is None:
         return False
@@ -356,9 +362,11 @@ def _describe_odd_lines(spark: Any, odd: dict[AuditLogFile, _OddLines], whole: C
 def _define_requests(
     database: SparkDatabase, reader: EventReader, files: dict[str, AuditLogFile], wanted: Wanted
 ) -> None:
-    """Define the tables `request` and `received` from the table `raw`, with numbers for keys and servers.
+    """Create the tables `request` and `received` from the table `raw`.
 
-    The keys of `files` are the values of the column `server`.
+    The column `tuple` of `request` contains the index of the attribute tuple of the request, and the
+    column `server` contains the index of the API server. The keys of `files` are the values of the
+    column `server` of `raw`.
     """
     database.query(
         "CREATE TABLE key AS SELECT CAST(row_number() OVER (ORDER BY key) AS INTEGER) AS number, key"
@@ -426,7 +434,10 @@ def _user(name: str) -> str:
 
 
 def _has_other_groups(name: str) -> str:
-    """Return an SQL condition that is true if the groups of the user `name` may contain values other than strings."""
+    """Return an SQL condition that is true if the groups of a user may contain values other than strings.
+
+    `name` is the field of the event that contains the user: `user` or `impersonatedUser`.
+    """
     return f"coalesce(exists(e.{name}.groups, name -> name IS NULL OR {_escape(is_ambiguous(['name']))}), FALSE)"
 
 
@@ -447,7 +458,8 @@ _CLASSES = f"""
 """
 """SQL query for the number of rows, by file, server and class."""
 _AMBIGUOUS = _escape(is_ambiguous(f"e.{text}" for text in _TEXTS))
-# Spark ignores text after a JSON value, but not inside a list. So the line is also parsed as an item of a list.
+# Spark ignores text after a JSON value, but rejects such text inside a list. So also parse the line
+# as an item of a list, to detect lines with text after the event.
 _EVENT = f"""
     SELECT line, concat_ws('{SEPARATOR}', file, server) AS server, xxhash64(e.auditID) AS id,
         e.corrupt IS NULL AND coalesce(size(items) = 1, FALSE) AND NOT {_AMBIGUOUS}

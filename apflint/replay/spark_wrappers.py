@@ -211,16 +211,18 @@ def _is_list(schema: _Fields, chosen: Sequence[str]) -> str:
 
 
 def _find_content(wrapper: Wrapper) -> str:
-    """Return an SQL expression for the string in the event field of a wrapper.
+    """Return an SQL expression for the audit event in a log record that has the format `wrapper`.
 
-    The value is NULL if Python must read the line.
+    The value is the text of the field that contains the event. The value is NULL if the category of the
+    record is not that of audit events, or if the name of the server is ambiguous. In both cases, Python
+    must read the line.
     """
     content = _access(wrapper.path)
     conditions = ["size(parsed.batches) = 1"]
     if wrapper.category:
         categories = ", ".join(map(quote, AUDIT_CATEGORIES))
         conditions.append(f"coalesce({_access((wrapper.category,))} IN ({categories}), TRUE)")
-    if wrapper.server:  # Spark converts a name that is not a JSON string, such as a number, to a string
+    if wrapper.server:  # Python must read the line if the name was not a JSON string: Spark converts numbers to strings
         server = _access(wrapper.server)
         conditions.append(f"NOT coalesce({is_ambiguous([server])} OR instr({server}, chr(1)) > 0, FALSE)")
     return f"CASE WHEN {' AND '.join(conditions)} THEN {content} END"
@@ -240,7 +242,10 @@ def _find_server(wrapper: Wrapper) -> str:
 
 
 def _add(fields: _Fields, path: Sequence[str]) -> None:
-    """Add a path to the fields of an object. No path is the beginning of another path."""
+    """Add the string at `path` to the fields of an object. Missing parent objects are also added.
+
+    `path` must neither extend a path that was added before, nor be the beginning of such a path.
+    """
     *keys, last = path
     for key in keys:
         inner = fields.setdefault(key, {})
@@ -250,7 +255,7 @@ def _add(fields: _Fields, path: Sequence[str]) -> None:
 
 
 def _define_type(fields: _Fields | None) -> str:
-    """Return the type of a field in Spark's SQL."""
+    """Return the type of a field in Spark's SQL: `STRING` if `fields` is None, otherwise a `STRUCT` of `fields`."""
     if fields is None:
         return "STRING"
     return f"STRUCT<{', '.join(f'`{key}`: {_define_type(inner)}' for key, inner in fields.items())}>"

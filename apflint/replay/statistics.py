@@ -85,7 +85,7 @@ class Series(NamedTuple):
 
 
 class Intervals(NamedTuple):
-    """The equal intervals of all time series of a replay."""
+    """The intervals into which all time series of a replay are divided. All intervals have the same length."""
 
     start: int
     """Start of the first interval, in microseconds since 1970."""
@@ -172,7 +172,7 @@ class RequestGroup(NamedTuple):
 
 
 class Breakdown(NamedTuple):
-    """The groups with the most requests, for the dimensions of `--by`."""
+    """The requests of a log by the dimensions of `--by`. `groups` has only the groups with the most requests."""
 
     dimensions: tuple[str, ...]
     groups: tuple[RequestGroup, ...]
@@ -249,7 +249,11 @@ _TOTALS = """
 
 
 def compute_report(replay: Replay, by: tuple[str, ...] = (), top_users: int = 3, top: int = 10) -> ReplayReport:
-    """Compute the report of a replay, with at most `top_users` users per level, and at most `top` groups of `by`."""
+    """Compute the report of a replay.
+
+    `by` contains the dimensions by which requests are grouped. The report has at most `top_users` users
+    for each level, and at most `top` groups.
+    """
     log, database = replay.log, replay.log.database
     groups = [
         _OutcomeTotal(*row)
@@ -327,7 +331,7 @@ class _OutcomeTotal(NamedTuple):
 
 
 class _TupleTotal(NamedTuple):
-    """The requests of one attribute tuple."""
+    """The number of requests that have the same attributes, and totals of their seats, waits and rejections."""
 
     attributes: AttributeTuple
     assignment: Assignment
@@ -340,9 +344,10 @@ class _TupleTotal(NamedTuple):
     unknown_waits: int
 
     def without_waits(self) -> _TupleTotal:
-        """Return these sums without waits, for a level without queues.
+        """Return a copy of these sums for a level without queues: no waits, and only rejected requests are harmed.
 
-        The logged waits of rejected requests do not count there.
+        In such a level, requests never wait in a queue, so the logged waits of rejected requests do not
+        count.
         """
         return self._replace(waits=0, longest_wait=0, harmed=self.rejected)
 
@@ -421,9 +426,10 @@ def _compute_levels(
 
 
 def _is_list_of_unknown_seats(part: _TupleTotal, replay: Replay) -> bool:
-    """Return whether the requests are lists whose seats depend on an unknown number of objects.
+    """Return whether `part` is about list requests for which the number of objects is unknown.
 
-    Such a list counts as one seat.
+    The server computes the seats of a list from this number. If the number is unknown, a list counts as
+    one seat.
     """
     is_list = part.attributes.verb == "list" and not part.attributes.path
     return is_list and (part.assignment.lacks_count or not replay.has_counts)
@@ -463,7 +469,8 @@ def _rank(users: Iterable[UserTraffic], value: Callable[[UserTraffic], int]) -> 
 def _interval(time: str, intervals: Intervals) -> str:
     """Return an SQL expression for the index of the interval that contains a time.
 
-    The dividend is a multiple of the divisor, so integer and floating-point division give the same quotient.
+    The expression subtracts the remainder before the division. So the quotient is an integer, even in a
+    database whose operator `/` divides as floating point.
     """
     offset = f"({time} - {intervals.start})"
     return f"CAST(({offset} - {offset} % {intervals.size}) / {intervals.size} AS INTEGER)"
@@ -472,7 +479,10 @@ def _interval(time: str, intervals: Intervals) -> str:
 def _count_over_time(
     database: Database, intervals: Intervals
 ) -> tuple[dict[int, tuple[int, ...]], dict[int, tuple[int, ...]]]:
-    """Return two mappings from level index to numbers in each interval: requests, and rejected requests."""
+    """Return (requests, rejected requests) for each level and interval.
+
+    Both values are mappings from the index of a level to a tuple with one number for each interval.
+    """
     series: dict[int, list[list[int]]] = {}
     # Level and interval are combined in one number, because SQLite takes half of the time to group by a single column.
     key = f"level * {intervals.number} + {_interval('received', intervals)}"
@@ -489,10 +499,12 @@ _CHANGES = """
     SELECT level, server, ended - busy AS time, seats AS change FROM apf WHERE busy IS NOT NULL
     UNION ALL SELECT level, server, ended, -seats FROM apf WHERE busy IS NOT NULL
 """
-# Each row is an interval in which the seats in use change: the maximum seats in use, the first time of this maximum,
-# and the total change in the interval. If a request ends when another starts, the end comes first. One running sum is
-# enough for all levels, because the sum is 0 after all requests of a level. DuckDB adds up the changes in the order of
-# the subquery: https://duckdb.org/docs/stable/sql/dialect/order_preservation
+# Each row describes an interval in which the seats in use change. The last three columns are the
+# maximum of the seats in use, the first time of this maximum, and the total change in the interval.
+# If a request ends when another request starts, the sort order places the end first. A single
+# running sum is correct for all levels and servers, because the sum is 0 after all requests of a
+# level on a server. DuckDB adds up the changes in the order of the subquery:
+# https://duckdb.org/docs/stable/sql/dialect/order_preservation
 _PEAKS = f"""
     SELECT level, server, part, max(taken), arg_max(time, taken), sum(net) FROM (
         SELECT level, server, {{interval}} AS part, taken, min(time) AS time, sum(change) AS net FROM (
@@ -590,7 +602,7 @@ class _Sweep:
         self._in_use -= seats
 
     def _enter(self, time: int) -> None:
-        """Begin the interval that contains a time."""
+        """Store the result of the current interval, and begin the interval that contains `time`."""
         start, size, _ = self._intervals
         self._leave()
         self._part_end = time - (time - start) % size + size
@@ -604,7 +616,11 @@ class _Sweep:
 
 
 def _compute_peaks(replay: Replay, intervals: Intervals) -> dict[int, tuple[tuple[Peak, ...], tuple[int, ...]]]:
-    """Return the peak at each API server, and the maximum of all servers in each interval, by index of the level."""
+    """Return {index of the level: (peaks, maxima)}, both about the seats in use.
+
+    `peaks` contains the highest number of seats in use at each API server. `maxima` contains the
+    highest number of seats in use at any one API server in each interval.
+    """
     rows: dict[int, dict[int, dict[int, tuple[int, int, int]]]] = {}
     for level, server, position, *row in _find_peaks(replay.log.database, intervals):
         seats, time, net = map(int, row)
@@ -625,10 +641,12 @@ def _find_peak(server: str, changes: dict[int, tuple[int, int, int]]) -> Peak:
 
 
 def _find_maxima(servers: Iterable[dict[int, tuple[int, int, int]]], number: int) -> tuple[int, ...]:
-    """Return the maximum seats in use at one of the servers, in each of `number` intervals.
+    """Return for each of `number` intervals the maximum seats that were in use at one API server.
 
-    Seats that were in use at the start of an interval count, too. Each item of `servers` has the intervals in which the
-    seats change.
+    Each item of `servers` belongs to one server. It maps the index of an interval to (maximum seats,
+    time of this maximum, change of the seats from the start to the end of the interval). An interval in
+    which the seats do not change is absent. The maximum also includes the seats that were already in
+    use at the start of the interval.
     """
     maxima = [0] * number
     for changes in servers:
@@ -651,10 +669,11 @@ def _raise(maxima: list[int], start: int, end: int, seats: int) -> None:
 
 
 def _distributions(database: Database, value: str, condition: str) -> dict[int, DurationPercentiles]:
-    """Return the percentiles of the SQL expression `value`, by index of the level.
+    """Return the percentiles of the values of the SQL expression `value` as a mapping from the level's index.
 
-    For databases without fast window functions, Python sorts the values. Python then needs 8 bytes of memory for each
-    value, and 40 bytes for each value of the largest level.
+    `condition` is the SQL condition that selects the requests. If the database has no fast window
+    functions and is not distributed, Python sorts the values. Python then needs 8 bytes of memory for
+    each value of all levels, and 40 bytes more for each value of the level that it sorts.
     """
     if database.is_distributed:
         return _query_histograms(database, value, condition)
@@ -711,7 +730,12 @@ def _query_histograms(database: Database, value: str, condition: str) -> dict[in
 
 
 def _find_bin(bins: Iterable[tuple[int, int, int, int]], rank: int) -> tuple[int, int, int]:
-    """Return the bin that contains a rank (number of omitted bits, number of the bin), and the rank within the bin."""
+    """Return (shift, number of the bin, rank within the bin) for the value with the rank `rank`, from 0.
+
+    `bins` are tuples (shift, number of the bin, count of values, largest value) in ascending order of
+    the values. The number of a bin is `value >> shift` for each value in the bin. Raises ValueError
+    if `rank` is too large.
+    """
     for shift, number, count, _ in bins:
         if rank < count:
             return shift, number, rank
@@ -720,7 +744,11 @@ def _find_bin(bins: Iterable[tuple[int, int, int, int]], rank: int) -> tuple[int
 
 
 def _pick(values: Iterable[tuple[int, int]], rank: int) -> int:
-    """Return the value at a rank. `values` are pairs (value, count) in ascending order of the values."""
+    """Return the value at index `rank` of a sorted list, in which each value is repeated `count` times.
+
+    `values` are pairs (value, count) in ascending order of the values. Raises ValueError if `rank` is
+    too large.
+    """
     for value, count in values:
         if rank < count:
             return value
@@ -757,7 +785,7 @@ def _query_distributions(database: Database, value: str, condition: str) -> dict
 
 
 def _rank_percentiles(number: int) -> tuple[int, int, int]:
-    """Return the indices of p50, p99 and the maximum in sorted values."""
+    """Return the indices of p50, p99 and the maximum in a sorted list of `number` values."""
     return (50 * number - 1) // 100, (99 * number - 1) // 100, number - 1
 
 

@@ -34,7 +34,10 @@ The factor covers seats that the log does not show, such as those of writes that
 
 
 class Contradiction(NamedTuple):
-    """A priority level with rejected requests, although the level has free seats under this configuration."""
+    """A priority level with rejected requests in the log, although the configuration gives it free seats.
+
+    So the configuration of the replay is probably not the configuration of the server.
+    """
 
     level: str
     rejected: int
@@ -49,13 +52,14 @@ class Contradiction(NamedTuple):
 
 
 def find_contradictions(report: ReplayReport) -> Iterator[Contradiction]:
-    """Yield the levels of a report that contradict the log, in the order of the report.
+    """Yield a contradiction for each level that rejects requests although it seems to have free seats.
 
-    A server rejects requests only while the level uses its whole current limit, which is never below its min limit. Source:
-    kube-apiserver's util/flowcontrol/fairqueuing/queueset/queueset.go (`StartRequest`). If the number of objects is
-    unknown, the level may have used more seats: each list may have taken the maximum.
-
-    If the number of seats is only assumed, `_contradicts_seats` finds contradictions that are likely, but not certain.
+    The contradictions are in the order of the levels in the report. A server rejects requests only
+    while the level uses its whole current limit, which is never below its min limit. Source:
+    kube-apiserver's util/flowcontrol/fairqueuing/queueset/queueset.go (`StartRequest`). So the
+    configuration of the report differs from that of the server. If the number of objects is unknown,
+    the level may have used more seats: each list may have taken the maximum of a list. If the number of
+    seats is only assumed, `_contradicts_seats` finds contradictions that are likely, but not certain.
     """
     # In a partial report, requests that were not read or not selected may use the seats that seem to be free.
     is_partial = report.coverage.interrupted or any(
@@ -75,10 +79,13 @@ def find_contradictions(report: ReplayReport) -> Iterator[Contradiction]:
 
 
 def _contradicts_seats(report: ReplayReport, level: LevelTraffic, seats: int) -> bool:
-    """Return whether a level has so many free seats that the server probably has fewer seats than assumed.
+    """Return whether the server probably has fewer seats than assumed, because the level has too many free seats.
 
-    The level rejects requests for longer than the server needs to adjust the limits, so it should have reached
-    `_find_reached_limit`. Lists with an unknown number of objects, and watches, count with their maximum seats.
+    A level that rejects requests for longer than the server needs to adjust the limits should use at
+    least the seats that `_find_reached_limit` returns. The result is true if the level used at most
+    `1 / _FREE_FACTOR` of these seats. `seats` is the peak of the seats in use. Lists with an unknown
+    number of objects, and watches, count with their maximum seats. Return False if the rejections do
+    not last, or if the log omits requests that may use the seats.
     """
     omissions = report.omissions
     if not level.rejects_steadily or not omissions.has_decisions or "get" in omissions.verbs:
@@ -100,7 +107,7 @@ def _find_reached_limit(level: LevelTraffic) -> int:
 
 
 class SteadyRejections(NamedTuple):
-    """How long a priority level rejects requests, and whether it rejects requests in consecutive steps of time."""
+    """The rejections of a priority level over time. They are counted in steps of 5 seconds (`_STEP`)."""
 
     microseconds: int
     """Time from the first to the last step with rejections, both included."""
@@ -112,9 +119,10 @@ NO_REJECTIONS = SteadyRejections(0, is_steady=False)
 
 
 def find_steady_rejections(database: Database) -> dict[int, SteadyRejections]:
-    """Return for how long each level with rejections rejects requests, and whether steadily.
+    """Return a mapping from the index of each level with rejections to the duration of its rejections.
 
-    The keys are indices of levels.
+    The duration is the time from the first to the last rejection, in whole steps of `_STEP`. The result
+    also tells whether the level rejects requests in `_STEADY_STEPS` consecutive steps.
     """
     steps: dict[int, list[int]] = {}
     # The dividend is a multiple of the divisor, so that all databases compute the same quotient.

@@ -52,10 +52,11 @@ def find_namespace(uri: str | None, reference: str | None) -> str:
 
 
 def find_version(uri: str) -> str | None:
-    """Return the part of a URI before `/namespaces/NAMESPACE/`, such as `/api/v1`, or None.
+    """Return the start of a URI up to `/namespaces/NAMESPACE/`, such as `/api/v1`.
 
-    Return None if the URI does not begin with a version and a namespace. If a URI begins with the result and
-    `/namespaces/`, the next segment is its namespace.
+    Return None if the URI does not begin with an API version and a namespace. The caller can use the
+    result for other URIs: if a URI begins with the result and `/namespaces/`, the next segment is the
+    namespace.
     """
     match = _match_namespace(uri)
     if match is None or match[4] != "/" or uri.find(_MARK) != match.start(3) - len(_MARK):

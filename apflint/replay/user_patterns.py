@@ -36,5 +36,9 @@ def fold_user(name: str) -> str:
 
 @lru_cache(maxsize=65536)
 def fold_agent(name: str) -> str:
-    """Return the pattern of a user agent. Versions remain, because a new version may explain a difference."""
+    """Return the pattern of a user agent: the user agent with `*` in place of generated parts.
+
+    The pattern keeps the version of the client, because a new version may explain a difference in
+    traffic.
+    """
     return _GENERATED.sub(WILDCARD, name)

@@ -1,6 +1,8 @@
-"""Comparison of a replay with what the servers did: kube-apiserver's own log names FlowSchema, priority level and seats of requests.
+"""Compares the classification of a replay with the classification in kube-apiserver's own log.
 
-Both logs have the audit ID of each request. So the classification of an event can be compared with that of the server.
+The server's log contains the FlowSchema, the priority level and the seats of each request. Both
+logs contain the audit ID of a request, so this module finds the server's entry for each audit
+event.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ class ClassificationDifference(NamedTuple):
 
 
 class Verification(NamedTuple):
-    """How many requests a replay classifies as the logs of the servers show, and the differences."""
+    """The result of comparing the classification in a replay with the classification in the servers' logs."""
 
     logged: int
     """Number of requests in the logs of the servers that have an audit ID."""
@@ -70,7 +72,11 @@ def read_decisions(files: Iterable[AuditLogFile]) -> dict[str, LoggedRequest]:
 
 
 def verify(decisions: Mapping[str, LoggedRequest], answers: Iterable[RequestAnswer]) -> Verification:
-    """Compare the requests of a replay with the decisions of the servers."""
+    """Return how many requests a replay classifies in the same way as the API servers, and how many differently.
+
+    `decisions` contains, for each audit ID, the FlowSchema and priority level in the log of a server.
+    `answers` contains the results of the replay. Answers without a decision are ignored.
+    """
     differences: Counter[tuple[Decision, Decision]] = Counter()
     examples: dict[tuple[Decision, Decision], str] = {}
     compared = same_seats = 0

@@ -1,7 +1,9 @@
-"""SQL that takes audit events out of their wrappers, for DuckDB and Spark. Python's reader is the reference.
+"""SQL for DuckDB and Spark that takes audit events out of their wrappers, such as fields of a log agent.
 
-SQL unwraps one event per line: a line with a prefix, or an object with the event in a field. For any other line, the
-column `text` is NULL, and Python reads the line: batches, wrappers in wrappers, converted records, and ambiguous lines.
+The SQL unwraps a line that has one event: the event follows a prefix, or it is in a field of an
+object. For any other line, the column `text` is NULL, and Python reads the line. Examples are
+batches of events, wrappers in wrappers, records that must be converted, and ambiguous lines.
+The SQL must give the same events as Python's reader.
 """
 
 from __future__ import annotations
@@ -21,7 +23,11 @@ _NULL = "CAST(NULL AS STRING)"
 
 
 class Unwrapping(NamedTuple):
-    """SQL expressions for one wrapper, on the columns `line` or `fields`."""
+    """SQL expressions that take the event and the name of the server out of one wrapper.
+
+    A wrapper is what a log collector writes around an event: a prefix, or an object with the event in a
+    field. For a prefix, the expressions read the column `line`, else the columns in `fields`.
+    """
 
     text: str
     """The text of the event, or NULL if Python must read the line."""
@@ -32,14 +38,18 @@ class Unwrapping(NamedTuple):
 
 
 def can_unwrap(wrapper: Wrapper) -> bool:
-    """Return whether SQL can take events out of a wrapper."""
+    """Return whether SQL can extract audit events from lines in the format `wrapper`.
+
+    The event must be in a field of a JSON object, or it must follow a prefix and end the line.
+    """
     return bool(wrapper.path) or (bool(wrapper.prefix) and not wrapper.suffix)
 
 
 def make_unwrapping(wrapper: Wrapper, name: Callable[[str], str], json_type: str) -> Unwrapping:
-    """Return the SQL for a wrapper.
+    """Return the SQL expressions that take an audit event and its API server out of `wrapper`.
 
-    `name` quotes the name of a column. `json_type` is a column type that keeps JSON strings with their quotation marks.
+    `name` is a function that quotes the name of a column. `json_type` is a column type that keeps JSON
+    strings with their quotation marks.
     """
     if wrapper.prefix:
         # No prefix contains a brace, so the first brace begins the event. A line without a prefix may be an event, too.
@@ -63,9 +73,10 @@ def make_unwrapping(wrapper: Wrapper, name: Callable[[str], str], json_type: str
 
 
 def _list_absent(wrapper: Wrapper) -> Iterator[str]:
-    """Yield keys that must be absent from an object in this wrapper.
+    """Yield the top-level keys that a JSON object in the format of `wrapper` must not contain.
 
-    If one is present, Python's reader chooses another wrapper.
+    If an object contains one of the keys, the Python reader treats the object as an event or recognizes
+    a different wrapper.
     """
     yield from EVENT_KEYS
     at = WRAPPED_IN_FIELD.index(wrapper) if wrapper in WRAPPED_IN_FIELD else len(WRAPPED_IN_FIELD)

@@ -76,9 +76,9 @@ def read_json_values(text: str) -> Iterator[JsonValue]:
 
 
 def join_first_value(batches: Iterable[list[bytes]]) -> Iterator[list[bytes] | str]:
-    """Yield the batches of lines of a text unchanged, or the whole text as one string.
+    """Yield the whole text as one string if it may be one JSON value over several lines.
 
-    The function yields the whole text if the text may be one JSON value over several lines.
+    Otherwise, yield `batches`, the lines of the text, unchanged.
     """
     batches = iter(batches)
     head: list[list[bytes]] = []
@@ -92,8 +92,8 @@ def join_first_value(batches: Iterable[list[bytes]]) -> Iterator[list[bytes] | s
             for more in batches:
                 head.append(more)
                 size += sum(map(len, more))
-                # A text of this size is not one value, but probably a log with one value per line, whose first line
-                # is incomplete.
+                # A text of more than MAX_AUDIT_VALUE_BYTES is probably not one value, but a log with one value per
+                # line whose first line is incomplete. So yield the lines unchanged.
                 if size > MAX_AUDIT_VALUE_BYTES:
                     break
             else:
@@ -120,7 +120,8 @@ def describe_json_error(error: ValueError | RecursionError) -> UserError:
     """Return the UserError to raise for an exception of `json.loads`."""
     if isinstance(error, RecursionError):
         return UserError("this JSON is nested too deeply")
-    # json.loads raises a plain ValueError only for numbers with too many digits, with advice for Python programs.
+    # json.loads raises a plain ValueError only for a number with too many digits. The message of this
+    # error is advice for Python programmers, so replace the message.
     reason = "a number has thousands of digits" if type(error) is ValueError else error
     return NotJsonError(f"this is not JSON: {reason}")
 

@@ -75,9 +75,10 @@ def _expand_hits(value: dict[str, Any]) -> list[Record]:
 
 
 def _expand_otlp(value: dict[str, Any]) -> list[Record]:
-    """Return the log records of an OTLP request.
+    """Return the log records of an OTLP request, each with the name of its API server.
 
-    An attribute of the OTLP resource contains the name of the API server.
+    The name comes from an attribute of the OTLP resource. It is an empty string if there is no such
+    attribute.
     """
     return [
         Record(record, _find_otlp_server(_object(resource, "resource")))
@@ -417,9 +418,10 @@ def find_part(line: str) -> PartOfLine | None:
 
 
 def find_open_part(value: object) -> PartOfLine | None:
-    """Return the part of an event in a record of Docker's `json-file`, or None if the value has no string at `log`.
+    """Return the part of a line that a record of Docker's `json-file` contains at `log`.
 
-    If the string ends with a line break, the part is the last one of its line.
+    Docker splits a long line into several records. The part is the last part of its line if it ends
+    with a line break. Return None if the value is not a record with a string at `log`.
     """
     log = value.get("log") if isinstance(value, dict) else None
     if not isinstance(log, str):
@@ -510,7 +512,11 @@ def find_field(value: object, event_field: Sequence[str] = ()) -> Wrapper | None
 
 
 def is_bare(value: object, wrapper: Wrapper) -> bool:
-    """Return whether the field of a log record contains the bare event, instead of a line with a prefix."""
+    """Return whether the field `wrapper.path` of a log record contains an event without a prefix.
+
+    The event is a JSON object, or a string that begins with `{`. Some logs have a prefix before the
+    event, such as a time. For these logs, return False.
+    """
     found = _find(value, wrapper.path)
     return isinstance(found, dict) or (isinstance(found, str) and found.startswith("{"))
 

@@ -114,10 +114,11 @@ class RequestArguments(NamedTuple):
 
 
 def parse_command_line(text: str, user: str | None = None, groups: Sequence[str] = ()) -> RequestArguments:
-    """Parse the arguments of `apflint explain` that name a request, with or without the command itself.
+    """Parse the arguments of `apflint explain` that name a request, with or without the words `apflint explain`.
 
-    The request has the groups of the text and `groups`. `user` is the user of the request; if it is None, the text must
-    name the user. Raises UserError if the text cannot be parsed, or if the user is missing or named twice.
+    The request has the groups that `text` names and those in `groups`. If `user` is None, `text` must
+    name the user with `--as`. Otherwise, `user` is the user of the request, and `text` must not name a
+    user. Raises UserError if the text cannot be parsed, or if the user is missing or named twice.
     """
     import shlex  # imported on demand: only policy tests parse command lines
     from argparse import ArgumentError, ArgumentParser

@@ -99,7 +99,10 @@ class LoggedRequest(NamedTuple):
 
 
 def parse_logged_request(line: str) -> LoggedRequest | None:
-    """Return the request in a line of kube-apiserver's log. The line may be inside JSON. Return None for all other lines."""
+    """Return the request that kube-apiserver logged in `line`, or None if the line is not about a request.
+
+    `line` is a line of the log itself, or a JSON object that contains this line or its fields.
+    """
     if line.lstrip(" \ufeff")[:1] == "{":
         return _parse_json(line)
     start = line.find(_MARK)

@@ -40,9 +40,10 @@ class LoggedComparison(NamedTuple):
 
     @property
     def flow_schema(self) -> str | None:
-        """The name of the FlowSchema that captures the request.
+        """The name of the only FlowSchema that may capture the request.
 
-        None if the FlowSchema depends on the user, or if the server does not classify the request.
+        The name is None if several FlowSchemas may capture the request, depending on its user, or if the
+        server does not classify the request.
         """
         return self.possible[0] if len(self.possible) == 1 else None
 

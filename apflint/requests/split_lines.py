@@ -28,7 +28,7 @@ INCOMPLETE = "the line is a part of a longer line, and the other parts of the lo
 
 
 class SplitLines:
-    """Collects the parts of split lines until a line is complete."""
+    """Collects the parts into which a container runtime splits a long line, and joins them to the complete line."""
 
     def __init__(self) -> None:
         self._parts: dict[str, list[str]] = {}
@@ -37,7 +37,7 @@ class SplitLines:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no line is incomplete."""
+        """Whether no incomplete line is waiting for further parts."""
         return not self._parts
 
     def clear(self) -> int:
@@ -59,11 +59,13 @@ class SplitLines:
         return self._take(part.stream, text) if part.is_last else None
 
     def join_record(self, value: object) -> Iterator[object]:
-        """Add a log record, which may contain a part of a line. Yield the record with the complete line.
+        """Add a log record, and yield the records that are now complete. A record may contain a part of a line.
 
-        Yield nothing if more records must follow. If the last part of a line or a complete event follows, but the
-        joined parts are not valid JSON, yield the record unchanged, then raise UserError. Also raises UserError if the
-        joined line is too long.
+        Yield a record that contains no part of a line unchanged. Yield nothing for a part if more parts of
+        the line must follow. After the last part, yield its record with the complete line instead of the
+        part. If the joined parts are not valid JSON after the last part, or after a part that is valid JSON
+        itself, yield the record of this part unchanged, and then raise UserError. Also raises UserError if
+        the joined line is too long.
         """
         part = find_open_part(value)
         if part is None:

@@ -58,7 +58,10 @@ class ClusterSettings(NamedTuple):
 
     @property
     def is_rendered(self) -> bool:
-        """Return whether a program prints the objects of the cluster. If false, the files in `paths` contain them."""
+        """Return whether a command (`render`) or a kustomization produces the objects of the cluster.
+
+        If the result is False, the objects are in the files of `paths`.
+        """
         return self.kustomize is not None or bool(self.render)
 
     def included_paths(self, exclude: Patterns) -> tuple[str, ...]:

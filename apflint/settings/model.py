@@ -55,9 +55,11 @@ class Settings(NamedTuple):
     def prepare_options(self, *, suppressions: bool = True) -> Callable[[], Options]:
         """Return a function without arguments that returns the options for checking manifests (`to_options`).
 
-        A run without APF objects does not call the function. The function computes the options only when it is called,
-        so such a run does not import the checks. If the settings exclude rules, the options are computed here instead,
-        so that an error is raised early: UserError if no rule is left to run.
+        The returned function computes the options at its first call. A run without APF objects does not
+        call the function, and so does not import the checks.
+
+        If the settings exclude rules, `prepare_options` itself computes the options, so that an error is
+        raised early. Raises UserError if no rule is left to run.
         """
         if self.select == () or self.ignore or "off" in self.severity.values():
             options = self.to_options(suppressions=suppressions)

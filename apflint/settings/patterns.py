@@ -39,10 +39,10 @@ class _Glob(NamedTuple):
 class PathMatcher:
     """Matches paths against patterns. Paths are relative to the current directory.
 
-    `*` also matches slashes. A pattern without a slash matches the last component of a path. `**/` at the start of a
-    pattern matches any number of directories. Only in `matches_or_parent`, a pattern that matches a directory also
-    matches everything below the directory. Both methods raise UserError if the comparisons of this matcher exceed
-    `MAX_PATTERN_WORK`.
+    `*` also matches slashes. A pattern without a slash matches the last component of a path. `**/` at
+    the start of a pattern matches any number of directories. In `matches_or_parent`, but not in
+    `matches`, a pattern that matches a directory also matches everything below the directory. Both of
+    these methods raise UserError if the comparisons of this matcher exceed `MAX_PATTERN_WORK`.
     """
 
     def __init__(self, patterns: Patterns) -> None:

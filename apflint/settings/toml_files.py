@@ -51,8 +51,8 @@ def parse_toml(data: bytes) -> dict[str, object]:
 def read_at_most(path: str, maximum: int, *, is_stream: bool = False) -> bytes | None:
     """Return the bytes of a settings file, or None if the file has more than `maximum` bytes.
 
-    Raises UserError if the file is not a regular file. Only if `is_stream` is true, a pipe is allowed, too. Raises
-    OSError if the file cannot be opened.
+    Raises UserError if the file is neither a regular file nor a pipe, and also for a pipe if
+    `is_stream` is false. Raises OSError if the file cannot be opened.
     """
     descriptor = os.open(path, _FLAGS if is_stream else _FLAGS | _NON_BLOCKING)
     mode = os.fstat(descriptor).st_mode

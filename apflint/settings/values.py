@@ -127,7 +127,12 @@ def parse_per_file_ignores(value: object, place: str, directory: str) -> dict[st
 
 
 def parse_exclude(value: object, place: str, directory: str) -> Patterns:
-    """Parse a list of patterns, which are relative to the directory of the settings file."""
+    """Return the glob patterns in `value`, the value of the setting `exclude`.
+
+    The patterns are relative to `directory`, the directory of the settings file. `place` is the name of
+    the setting in messages. Raises UserError if `value` is not a list of strings, if there are too many
+    patterns, or if a pattern is too long.
+    """
     globs = parse_strings(value, place, directory)
     _check_patterns(globs, place)
     return Patterns(tuple(globs), os.path.realpath(directory))
@@ -180,11 +185,11 @@ def resolve_path(written: str, directory: str) -> str:
 
 
 def find_projects(directory: str) -> set[str]:
-    """Return the roots of the projects whose files settings may name.
+    """Return one or two directories. The files that a settings file names must be below one of them.
 
-    One of them contains `directory`, the directory of the settings file. The other one contains the current directory.
-    The root of a project is the root of its git repository. If a directory is in no git repository, the directory
-    itself is the root.
+    The first directory is the root of the git repository that contains `directory`, the directory of
+    the settings file. The second one is the root of the git repository that contains the current
+    directory. A directory that is in no git repository stands for itself.
     """
     return {find_git_root(start) or start for start in (os.path.realpath(directory), os.getcwd())}
 

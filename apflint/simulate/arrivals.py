@@ -82,7 +82,7 @@ def _make_arrivals(
 ) -> Iterator[Arrival]:
     """Yield an arrival for each item of `requests`: (time, number of the request, number of the client).
 
-    `draw_service` returns the service time of the request with a number.
+    `draw_service` takes the number of a request, and returns the service time of the request.
     """
     for time, number, instance in requests:
         yield Arrival(time, source, number, instance, draw_service(number))

@@ -56,12 +56,12 @@ class LevelBackTest(NamedTuple):
 
     @property
     def is_usable(self) -> bool:
-        """Whether rejections and waits of the level agree within the tolerances."""
+        """Whether the rejections and waits of the level in the simulation and in the log agree within the tolerances."""
         return self.reproduces_rejections and self.reproduces_waits
 
     @property
     def reproduces_rejections(self) -> bool:
-        """Whether the rejections of the simulation and of the log agree within the tolerance."""
+        """Whether the simulation rejects about as many requests as the server rejected in the log."""
         difference = abs(self.logged.rejected - self.simulated.rejected)
         return difference <= max(_MIN_DIFFERENT, REJECTED_SHARE * self.requests)
 
@@ -75,7 +75,7 @@ class LevelBackTest(NamedTuple):
 
 
 class BackTest(NamedTuple):
-    """The back-tests of all levels."""
+    """The back-tests of all priority levels: comparisons of an audit log with a simulation of its requests."""
 
     levels: tuple[LevelBackTest, ...]
     """Priority levels with requests in the log, sorted by name."""
@@ -84,7 +84,7 @@ class BackTest(NamedTuple):
 
     @property
     def is_usable(self) -> bool:
-        """Whether rejections and waits of all levels agree within the tolerances."""
+        """Whether the rejections and waits in log and simulation agree for all levels, within the tolerances."""
         return all(level.is_usable for level in self.levels)
 
     @property
@@ -142,7 +142,10 @@ def _add_up(figures: list[LevelFigures]) -> LevelFigures:
 
 
 def _list_reasons(survey: LogSurvey, test: BackTest, *, has_counts: bool) -> Iterator[str]:
-    """Yield likely reasons of differences. Reasons for which the log has evidence come first."""
+    """Yield likely reasons why the simulated figures differ from the logged figures.
+
+    Reasons for which the log has evidence come first.
+    """
     different = {level.name for level in test.levels if not level.is_usable}
     logged = [level for level in survey.levels if level.name in different]
     watches = [level.name for level in logged if level.watches > _MANY_WATCHES * level.requests]

@@ -134,7 +134,10 @@ def _find_longest(percentiles: Iterable[TimePercentiles | None]) -> TimePercenti
 
 
 def give_client_verdicts(result: SimulationResult) -> ClientVerdicts:
-    """Return the verdicts on all clients."""
+    """Return a verdict on each client with rejections, failures or noticeable waits, and one on all others.
+
+    A verdict is one or more sentences. The worst client comes first.
+    """
     clients = join_clients(result)
     noticing = [client for client in clients if client.notices]
     noticing.sort(key=lambda client: (-sum(client.rejected.values()), -(client.waits.max if client.waits else 0)))

@@ -65,7 +65,10 @@ class _InFlight:
 
 
 class ClosedLoopFinder:
-    """Finds closed loops. Requests must be added in the order of their arrival."""
+    """Finds closed loops: clients that send their next request only after a response.
+
+    The caller must add requests in the order of their arrival.
+    """
 
     def __init__(self) -> None:
         self._clients: dict[tuple[str, int], _InFlight] = {}
@@ -81,7 +84,10 @@ class ClosedLoopFinder:
             client.rejected += 1
 
     def list_loops(self) -> list[ClosedLoop]:
-        """Return the closed loops, sorted by user and server."""
+        """Return the users who send a request only after the response to an earlier request (closed loops).
+
+        Each user has one `ClosedLoop` for each API server. The result is sorted by user and server.
+        """
         return [
             ClosedLoop(user, server, client.most)
             for (user, server), client in sorted(self._clients.items())

@@ -38,7 +38,7 @@ class FigureDifference(NamedTuple):
 
     @property
     def is_effective(self) -> bool:
-        """Return whether a figure differs, or whether the client has different levels in the two simulations."""
+        """Return whether the two simulations differ in a number of the level or client, or in the levels of the client."""
         return self.old != self.new or (self.levels is not None and self.levels[0] != self.levels[1])
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Picker:
-    """Finds the next queue in a time that grows only with the logarithm of the number of queues."""
+    """Finds the queue of the next request, in a time that grows only with the logarithm of the number of queues."""
 
     def __init__(self, queues: Sequence[Queue]) -> None:
         self._queues = queues
@@ -36,7 +36,10 @@ class Picker:
         """
 
     def note(self, queue: Queue) -> None:
-        """Add a queue with waiting requests to the list, unless it is already listed with an equal or earlier time."""
+        """Add a queue with waiting requests and its virtual finish time to the heap that `pick` searches.
+
+        Nothing is added if the queue already has an entry with the same or an earlier time.
+        """
         finish = queue.next_dispatch_r + queue.waiting[0].estimate.total_work
         if finish < queue.listed_finish:
             self._list(queue, finish)
@@ -51,7 +54,7 @@ class Picker:
             heappush(self._finishes, finish)
             return
         place = bisect_left(indices, queue.index)
-        if indices[place : place + 1] != [queue.index]:  # else, an outdated entry of the queue is valid again
+        if indices[place : place + 1] != [queue.index]:  # otherwise, the outdated entry of the queue becomes valid
             indices.insert(place, queue.index)
 
     def pick(self, robin: int) -> Queue | None:
@@ -86,9 +89,9 @@ class Picker:
         return None
 
     def list_all(self) -> None:
-        """Clear the list, and add all queues with waiting requests.
+        """Rebuild the list of queues by virtual finish time from all queues with waiting requests.
 
-        Call this after the indices of queues have changed.
+        Call this method after the indices of queues have changed, because the list contains indices.
         """
         self._listed.clear()
         for queue in self._queues:

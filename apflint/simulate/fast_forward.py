@@ -46,10 +46,11 @@ class _LimitChange(NamedTuple):
 
 
 class FastForwardQueueSet(QueueSet):
-    """A queue set that uses its queues only if a request may wait, and from then on until the level is idle again.
+    """A queue set that uses its queues only when too few seats are free for a request.
 
-    `start_at_once` starts a request without a `SimulatedRequest`. If the queues are needed later, `recreate` creates
-    this object from the arrival of the request.
+    From then on, it uses the queues until its level is idle. `start_at_once` starts a request without
+    creating a `SimulatedRequest`. If the queues are needed later, `recreate` creates the
+    `SimulatedRequest` from the recorded arrival.
     """
 
     def __init__(
@@ -169,9 +170,9 @@ class FastForwardQueueSet(QueueSet):
         self._first_limit = self.concurrency_limit
 
     def _use_queues(self, now: int, number: int) -> None:
-        """Send the recorded requests through the queues, to compute the state of the queues.
+        """Start to use the queues: compute their state at the time `now`, when the request `number` arrives.
 
-        The result is the state at the time `now`, when the request `number` arrives.
+        For this, send all requests that arrived since the level was last idle through the queues.
         """
         if not self.seats_in_use:
             self._begin_recording()
@@ -210,19 +211,22 @@ class FastForwardQueueSet(QueueSet):
             place += _FIELDS
 
     def finish_request(self, request: SimulatedRequest, now: int) -> None:
-        """End an execution, and stop using the queues if the level is idle."""
+        """End the execution of a request. If the level is then idle, simulate it without its queues again."""
         super().finish_request(request, now)
         if not self.seats_in_use and self.is_idle:
             self._uses_queues = False
 
     def release_seats(self, request: SimulatedRequest, now: int) -> None:
-        """Release the seats of a request. If the level is then idle, stop using the queues."""
+        """Release the seats of a request. If the level is then idle, simulate the next requests without queues."""
         super().release_seats(request, now)
         if not self.seats_in_use and self.is_idle:
             self._uses_queues = False
 
     def set_configuration(self, queuing: Queuing, concurrency_limit: int, now: int) -> None:
-        """Change the concurrency limit. While the level does not use its queues, `queuing` must not change."""
+        """Change the concurrency limit, and the queues to `queuing`.
+
+        The caller must not change `queuing` while the level is simulated without its queues.
+        """
         assert self._uses_queues or queuing == self.queuing
         if self._uses_queues:
             super().set_configuration(queuing, concurrency_limit, now)

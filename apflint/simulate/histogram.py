@@ -42,7 +42,7 @@ class Histogram:
             self.max = time
 
     def add_zeros(self, number: int) -> None:
-        """Count a number of times of 0."""
+        """Increase the count of the time 0 by `number`."""
         self._counts[0] += number
 
     def merge(self, other: Histogram) -> None:

@@ -58,7 +58,7 @@ class _Samples:
             self.received, self.times, self._step = self.received[::2], self.times[::2], 2 * self._step
 
     def draw(self, received: int, quantile: float) -> int:
-        """Return the service time of a request that arrived shortly before or after `received`.
+        """Return the service time of a random request among those that arrived just before and after `received`.
 
         `quantile` is a random number from 0 to 1 that selects the request.
         """
@@ -110,7 +110,12 @@ class ServiceTimes:
         return () if found is None else tuple(sorted(found.times))
 
     def draw(self, attributes: int, received: int, quantile: float) -> int | None:
-        """Return a service time of the most similar requests, or None if the log does not show any service time."""
+        """Return the service time of a logged request that is as similar as possible to a given request.
+
+        `attributes` is the index of the attribute tuple of the given request. The result is from a request
+        that arrived shortly before or after `received`. `quantile` is a random number from 0 to 1 that
+        selects this request. Return None if the log does not show any service time.
+        """
         for kind in self._kinds[attributes]:
             for is_exact in (True, False):
                 if (found := self._find(kind, is_exact=is_exact)) is not None:
@@ -118,18 +123,26 @@ class ServiceTimes:
         return None
 
     def draw_exact(self, attributes: int, received: int, quantile: float) -> int | None:
-        """Return the service time of a request with the same level and verb that did not wait, or None if there is none."""
+        """Return the service time of a similar request that did not wait, or None if there is none.
+
+        A similar request has the same level, verb, user and resource or, if there is no such request, the
+        same level and verb.
+        """
         for kind in self._kinds[attributes][:2]:
             if (found := self._find(kind, is_exact=True)) is not None:
                 return found.draw(received, quantile)
         return None
 
     def _find(self, kind: RequestKind, *, is_exact: bool) -> _Samples | None:
-        """Return the samples of a kind, or None if the kind has no samples."""
+        """Return the service times of the requests of a kind, or None if there are none.
+
+        If `is_exact` is true, return only service times that contain no wait. Otherwise, return only
+        service times that may contain a wait.
+        """
         samples = self._exact if is_exact else self._rough
         if kind in samples:
             return samples[kind]
-        if kind.user or kind.resource:  # the kind is the most specific one, so it has no other samples
+        if kind.user or kind.resource:  # no narrower kind exists whose samples could be merged
             return None
         found = self._merged.get((kind, is_exact))
         if found is None:
@@ -144,7 +157,7 @@ class ServiceTimes:
 
 
 def _merge(parts: Sequence[_Samples]) -> _Samples:
-    """Return the samples of several kinds in the order of their arrival."""
+    """Return the samples of several kinds of requests as one series in the order of their arrival."""
     merged = _Samples()
     for received, time in sorted(pair for part in parts for pair in zip(part.received, part.times, strict=True)):
         merged.add(received, time)
@@ -152,7 +165,11 @@ def _merge(parts: Sequence[_Samples]) -> _Samples:
 
 
 def _list_kinds(attributes: AttributeTuple, level: str) -> Iterator[RequestKind]:
-    """Yield the kinds of a request, the most specific kind first."""
+    """Yield four `RequestKind` keys under which the service times of a request are collected.
+
+    The first kind has the level, verb, user and resource. Later kinds cover more requests: all requests
+    of the level with this verb, all requests of the level, and all requests.
+    """
     verb, user = attributes.verb, attributes.user or ""
     yield RequestKind(level, verb, user, attributes.resource, attributes.subresource, attributes.api_group)
     yield RequestKind(level, verb)

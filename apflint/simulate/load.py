@@ -45,7 +45,7 @@ class ServiceTime(NamedTuple):
     """Observed times in ascending order, which are equally likely. Empty for the other distributions."""
 
     def at(self, quantile: float) -> int:
-        """Return the time at a quantile between 0 and 1."""
+        """Return the service time at a quantile between 0 and 1. For example, the quantile 0.99 is the P99."""
         if self.samples:
             return self.samples[int(quantile * len(self.samples))]
         if not self.sigma:
@@ -108,12 +108,16 @@ class SimulatedClient(NamedTuple):
 
     @property
     def differ(self) -> bool:
-        """Whether the clients send different requests, because the user or another argument contains `NUMBER`."""
+        """Whether the clients send different requests.
+
+        This is so if the user or another argument of the request contains `NUMBER`, which each client
+        replaces by its own number.
+        """
         user, words, groups, namespace, _, _, path = self.arguments
         return any(NUMBER in text for text in (user, *words, *groups, namespace or "", path or ""))
 
     def arguments_of(self, instance: int) -> RequestArguments:
-        """Return the request of a client. `instance` counts from 0."""
+        """Return the request of the client with the index `instance`, with `instance` + 1 in place of `NUMBER`."""
         number = str(instance + 1)
         arguments = self.arguments
         return arguments._replace(
@@ -160,11 +164,12 @@ class Load(NamedTuple):
         return self.warmup + self.duration
 
     def scale(self, scaling: Scaling) -> Load:
-        """Return the load with other numbers of requests.
+        """Return a copy of the load in which the number of requests of each client is multiplied by its factor.
 
-        Open-loop clients send more requests, bursts have more requests, and there are more closed-loop clients. A
-        client that is left out stays in the load but sends no requests. The order of the clients determines to which
-        servers they are connected, so the other clients stay connected to the same servers.
+        The factor applies to the rate of an open loop, to the size of bursts, and to the number of clients
+        with a closed loop. A client with the factor 0 stays in the load but sends no requests. The order of
+        the clients determines to which servers they are connected, so the other clients stay connected to
+        the same servers.
         """
         return self._replace(clients=tuple(_scale(client, scaling.find_factor(client.name)) for client in self.clients))
 

@@ -231,9 +231,10 @@ def _average_parts(times: Sequence[int]) -> list[int]:
 
 
 def _describe_arrivals(arrivals: Sequence[int], duration: int, servers: int) -> list[str]:
-    """Return the lines for a rate if requests arrive steadily, or else the lines for bursts.
+    """Return the lines of a load file that describe when the requests arrive.
 
-    `arrivals` are in microseconds since the start of the load.
+    If the requests arrive steadily, return a line with the key `rate`. Otherwise, return lines with the
+    key `bursts`. `arrivals` are in microseconds since the start of the load.
     """
     width = max(_SECOND, ceil(duration / _MAX_BURSTS))
     if _is_steady(arrivals, duration, width):
@@ -280,7 +281,12 @@ def _describe_objects(counts: ObjectCounts) -> Iterator[str]:
 
 
 def _list_figures(replay: Replay, description: str, duration: int, left_out: int) -> Iterator[str]:
-    """Yield the comment lines of the load file, which state the figures of the log."""
+    """Yield the comment lines at the start of a load file that is written from a log.
+
+    The lines name the log and its duration, and state the number of requests that are left out. For
+    each priority level, they state the number of requests and rejections in the log, and the 99th
+    percentile of the waits.
+    """
     yield f"# Requests from {description} in a period of {format_duration(duration)}. Written by apflint replay --write-load."
     yield "# Each attempt of a client is a request, because the log does not show which requests are retries."
     if left_out:

@@ -210,7 +210,10 @@ class _LevelTally:
 
 
 class _SurveyedTuple:
-    """The values of an attribute tuple that the survey needs for each request, and counts of these requests."""
+    """The values of an attribute tuple that the survey needs, and counts of the requests with this tuple.
+
+    The values are computed once for each attribute tuple, and not for each request.
+    """
 
     __slots__ = ("executions", "level", "limited", "min_seats", "rejected", "requests", "seats", "user", "watches")
 
@@ -227,7 +230,11 @@ class _SurveyedTuple:
 
 
 class _Surveyor:
-    """Surveys a log, request by request in the order of arrival, under the configuration that was in force."""
+    """Collects the facts that simulations of an audit log need (`survey_log`).
+
+    The requests are added in the order of arrival. Each request has the priority level that it had
+    under the configuration that was in force when the log was written.
+    """
 
     def __init__(self, replay: Replay) -> None:
         self.tuples, self.assignments = tuple(replay.log.tuples), tuple(replay.assignments)
@@ -281,7 +288,11 @@ class _Surveyor:
             self.loops.add(known.user, server, received, ended, is_rejected_on_arrival=is_rejected)
 
     def _mark(self, known: _SurveyedTuple, row: RequestRow) -> int:
-        """Return the sum of the flags `_EXACT`, `_WATCH` and `_RETRY` that apply to a request."""
+        """Return the flags of a request as a sum of `_EXACT`, `_WATCH` and `_RETRY`.
+
+        `_EXACT` means that the logged service time contains no wait, `_WATCH` that the request is a watch,
+        and `_RETRY` that the request looks like a retry.
+        """
         _, _, server, received, ended, _, wait, rejected, _, _ = row
         marks = 0
         if (rejected or self._finder.has_rejections) and self._finder.add(LoggedArrival._make(row)):
@@ -354,11 +365,12 @@ def find_kind(attributes: AttributeTuple) -> tuple[str, str, str]:
 
 
 def _find_wait_limit(time_outs: Counter[int]) -> int:
-    """Return the maximum wait in nanoseconds of requests without a timeout.
+    """Return the maximum time in nanoseconds that a request without a timeout waits in a queue of the server.
 
-    `time_outs` counts the waits of rejected requests in units of `_WAIT_STEP`. If most of these waits are equal, the
-    result is this wait: a quarter of the server's flag `--request-timeout`. Otherwise, clients left the queue at
-    different times, and the result is the default limit.
+    `time_outs` counts the waits of rejected requests in units of `_WAIT_STEP`. If most of these waits
+    are equal, the server ended them after a quarter of its flag `--request-timeout`, and the result is
+    this time. Otherwise, clients ended the waits at different times, and the result is the default of
+    the server. The result is also the default if there are fewer than `_MIN_TIME_OUTS` waits.
     """
     default = round(DEFAULT_WAIT_SECONDS * SECOND)
     if time_outs.total() < _MIN_TIME_OUTS:

@@ -51,7 +51,7 @@ _WAIT_STEP = 100_000_000
 
 
 class LoggedLoad(NamedTuple):
-    """The load of a log under one configuration."""
+    """The load of a simulation that is made from an audit log and one configuration."""
 
     load: Load
     """The load. It has no clients, because all requests come from `sources`."""
@@ -64,7 +64,7 @@ class LoggedLoad(NamedTuple):
 
 
 class _Sender(NamedTuple):
-    """The values that determine the route of requests. Requests with equal values belong to one simulated client."""
+    """The values by which requests of a log are grouped: requests with equal values are one simulated client."""
 
     attributes: int
     namespace: str
@@ -79,9 +79,11 @@ class _Sender(NamedTuple):
 
 
 class LoggedRoutes:
-    """Routes of the requests of a log.
+    """The routes (FlowSchema, level, flow and seats) of the requests in a log.
 
-    Requests with equal attributes, namespace, server and wait limit belong to one simulated client.
+    Requests with the same attributes, namespace, server and wait limit belong to one simulated client.
+    But requests in the period `early`, and rejected requests that left the queue before the wait limit,
+    belong to separate clients.
     """
 
     def __init__(self, replay: Replay, survey: LogSurvey, early: tuple[int, int] = (0, 0)) -> None:
@@ -102,7 +104,12 @@ class LoggedRoutes:
         return self._early[0] < self._early[1]
 
     def find_instance(self, request: LoggedArrival) -> int:
-        """Return the number of the client that sends a request."""
+        """Return the index of the simulated client that sends a request of the log.
+
+        Two requests have the same client if they have the same attributes, server and timeout, if they
+        arrived in the same period, and if the client left the queue after the same wait or not at all. If
+        the flow depends on the namespace, the requests must also have the same namespace.
+        """
         attributes = request.attributes
         namespace = request.namespace if self.has_namespace[attributes] else ""
         left_after = self._find_departure(request) if request.rejected else None
@@ -140,11 +147,11 @@ class LoggedRoutes:
         return self._tuples[sender.attributes].user or "", sender.server
 
     def find_attributes(self, instance: int) -> int:
-        """Return the index of the attribute tuple of the requests of a client."""
+        """Return the index of the attribute tuple of the requests of a client. `instance` is the index of the client."""
         return self._senders[instance].attributes
 
     def is_early(self, instance: int) -> bool:
-        """Return whether the requests of a client arrived in the period `early` of the load."""
+        """Return whether a simulated client stands for requests in the period `early` of the logged load."""
         return self._senders[instance].is_early
 
     def find_server(self, _client: SimulatedClient, instance: int) -> int:
@@ -152,7 +159,7 @@ class LoggedRoutes:
         return self._senders[instance].server
 
     def __call__(self, _client: SimulatedClient, instance: int) -> Route:
-        """Return the route of the requests of a client."""
+        """Return the route of the client with the number `instance`: level, flow, seats and wait limit of its requests."""
         sender = self._senders[instance]
         attributes, assignment = self._tuples[sender.attributes], self._assignments[sender.attributes]
         level, schema = assignment.priority_level, assignment.flow_schema
@@ -196,7 +203,12 @@ class _ClosedLoops:
         """
 
     def add(self, request: LoggedArrival, arrival: Arrival) -> bool:
-        """Add a request, in the order of arrival. Return whether the client sends the request after a response."""
+        """Add a request of the log, and return whether the client sends the request after a response.
+
+        Call this method in the order of arrival. A client has a fixed number of requests in flight. The
+        first requests, up to this number, follow no response. Each later request follows a response. In a
+        simulation, `follow` returns it.
+        """
         key = self._routes.find_user(arrival.instance)
         ends = self._ends[key]
         follows = len(ends) == self._workers[key]
@@ -211,7 +223,11 @@ class _ClosedLoops:
         return bool(self._workers) and self._routes.find_user(instance) in self._workers
 
     def follow(self, instance: int, now: int) -> Arrival | None:
-        """Return the request that a client sends after a response, or None after its last request."""
+        """Return the next request of a client that sends each request only after a response.
+
+        The response arrives at the time `now`. Return None if the client has no further request, or if the
+        request would come after the end of the load.
+        """
         following = self._following[self._routes.find_user(instance)]
         if not following:
             return None
@@ -228,13 +244,15 @@ def build_logged_load(
     warmup: int = 0,
     early: tuple[int, int] = (0, 0),
 ) -> LoggedLoad:
-    """Return the load of a log under the configuration of `replay`.
+    """Return the load of the requests in a log under the configuration of `replay`, for a simulation.
 
-    `survey` is the survey of the same log, under the configuration that was in force. A factor of `scaling` is the
-    average number of times that the simulation sends a request of the log. If `merges` is true, only first attempts are sent at their logged
-    times, and clients retry if the simulated server rejects an attempt. Requests in the first `warmup` nanoseconds of
-    the log are not counted. Requests that the log has in the period `early` (start and end in microseconds since 1970)
-    are counted separately from later ones.
+    - `survey` describes the same log under the configuration that was in force.
+    - `scaling` contains factors for clients. A factor is the average number of times that the
+      simulation sends each request of the client.
+    - If `merges` is true, only first attempts are sent at their logged times. Clients retry if the
+      simulated server rejects an attempt.
+    - Requests in the first `warmup` nanoseconds of the log are not counted.
+    - Requests in the period `early` (start and end in microseconds since 1970) are counted separately.
     """
     duration = max(to_nanoseconds(survey.end - survey.start + 1), _MIN_DURATION)
     routes = LoggedRoutes(replay, survey, early)
@@ -264,7 +282,7 @@ def build_logged_load(
 
 
 class _Sending:
-    """Turns the requests of a log into arrivals."""
+    """Converts the requests of a log to `Arrival` objects: the time, client and service time of each request."""
 
     def __init__(
         self, survey: LogSurvey, routes: LoggedRoutes, loops: _ClosedLoops, scaling: Scaling, retrying: frozenset[str]
@@ -278,7 +296,12 @@ class _Sending:
         """Cache of the results of `_find_sender` for requests that the server accepted."""
 
     def list_arrivals(self, requests: Iterator[SentRequest]) -> Iterator[Arrival]:
-        """Yield the arrivals of all requests that do not follow a response."""
+        """Yield an arrival for each request of a log that is sent at its logged time.
+
+        Requests that a client sends only after a response are not included. If the retries of a client are
+        simulated, its logged retries are not included, either. A scaled request can have several arrivals
+        or none.
+        """
         copies, number, start = Draws(self._survey.seed, "copies"), 0, self._survey.start
         factors, has_namespace, senders = self._factors, self._routes.has_namespace, self._senders
         for place, (row, service, is_retry) in enumerate(requests):
@@ -296,9 +319,10 @@ class _Sending:
                     yield arrival
 
     def _find_sender(self, key: tuple[int, str, int, str | None], request: LoggedArrival) -> tuple[int, int]:
-        """Return (number of the client, index of the source) for the sender of a request.
+        """Return (number of the simulated client that sends a request, index of the client's source).
 
-        The source is `_OPEN`, `_RETRYING` or `_CLOSED`.
+        The source is `_OPEN` if the client sends at logged times, `_RETRYING` if the client also retries
+        rejected requests, or `_CLOSED` if the client waits for a response before its next request.
         """
         instance, source = self._routes.find_instance(request), _OPEN
         if self._loops.has(instance):

@@ -46,11 +46,14 @@ class RetryFinder:
 
     @property
     def has_rejections(self) -> bool:
-        """Whether a request was rejected. Accepted requests before the first rejection need not be added."""
+        """Whether an earlier request was rejected, so that a later request may be its retry.
+
+        While this is false, the caller does not need to call `add` for requests that were not rejected.
+        """
         return bool(self._rejections or self._expected)
 
     def add(self, request: LoggedArrival) -> bool:
-        """Add a request. Return whether the request looks like a retry of a rejected request."""
+        """Record the next request of the log. Return whether the request looks like a retry of a rejected request."""
         self._end_rejections(request.received)
         if request.rejected and request.ended is not None:
             rejection = (request.ended, request.server, request.attributes, request.uri)
@@ -66,7 +69,11 @@ class RetryFinder:
         return True
 
     def _end_rejections(self, now: int) -> None:
-        """For each rejected request that ended by the time `now`, compute the period in which a retry is expected."""
+        """Remove the rejected requests that ended by the time `now`, and expect a retry for each of them.
+
+        The expected period of a retry begins shortly before the end of the rejected request plus the
+        `Retry-After` that the server sends. Requests without a URI get no expected period.
+        """
         rejections = self._rejections
         while rejections and rejections[0][0] <= now:
             ended, server, attributes, uri = heappop(rejections)

@@ -73,7 +73,7 @@ class LoggedRun(NamedTuple):
 
 
 class LogSimulation(NamedTuple):
-    """The simulations of a log."""
+    """The simulations of an audit log under one or several configurations, and the back-test of the log."""
 
     survey: LogSurvey
     back_test: BackTest
@@ -124,7 +124,7 @@ def simulate_log(
         for assumed in assumptions:
             results.append(run(part, survey, assumed, scaling, show, warmup))
             is_interrupted = is_interrupted or results[-1].is_partial
-            if results[-1].is_partial:  # a complete run with the other assumption would not be comparable with this one
+            if results[-1].is_partial:  # runs with other assumptions would simulate more of the log, so stop
                 break
         runs.append(_join(results, tuple(list_unpredictable(survey, replay)) if runs else ()))
     if survey is None:
@@ -137,10 +137,11 @@ def _join(results: list[SimulationResult], unpredictable: tuple[str, ...]) -> Lo
 
 
 def list_unpredictable(survey: LogSurvey, replay: Replay) -> Iterator[str]:
-    """Yield what the simulation of `replay` cannot predict, such as `the waits of ...`, followed by the reason.
+    """Yield texts that name what the simulation of `replay` cannot predict, and the reason.
 
-    The waits of requests cannot be predicted if their service times grow with the number of requests that execute at
-    the same time, and the configuration changes the number of seats for these requests.
+    A text begins with a noun, such as `the waits of ...`, and continues with sentences. The simulation
+    cannot predict the waits of requests if their service times grow with the number of requests that
+    execute at the same time, and the configuration changes the number of seats for these requests.
     """
     limits = {level.name: level for level in replay.known.limits.levels}
     if survey.assignments == tuple(replay.assignments) and survey.limits == limits:
@@ -165,7 +166,10 @@ def list_unpredictable(survey: LogSurvey, replay: Replay) -> Iterator[str]:
 
 
 def _find_seats(assignment: Assignment, limits: Mapping[str, LevelLimits]) -> tuple[object, ...]:
-    """Return a key for the seats of an assignment. Equal keys mean that equally many requests can execute at the same time."""
+    """Return a key of the seats of a request and of the limits of its level.
+
+    Two assignments with equal keys let the same number of requests execute at the same time.
+    """
     level = limits.get(assignment.priority_level or "")
     return (assignment.seats, *(() if level is None else (level.name, level.nominal, level.min, level.max)))
 
@@ -208,7 +212,7 @@ def check_survey(replay: Replay, survey: LogSurvey, scaling: Scaling, warmup: in
 
 
 class TestedLog(NamedTuple):
-    """The result of `test_log`: the back-test of a log, and the simulations with the best assumptions."""
+    """The result of `test_log`: the back-test of a log, and the simulations that reproduce the log best."""
 
     back_test: BackTest
     assumptions: list[LogAssumptions]
@@ -224,7 +228,12 @@ class TestedLog(NamedTuple):
 
 
 def test_log(replay: Replay, survey: LogSurvey, show: Callable[[Load, int], None]) -> TestedLog:
-    """Simulate a log under the configuration that was in force, under several assumptions. Ctrl-C stops the simulation."""
+    """Simulate a log with several assumptions, and return the simulations that reproduce the log best.
+
+    The simulations use the configuration that was in force. An assumption is, for example, that a
+    request that looks like a retry is sent only after a rejection. If the user presses Ctrl-C, the
+    result is based on the completed simulations, or on a part of the log if no simulation is complete.
+    """
     tried: list[tuple[BackTest, LogAssumptions, SimulationResult]] = []
 
     def attempt(assumed: LogAssumptions) -> BackTest:
@@ -274,10 +283,13 @@ def _may_have_fewer_seats(replay: Replay, test: BackTest) -> bool:
 def _explain_by_seats(
     replay: Replay, survey: LogSurvey, assumed: LogAssumptions, show: Callable[[Load, int], None]
 ) -> str:
-    """Return sentences about the seats of the server if fewer seats reproduce the log, or if there was no search.
+    """Return sentences that say that the server may have fewer seats than the simulation, or an empty string.
 
-    Return an empty string if no number reproduces the log. The sentences do not contain the number that was found: other
-    numbers may reproduce the log, too, and only the server shows which one is right. Raises _StoppedError after Ctrl-C.
+    The function searches for a smaller number of seats with which the simulation reproduces the log. If
+    there is none, it returns an empty string. If the log has too many requests for the search, the
+    sentences say so. The sentences do not contain the number that the search finds, because other
+    numbers may also reproduce the log, and only the server shows which number is right. Raises
+    _StoppedError after Ctrl-C.
     """
     start = f"The API server may have fewer seats than the default, {SERVER_CONCURRENCY}"
     proven = find_proven_seats(replay)
@@ -340,7 +352,10 @@ class _StoppedError(Exception):
 
 
 def _test_part(replay: Replay, survey: LogSurvey, stopped: _StoppedError) -> TestedLog:
-    """Return the back-test of the part of the log that was simulated before the user stopped the simulation."""
+    """Compare a partial simulation with the same part of the log, and return the result of this back-test.
+
+    The part is the time that was simulated before the user stopped the simulation.
+    """
     result = stopped.result
     start = replay.extent.start if replay.period is None else replay.period[0]
     period = start, survey.start + to_microseconds(result.load.end)
@@ -357,7 +372,11 @@ def run(
     show: Callable[[Load, int], None],
     warmup: int = 0,
 ) -> SimulationResult:
-    """Simulate a log under the configuration of `replay`. Ctrl-C stops the simulation."""
+    """Simulate the requests of a log under the configuration of `replay`, and return the result.
+
+    If the user presses Ctrl-C, the simulation stops, and the result is about the part of the log that
+    was simulated.
+    """
     logged = build_logged_load(replay, survey, scaling, merges=assumed.merges, warmup=warmup)
     load, limits = logged.load, replay.known.limits
     check_servers(load.servers, load.end, limits)

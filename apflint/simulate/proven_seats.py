@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
 
 class ProvenSeats(NamedTuple):
-    """The level whose logged requests require the most seats of an API server."""
+    """The level that proves the highest minimum of the number of seats of an API server.
+
+    For example, if logged requests used 20 seats of a level at the same time, the server has at least
+    the total number of seats with which the level can have 20 seats.
+    """
 
     level: str
     in_use: int
@@ -31,9 +35,11 @@ class ProvenSeats(NamedTuple):
 
 
 def find_proven_seats(replay: Replay) -> ProvenSeats | None:
-    """Return the level that proves the most seats of an API server, or None if no level proves more than one seat.
+    """Return the level that proves the most seats of an API server, with this number of seats.
 
-    Each request counts as one seat, which is the minimum.
+    A log proves a number of seats if a server with fewer seats could not execute as many requests of
+    the level at once as the log shows. Each request counts as one seat, which is the minimum. Return
+    None if no level proves more than one seat.
     """
     busy: Counter[tuple[str, int, int]] = Counter()
     """Microseconds of execution, by level, server and second."""

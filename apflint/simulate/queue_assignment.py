@@ -54,7 +54,11 @@ class Dealer:
         return best
 
     def _deal(self, flow_hash: int) -> tuple[Queue, ...]:
-        """Return the queues in the hand of a flow, twice in a row. So a search can start at any queue of the hand."""
+        """Compute and cache the hand of a flow: the queues that shuffle sharding deals to the flow.
+
+        The result contains the queues of the hand twice in a row, such as (3, 7, 3, 7). So a search can
+        start at any queue and still visit each queue of the hand once.
+        """
         if len(self._hands) >= _MAX_REMEMBERED_HANDS:
             self._hands.clear()
         hand = tuple(self._queues[index] for index in deal(flow_hash, self._count, self._hand_size))

@@ -256,13 +256,13 @@ class QueueSet:
         """
         queue = self._picker.pick(self.robin_index)
         if queue is None:
-            # The server dereferences nil in findDispatchQueueToBoundLocked.
+            # In this case, the API server crashes, because findDispatchQueueToBoundLocked dereferences nil.
             raise ServerCrashError("the queue of a waiting request was removed")
         request = queue.waiting[0]
         estimate = request.estimate
         limit = self.concurrency_limit
         if self.seats_in_use + estimate.max_seats > limit and not self._can_accommodate_seats(estimate.max_seats):
-            self.robin_index %= len(self.queues)  # the server wraps the index while it examines all queues
+            self.robin_index %= len(self.queues)  # as the loop of the server over all queues does
             return False
         queue.waiting.popleft()
         queue.work_waiting -= estimate.total_work
@@ -289,7 +289,10 @@ class QueueSet:
         return True
 
     def _execute(self, request: SimulatedRequest, now: int) -> None:
-        """Execute a request: the last part of `dispatch` and of `dispatchSansQueue`."""
+        """Start the execution of a request: occupy its seats, and schedule its end.
+
+        These are the last steps of both `dispatch` and `dispatchSansQueue` in kube-apiserver.
+        """
         request.start = now
         request.dispatch_number = self.dispatched
         self.dispatched += 1
@@ -321,7 +324,7 @@ class QueueSet:
             # actual time.
             excess = request.service - ESTIMATED_SERVICE_NANOSECONDS
             queue.next_dispatch_r += seats_times_duration(estimate.initial_seats, excess)
-            if excess < 0 or not queue.waiting:  # otherwise the bound of the next dispatch has not changed
+            if excess < 0 or not queue.waiting:  # in all other cases, this call would change nothing
                 self._bound_next_dispatch(queue)
         request.outcome = "executed"
         request.end = now
@@ -334,7 +337,7 @@ class QueueSet:
         self._on_end(request)
 
     def release_seats(self, request: SimulatedRequest, now: int) -> None:
-        """Event that `finishRequest` schedules: release the seats after the additional latency of the request."""
+        """Release the seats of a request after its additional latency. `finishRequest` schedules this call."""
         self._sync_time(now)
         self._release_seats(request, now)
         self._dispatch_as_much_as_possible(now)
@@ -351,12 +354,13 @@ class QueueSet:
                 self._remove_queue_if_empty(queue)
 
     def _bound_next_dispatch(self, queue: Queue) -> None:
-        """`boundNextDispatch`: ensure that no request starts before its arrival in virtual time.
+        """`boundNextDispatch`: ensure that no request of a queue starts before its arrival in virtual time.
 
-        Without this bound, a queue that uses less than its share could save the unused part for later (anti-windup).
-        The server also calls this function after it rejects a request. That call has no effect.
+        Without this bound, a queue that uses less than its share could save the unused part for later
+        (anti-windup). This method also notifies `_picker`, which selects the next queue, of the change.
 
-        This method also notifies the picker that the queue has changed.
+        The server also calls `boundNextDispatch` after it rejects a request because a queue is full. The
+        simulator omits this call, because the call has no effect.
         """
         if queue.waiting:
             arrival_r = queue.waiting[0].arrival_r
@@ -368,11 +372,12 @@ class QueueSet:
             self._active_queues -= 1
 
     def _remove_queue_if_empty(self, queue: Queue) -> None:
-        """`removeQueueIfEmpty`: remove an additional queue if it has no waiting and no executing requests.
+        """`removeQueueIfEmpty`: remove `queue` if it has no waiting and no executing requests.
 
-        This function reproduces a defect of the server. If several requests of the queue still hold final seats, each
-        release removes the queue with the index of this queue. From the second release on, another queue has this
-        index, and its waiting requests are lost.
+        The caller calls this method only while the level has more queues than its configuration. This
+        method reproduces a defect of the server. If several requests of the queue still hold final seats,
+        each release removes the queue with the index of this queue. From the second release on, another
+        queue has this index, and its waiting requests are lost.
         """
         if queue.waiting or queue.executing:
             return

@@ -21,7 +21,10 @@ class Draws:
         self._start = int.from_bytes(blake2b(repr((seed, *names)).encode(), digest_size=8).digest(), "big")
 
     def __call__(self, index: int) -> float:
-        """Return the number at an index. Source: Steele and others, "Fast splittable pseudorandom number generators", 2014."""
+        """Return the random number between 0 and 1 at position `index` of the series.
+
+        Source: Steele and others, "Fast splittable pseudorandom number generators", 2014.
+        """
         z = (self._start + index * _GAMMA) & _MASK
         z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
         z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK

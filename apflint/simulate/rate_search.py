@@ -44,12 +44,12 @@ class Trial(NamedTuple):
 
     @property
     def works(self) -> bool:
-        """Whether no client is rejected or waits too long."""
+        """Whether the load can be simulated, and no client is rejected or waits too long in this trial."""
         return self.is_possible and not self.failures
 
 
 class RateSearch(NamedTuple):
-    """The result of a search."""
+    """The result of a search for the largest rate of a client at which no client is rejected or waits too long."""
 
     trials: tuple[Trial, ...]
     """All simulations, in ascending order of their factors."""
@@ -60,12 +60,13 @@ class RateSearch(NamedTuple):
 
 
 def search_rate(simulate: Callable[[float], SimulationResult | None], max_wait: int) -> RateSearch:
-    """Search for the largest factor of a client's rate that works.
+    """Search for the largest factor by which a client's rate can be multiplied without harm to any client.
 
-    `simulate` returns the result for a factor, or None if the load cannot be simulated. First the factor is doubled, or
-    halved if the rate in the load does not work, until the bounds of the answer are known. Then the interval between
-    the bounds is bisected. If the load does not work even without the client, the search ends without an answer. The
-    search needs at most about 20 simulations.
+    A factor works if no client is rejected or waits longer than `max_wait` nanoseconds. `simulate`
+    returns the result of the load with the factor, or None if this load cannot be simulated. The search
+    starts with factor 1. It doubles the factor until one fails, or halves the factor until one works.
+    Then it bisects the interval between these two factors. If the load does not work even without the
+    client, the result has no best factor. The search needs at most about 20 simulations.
     """
     trials: dict[float, Trial] = {}
 

@@ -27,7 +27,8 @@ class RejectionTracker:
     def record_rejection(self, second: int) -> int:
         """`RecordDroppedRequest` and `GetRetryAfter`: count a rejection, and return the Retry-After of its response.
 
-        Only the first rejection in a second changes the value, according to the rejections in earlier seconds.
+        The Retry-After changes only at the first rejection in a second. The new value depends on the number
+        of rejections in the seconds before.
         """
         if second != self._second:
             self._history.append((self._second, self._count))

@@ -58,7 +58,10 @@ class Route(NamedTuple):
 
 
 class Routes:
-    """The routes of all clients of a load in one configuration."""
+    """Finds how a server with one configuration treats the requests of each client of a load.
+
+    The result for a client is a `Route`, which contains the level, the flow and the seats.
+    """
 
     def __init__(self, load: Load, explainer: Explainer) -> None:
         self._load = load
@@ -76,9 +79,10 @@ class Routes:
             total += client.instances
 
     def __call__(self, client: SimulatedClient, instance: int) -> Route:
-        """Return the route of the client with the number `instance`, from 0.
+        """Return the FlowSchema, level, flow and seats of the requests of a client, as a `Route`.
 
-        Raises UserError if API Priority and Fairness does not classify the requests of the client.
+        `instance` is the number of the client among the clients that `client` describes, from 0. Raises
+        UserError if API Priority and Fairness does not classify the requests of the client.
         """
         key = (client.name, instance if client.differ else 0)
         route = self._routes.get(key)

@@ -31,7 +31,11 @@ class Scaling(NamedTuple):
         return self != NEUTRAL
 
     def find_factor(self, *names: str) -> float:
-        """Return the factor of a client. `names` are all names of the client, the most specific one first."""
+        """Return the factor by which the number of requests of a client is multiplied.
+
+        `names` are all names of the client, the most specific one first. The function uses the first name
+        that has its own factor in `own`. If no name has one, it returns `general`.
+        """
         factors = dict(self.own)
         return next((factors[name] for name in names if name in factors), self.general)
 

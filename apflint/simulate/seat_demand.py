@@ -1,8 +1,10 @@
-"""Seat demand: the seats that the waiting and executing requests of a level need, as borrowing observes them.
+"""Seat demand of a level: the number of seats that its waiting and executing requests need.
 
-Sources: `fairqueuing/integrator.go` and `seatDemandStats` in `apf_controller.go`. Times are integer nanoseconds. Sums
-are floating-point numbers. The terms of a sum are added in the same order as in the server, because computing the
-deviation amplifies rounding errors.
+The server adjusts the borrowing of seats to the average and the deviation of the seat demand.
+Sources: `fairqueuing/integrator.go` and `seatDemandStats` in `apf_controller.go`.
+
+Times are integer nanoseconds. Sums are floating-point numbers. The terms of a sum are added in the
+same order as in the server, because computing the deviation amplifies rounding errors.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ class IntegratorResults(NamedTuple):
 
 
 def observe_nothing(seconds: float) -> IntegratorResults:
-    """Return the results of an integrator for a period in which the variable is 0."""
+    """Return the results for a period of `seconds` seconds in which the observed variable is always 0."""
     return IntegratorResults(seconds, 0.0, 0.0, 0, 0)
 
 
@@ -48,7 +50,7 @@ class Integrator:
         self._seconds = self._integral_x = self._integral_xx = 0.0
 
     def set(self, x: int, now: int) -> None:
-        """Change the variable to `x` at the time `now`."""
+        """Set the variable to `x` from the time `now` (in nanoseconds) on. The former value counts until `now`."""
         if now != self._last_time:
             seconds = (now - self._last_time) / 1e9
             self._last_time = now
@@ -63,7 +65,10 @@ class Integrator:
             self._max = x
 
     def reset(self, now: int) -> IntegratorResults:
-        """Return the results of the period, and start the next period. The variable keeps its present value."""
+        """Return the results of the period that ends at `now`, and start the next period.
+
+        The next period begins with the present value of the variable.
+        """
         self.set(self._x, now)
         average = deviation = nan
         if self._seconds > 0:

@@ -23,7 +23,10 @@ def round_half_away(value: float) -> int:
 
 
 def seats_times_duration(seats: float, nanoseconds: int) -> int:
-    """`SeatsTimesDuration`: return the work of `seats` during `nanoseconds`, which may be negative."""
+    """`SeatsTimesDuration`: return the work of `seats` during `nanoseconds`, in units of 1e-8 seat-seconds.
+
+    If `nanoseconds` is negative, the result is negative.
+    """
     work = seats * float(nanoseconds) / NANOSECONDS_PER_UNIT
     units = int(work)
     if -0.5 < work - units < 0.5:

@@ -64,16 +64,19 @@ class Level:
 
 
 class SimulatedServer:
-    """One API server. Calls `on_end` for each request that finishes its execution or is rejected.
+    """One API server, which adjusts the limits of its priority levels every 10 seconds.
+
+    The server calls `on_end` for each request that finishes its execution or is rejected.
 
     `create` creates the queue set of a level. The default creates an object of the class `QueueSet`.
 
-    Several servers can share an event loop. Simultaneous adjustments happen in the order of `number`, which starts at
-    0.
+    Several servers can share an event loop. If several servers adjust limits at the same time, they do
+    so in descending order of `number`, which starts at 0.
 
-    If a server has no request, and adjustments would not change a limit, the server rests: it schedules no adjustments,
-    so that simulating an idle server takes no time. When the next request arrives, the server first computes the
-    skipped adjustments. The results are the same as if the server had not skipped adjustments.
+    If a server has no request, and adjustments would not change a limit, the server schedules no
+    adjustments, so that simulating an idle server takes no time. When the next request arrives, the
+    server first computes the skipped adjustments. The results are the same as if the server had not
+    skipped adjustments.
     """
 
     def __init__(
@@ -125,10 +128,12 @@ class SimulatedServer:
             self._schedule_adjustment(now + ADJUSTMENT_PERIOD, until)
 
     def can_rest(self) -> bool:
-        """Return whether, right after an adjustment, all further adjustments would set the same limits until a request arrives.
+        """Return whether all further adjustments would set the same limits until a request arrives.
 
-        If a level has no demand in the latest period and in later periods, its floor stays the same, and its smoothed
-        demand does not increase. So a target that equals the floor also stays the same.
+        Call this method right after an adjustment. The limits stay the same if no level has requests or had
+        demand in the latest period, and if the smoothed demand of each limited level is at most its floor.
+        The floor (`minCurrentCL`) is the number of seats that the level keeps in an adjustment. Without
+        demand, the floor does not change and the smoothed demand does not increase.
         """
         for level in self.levels.values():
             demand = level.demand
@@ -139,7 +144,11 @@ class SimulatedServer:
         return True
 
     def _rest(self, since: int, until: int) -> None:
-        """Schedule no adjustments after the time `since` (nanoseconds) until a request arrives."""
+        """Stop the periodic adjustments after the adjustment at the time `since`, until a request arrives.
+
+        When a request arrives, first catch up on the skipped adjustments, and then continue the periodic
+        adjustments up to the time `until`. Both times are in nanoseconds.
+        """
 
         def wake(now: int) -> None:
             missed = (min(now, until) - since) // ADJUSTMENT_PERIOD

@@ -58,7 +58,11 @@ def add_execution(executions: Executions, start: int, end: int) -> None:
 
 
 class GrowthFinder:
-    """Collects executions of requests, and finds the kinds whose service time grows."""
+    """Collects executions of requests, and finds each kind of requests whose service time grows.
+
+    Requests of a kind have the same user, verb, and resource or path. Their service time grows if it is
+    longer while more requests of the kind execute at the same time.
+    """
 
     def __init__(self) -> None:
         self._executions: dict[tuple[str, str, str], Executions] = {}
@@ -68,7 +72,10 @@ class GrowthFinder:
         return self._executions.setdefault(kind, (array("q"), array("q")))
 
     def list_growths(self) -> Iterator[ServiceGrowth]:
-        """Yield the growth for each kind of requests whose service time grows, sorted by user, verb and resource."""
+        """Yield the growth for each kind of requests whose service time grows with the number of simultaneous requests.
+
+        The result is sorted by user, verb and resource, which are the same for all requests of a kind.
+        """
         for kind, (starts, ends) in sorted(self._executions.items()):
             if len(starts) >= _MIN_FEW + _MIN_MANY and (growth := _find_growth(kind, starts, ends)):
                 yield growth

@@ -37,10 +37,16 @@ MAX_RETRIES = (1 << _ATTEMPT_BITS) - 1
 
 
 class FindRoute(Protocol):
-    """Function that returns the route of a client. Clients are numbered from 0."""
+    """A function that returns how a server treats the requests of a client: FlowSchema, level, flow and seats.
+
+    Clients are numbered from 0.
+    """
 
     def __call__(self, client: SimulatedClient, instance: int, /) -> Route:
-        """Return the route of a client."""
+        """Return the route of a client: the FlowSchema, level, flow and seats of its requests.
+
+        `instance` is the number of the client, from 0.
+        """
 
     def find_server(self, client: SimulatedClient, instance: int, /) -> int:
         """Return the index of the API server to which a client is connected."""
@@ -77,7 +83,10 @@ class RoutedClient:
         """Number of requests that started immediately after the warm-up, and sum of their service times in nanoseconds."""
 
     def count_started(self) -> None:
-        """Add the requests that started immediately to the tallies of client and flow."""
+        """Add the counted requests to the statistics of the client and of its flow, and reset the counts to 0.
+
+        Only requests that started immediately, without waiting in a queue, are counted in this object.
+        """
         number, client, flow = self.started, self.client, self.flow
         work = self.seats * (self.worked + number * self.estimate.additional_latency)
         client.requests += number
@@ -123,7 +132,7 @@ class Attempt(SimulatedRequest):
 
     @service.setter
     def service(self, _: int) -> None:
-        """Ignore the value: the service time of an attempt is computed from its call."""
+        """Ignore assigned values, because the getter computes the execution time from `call`."""
 
 
 class SimulationResult(NamedTuple):
@@ -194,10 +203,11 @@ class Simulation:
         return FastForwardQueueSet(loop, queuing, limit, self._end, self._recreate)
 
     def run(self, show: Callable[[int], None], stops: Callable[[], bool] = lambda: False) -> SimulationResult:
-        """Run until all requests have their responses.
+        """Run the simulation until all requests have their responses, and return its result.
 
-        `stops` is called at the end of each slot (see `statistics.SLOTS`). If `stops` returns true, clients send no
-        further requests.
+        `show` and `stops` are called at regular times: at the end of each of the `statistics.SLOTS` equal
+        parts of the duration. `show` gets the simulated time since the warm-up. If `stops` returns true,
+        clients send no further requests.
         """
         for server in self._servers:
             until = self._load.end + REQUEST_TIMEOUT + MAX_QUEUE_WAIT
@@ -273,9 +283,9 @@ class Simulation:
             request.queue_set.start_request(request, now)
 
     def _recreate(self, arrival: Arrival) -> Attempt:
-        """Create the object of an attempt that started immediately without an object.
+        """Return an attempt for an arrival that the fast simulation has executed without creating an attempt.
 
-        A level needs these objects when it begins to use queues (see `fast_forward`).
+        `fast_forward` needs the attempts of the executing requests when their level begins to use queues.
         """
         now, index, number, instance, service = arrival
         call = Call(self._sources[index], number, instance, now, service, self._find_target(index, instance))
@@ -302,7 +312,11 @@ class Simulation:
         return request
 
     def _find_target(self, index: int, instance: int) -> RoutedClient:
-        """Return the client with the number `instance` of the source with the index `index`."""
+        """Return the route, priority level and server of a simulated client.
+
+        `index` is the index of an arrival source. `instance` is the index of the client among the clients
+        of this source.
+        """
         source, targets = self._sources[index], self._targets[index]
         client = source.client
         server = self._routes.find_server(client, instance)
@@ -318,7 +332,10 @@ class Simulation:
         return target
 
     def _end(self, request: SimulatedRequest) -> None:
-        """Count the end of an attempt, unless the request was sent in the warm-up. Then schedule the next request."""
+        """Count the end of an attempt, and schedule what follows: a retry, or the next request of a closed loop.
+
+        A closed loop sends its next request only after a response. Requests of the warm-up are not counted.
+        """
         assert isinstance(request, Attempt)
         if request.is_counted:
             return
@@ -391,7 +408,10 @@ class Simulation:
         return True
 
     def _submit(self, request: Attempt) -> None:
-        """Schedule a request that depends on a response. Raises UserError if the simulation has too many such requests."""
+        """Schedule a request that the client sends because of a response: a retry, or the next request.
+
+        Raises UserError if the simulation has more than `MAX_FURTHER_REQUESTS` requests of this kind.
+        """
         self._further += 1
         if self._further > MAX_FURTHER_REQUESTS:
             raise UserError(
@@ -414,11 +434,12 @@ def simulate(
 ) -> SimulationResult:
     """Run a simulation and return its result. `routes` and `limits` must be from the same configuration.
 
-    The servers adjust their limits every 10 seconds. The first adjustment is at the time `first_adjustment` in
-    nanoseconds.
+    The servers adjust their limits every 10 seconds. The first adjustment is at the time
+    `first_adjustment` in nanoseconds.
 
-    At intervals, calls `show` with the time of the simulation, to show the progress, and then `stops`. If `stops`
-    returns true, the simulation ends, and the result is about the simulated time. Raises UserError if clients send too
-    many requests after responses.
+    At intervals, the simulation calls `show` with the simulated time, so that `show` can print the
+    progress. Then the simulation calls `stops`. If `stops` returns True, the simulation ends early, and
+    the result covers only the time until this moment. Raises UserError if clients send too many
+    requests after responses.
     """
     return Simulation(load, limits, routes, sources, seed, first_adjustment).run(show, stops)

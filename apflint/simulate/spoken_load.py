@@ -34,9 +34,10 @@ class SpokenLoad(NamedTuple):
     duration: int | None = None
 
     def to_load(self, counts: ObjectCounts) -> Load:
-        """Return the load. `counts` are the numbers of stored objects.
+        """Return the load that the options describe.
 
-        Raises UserError if the request is invalid, or if its user or the rate is missing.
+        `counts` maps resources to the number and size of their stored objects. Raises UserError if
+        `--request` is invalid or names no user, or if `--rate` is missing.
         """
         if self.user is None and not _USER_OPTION.search(self.request):
             raise UserError(

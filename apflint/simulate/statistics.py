@@ -217,7 +217,10 @@ class LevelTally:
         self.samples: list[LevelSample] = []
 
     def find_client(self, name: str, route: Route) -> ClientTally:
-        """Return the tally of a client at this level."""
+        """Return the counts of the client `name` at this level, and create them if the client has none yet.
+
+        Also record the FlowSchema in `route` as a FlowSchema of the client.
+        """
         tally = self.clients.get(name)
         if tally is None:
             tally = self.clients[name] = ClientTally(name, self.limits.name, route)
@@ -225,7 +228,7 @@ class LevelTally:
         return tally
 
     def find_flow(self, flow: SimulatedFlow, client: str) -> FlowTally:
-        """Return the tally of a flow. If the flow has no tally, create one for a flow of the client `client`."""
+        """Return the tally of a flow. If the flow has no tally, create one that names `client` as its client."""
         tally = self.flows.get(flow)
         if tally is None:
             tally = self.flows[flow] = FlowTally(len(self.flows), flow, client)
@@ -233,7 +236,7 @@ class LevelTally:
 
 
 class Statistics:
-    """The tallies of a simulation."""
+    """Counts the requests, waits, rejections and seats of a simulation."""
 
     def __init__(self, load: Load, limits: Limits, servers: Iterable[SimulatedServer]) -> None:
         self.servers = tuple(servers)
@@ -243,7 +246,10 @@ class Statistics:
         self.levels = {level.name: LevelTally(level) for level in limits.levels}
 
     def find_slot(self, time: int) -> int:
-        """Return the index of the slot that contains a time. The last slot contains all later times."""
+        """Return the index of the slot that contains a time in nanoseconds, or of the last slot for all later times.
+
+        The slots are `SLOTS` equal parts of the load's duration. The first slot begins after the warm-up.
+        """
         return min((time - self._begin) // self.slot, SLOTS - 1)
 
     def hold_seats(self, level: LevelTally, server: int, seats: int, start: int, end: int) -> None:
@@ -256,7 +262,7 @@ class Statistics:
         if counts is None:
             counts = level.seats[server] = [0] * SLOTS
         place = start // slot
-        if 0 <= place < SLOTS and end <= (place + 1) * slot:  # usual case
+        if 0 <= place < SLOTS and end <= (place + 1) * slot:  # usual case: the request starts and ends in one slot
             counts[place] += seats * (end - start)
             return
         start = max(0, start)
@@ -266,7 +272,11 @@ class Statistics:
             start = until
 
     def sample(self) -> None:
-        """Add a `LevelSample` to the tally of each level. Call this at the end of each slot (see `SLOTS`)."""
+        """Record the current state of each level as a `LevelSample`: its seats, waiting requests and queues.
+
+        Call this method at the end of each slot. Slots are equal parts of the duration of the simulation
+        (see `SLOTS`).
+        """
         for name, tally in self.levels.items():
             queue_sets = [server.levels[name].queue_set for server in self.servers]
             queues: dict[int, tuple[int, int]] = {}
@@ -279,7 +289,7 @@ class Statistics:
                 first += queue_set.queuing.queues
             tally.samples.append(
                 LevelSample(
-                    0.0,  # placeholders that `summarize` replaces, because requests are counted when they finish
+                    0.0,  # `summarize` replaces this 0.0 and the 0 below, because requests are counted when they finish
                     sum(queue_set.concurrency_limit for queue_set in queue_sets),
                     sum(max(0, tally.limits.nominal - queue_set.concurrency_limit) for queue_set in queue_sets),
                     sum(queue_set.waiting for queue_set in queue_sets),

@@ -251,7 +251,7 @@ def locate(file: AuditLogFile) -> str:
     if _find_inode(file.path) == file.inode:
         return file.path
     directory = os.path.dirname(file.path) or "."
-    try:  # only for a rotated file: listing the directory for each of its files would take quadratic time
+    try:  # list the directory only for rotated files, because listing it for every file would take quadratic time
         candidates = sorted(entry.path for entry in os.scandir(directory))
     except OSError as error:
         raise UserError(describe_failure(directory, error)) from None
@@ -273,11 +273,12 @@ def _find_inode(path: str) -> tuple[int, int] | None:
 def read_blocks(file: AuditLogFile, report: Callable[[int], object] = lambda _: None) -> Iterator[Block]:
     """Yield the decompressed lines of a file in blocks.
 
-    A line of more than `MAX_FILE_BYTES` is skipped. A block without lines, but with a problem, stands for each skipped
-    line, and for the rest of the file if it cannot be read.
+    If a line is longer than `MAX_FILE_BYTES`, the function yields a block without lines that states the
+    problem, in place of the line. If the rest of the file cannot be read, such a block stands for the
+    rest.
 
-    `report` is called with the number of bytes of the file, before decompression, that were read and used since the
-    previous call.
+    `report` is called with the number of bytes of the file, before decompression, that were processed
+    since the previous call.
     """
     is_start, parts, size = True, list[bytes](), 0
     try:
@@ -350,7 +351,10 @@ def _decompress(pieces: Iterator[bytes], report: Callable[[int], object] = lambd
 
 
 def _split_and_report(pieces: Iterator[bytes], report: Callable[[int], object]) -> Iterator[bytes]:
-    """Yield small parts of compressed pieces. Report the size of a part when the caller asks for the next one."""
+    """Yield compressed data in small parts, and call `report` with the size of each part that was processed.
+
+    A part counts as processed when the caller asks for the next part.
+    """
     for piece in pieces:
         for start in range(0, len(piece), _REPORTED_BYTES):
             part = piece[start : start + _REPORTED_BYTES]

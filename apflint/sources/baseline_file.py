@@ -103,8 +103,9 @@ def write_baseline(
 def _read_objects(report: Report, path: str, paths: tuple[str, ...]) -> set[str] | None:
     """Return the files and objects that a run on `paths` has read, in the notation of `BaselineEntry.object`.
 
-    If a directory in `paths` contains the baseline file, return None, which means all files and objects, because such a
-    run reads the whole project. Other runs, such as those of a pre-commit hook, read only some files of the project.
+    If a directory in `paths` contains the baseline file, the run reads the whole project. In this case,
+    return None, which means all files and objects. Other runs, such as those of a pre-commit hook, read
+    only some files of the project.
     """
     home = os.path.realpath(os.path.dirname(path) or ".")
     for directory in filter(os.path.isdir, paths):

@@ -1,6 +1,6 @@
-"""Reads the objects of clusters in the settings that a program builds, and of clusters in git revisions.
+"""Reads the APF objects of clusters whose objects a program prints, and of clusters in git revisions.
 
-The settings of a cluster that a program builds contain `kustomize` or `render`.
+The program is kustomize, or the command in `render` of the cluster's settings.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ def read_rendered_cluster(
 ) -> SourceFiles:
     """Return the objects that the kustomization or the command of a cluster prints, as one file.
 
-    If the cluster has `paths`, return no files. `directory` is a copy of the project, or empty for the project in the
-    current directory. Raises UserError, whose message names the cluster or the kustomization, if the user has not
-    allowed rendering (`InputRequest.may_render`), or if a program is missing or fails.
+    If the settings of the cluster contain neither `kustomize` nor `render`, return no files.
+    `directory` is a copy of the project, or empty for the project in the current directory. Raises
+    UserError, whose message names the cluster or the kustomization, if the user has not allowed
+    rendering (`InputRequest.may_render`), or if a program is missing or fails.
     """
     if not cluster.is_rendered:
         return SourceFiles()
@@ -48,7 +49,11 @@ def read_rendered_cluster(
 def read_cluster_of_revision(
     request: InputRequest, settings: Settings, cluster: ClusterSettings, revision: str, paths: tuple[str, ...]
 ) -> SourceFiles:
-    """Return the files of a cluster in a git revision: manifests in `paths`, and objects that a program prints."""
+    """Return the files of a cluster in a git revision, and a note if the revision has other settings.
+
+    The files are the manifests in `paths`. If the settings of the cluster contain `kustomize` or
+    `render`, one more file contains the objects that kustomize or the command in `render` prints.
+    """
     read = read_revision(revision, paths, settings.exclude) if paths else SourceFiles()
     if cluster.is_rendered:
         with tempfile.TemporaryDirectory(prefix="apflint-") as directory:
@@ -63,9 +68,10 @@ def read_cluster_of_revision(
 
 
 def _note_other_settings(settings: Settings, revision: str) -> tuple[str, ...]:
-    """Return a note if a git revision has a different settings file or none, else an empty tuple.
+    """Return a note if a git revision does not have the current settings, else an empty tuple.
 
-    Return no note if the current settings file is outside of the repository.
+    The revision does not have them if its settings file differs or is missing. Return no note if the
+    current settings file is outside of the repository.
     """
     path = settings.path
     here = os.path.realpath(".")

@@ -59,9 +59,10 @@ def _relate(path: str, root: str) -> str:
 
 
 def _summarize(kustomization: Kustomization, root: str) -> KustomizedDirectory:
-    """Return the facts about a kustomization from which clusters are recognized.
+    """Return the references of a kustomization, whether it changes objects, and whether it is a component.
 
-    References to other hosts, and to paths outside of the repository, are omitted.
+    apflint recognizes clusters from these facts. The result omits references to other hosts, and to
+    paths outside of the repository `root`.
     """
     listed = kustomization.list_entries("resources", "bases", "components")
     paths = {

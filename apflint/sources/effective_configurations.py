@@ -72,7 +72,7 @@ def build_configuration(inputs: Inputs) -> EffectiveConfiguration:
 
 
 def build_configurations(inputs: Inputs) -> tuple[EffectiveConfiguration, ...]:
-    """Return the configurations that a run has read. Raises UserError as `read_configuration` does."""
+    """Return the effective configurations of the inputs of a run. Raises UserError as `read_configuration` does."""
     cache: dict[str, list[Loaded]] = {}
     return tuple(_ConfigurationBuilder(inputs, configuration, cache).build() for configuration in inputs.configurations)
 
@@ -158,10 +158,10 @@ class _ConfigurationBuilder:
         )
 
     def _explain_unused_files(self, loaded: Sequence[Loaded]) -> str:
-        """Return a sentence that states why no manifest is used, or "" if there is no such reason.
+        """Return a sentence that says why no manifest is used, with a space before it.
 
-        An example is ` The manifests are templates: render them first.`. Reasons are patches, templates and invalid
-        objects.
+        Example: ` The manifests are templates: render them first.`. Possible reasons are patches, templates
+        and errors in the manifests. Return "" if there is no such reason.
         """
         kinds = {problem.kind for part in loaded for problem in part.problems}
         if self._configuration.skipped:
@@ -223,10 +223,11 @@ def _suggest_kustomization(paths: Iterable[str]) -> str:
 
 
 def _remove_replaced(context: Sequence[Loaded], members: Sequence[Loaded], release: Release) -> list[Loaded]:
-    """Return the context without the objects that `members` also define: the API server uses those in `members`.
+    """Return the files of `context` without the objects that the manifests in `members` also define.
 
-    `check` treats the context in the same way. An object in `members` that the API server cannot decode does not
-    replace an object in the context.
+    The API server uses the definitions in `members`. `apflint check` treats `context` in the same way.
+    If the API server cannot decode an object in `members`, the object does not replace an object in
+    `context`.
     """
     if not context:
         return []

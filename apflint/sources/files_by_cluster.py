@@ -34,7 +34,11 @@ _MAX_PATHS = 5
 
 
 class _Found(NamedTuple):
-    """The files of a cluster in the settings. The keys of `members` (manifests) and `context` are real paths."""
+    """The files of a cluster in the settings.
+
+    `members` are the manifests, and `context` are the context files. The keys of both mappings are
+    real paths.
+    """
 
     settings: ClusterSettings
     members: dict[str, FoundFile]
@@ -48,12 +52,14 @@ class _Found(NamedTuple):
 
 
 def read_clusters(request: InputRequest, read: SourceFiles) -> Inputs:
-    """Return the clusters in the settings that contain the files in `read`, with all other files of these clusters.
+    """Return a configuration for each cluster in the settings that contains a file in `read`.
 
-    If the user named no cluster, the result has one more configuration, without a name: the files that belong to no
-    cluster. Editors and `fix` do not render clusters, so for them, the source files of a rendered cluster belong to no
-    cluster. Raises UserError, with the name of the cluster, if a path of a cluster is missing or has no manifests. In
-    an editor, no exception is raised, and `Inputs.errors` contains the error.
+    The configuration contains all files of the cluster. If the user named clusters, only these are
+    returned. Otherwise, the result has one more configuration, without a name: the files that belong to
+    no cluster. Editors and `fix` do not render clusters, so for them, the source files of a rendered
+    cluster belong to no cluster. Raises UserError, with the name of the cluster, if a path of a cluster
+    is missing or has no manifests. In an editor, no exception is raised, and `Inputs.errors` contains
+    the error.
     """
     names, settings = request.parsed.clusters, request.settings
     finder = _Finder(request)
@@ -130,11 +136,13 @@ def _add_streams(selected: list[_Found], files: Mapping[str, InputFile]) -> list
 
 
 def _render(cluster: _Found, request: InputRequest, files: dict[str, InputFile]) -> _Found:
-    """Return a cluster with the objects that its program prints, and add these objects to `files`.
+    """Return the cluster with the objects that kustomize or another program renders, or the cluster unchanged.
 
-    If no program prints the objects, or the run does not need them, return the cluster unchanged. A run needs the
-    objects if the user named the cluster or a directory that contains the kustomization of the cluster, or if the
-    objects are rendered from one of `files`.
+    The cluster stays unchanged if its settings name no renderer, or if the run does not need its
+    objects. If the user named clusters, a run needs only the objects of these clusters. If not, a run
+    needs the objects in two cases: the user named a directory that contains the kustomization (or the
+    settings file with the command in `render`), or the objects are rendered from one of `files`. The
+    rendered objects are added to `files`.
     """
     settings, names = cluster.settings, request.parsed.clusters
     if not settings.is_rendered:
@@ -215,8 +223,9 @@ class _Finder:
         elif not members and not cluster.is_rendered:
             paths = join_some(cluster.paths, _MAX_PATHS)
             problem = f"cluster {quote(cluster.name)}: there is no file named *.yaml, *.yml or *.json in {paths}."
-        # A file that a cluster lists both in `paths` and in `context` is only context: it is read, but not checked. The same
-        # is true in a project without clusters.
+        # If a cluster lists a file both in `paths` and in `context`, the file is only context: apflint
+        # reads the file, but does not check it. In a project without clusters, apflint does not check the
+        # files in `context` either.
         rendered_files = frozenset[str]()
         if cluster.is_rendered:
             from apflint.sources.built_clusters import list_rendered_files

@@ -115,8 +115,9 @@ class Commit(NamedTuple):
 def list_history(name: str) -> list[Commit]:
     """Return the commits that changed the files of `git:REVISION` or `git:REVISION:PATH`, the newest first.
 
-    If `name` contains no PATH, only changes in the current directory count. Of a merge, only the first parent is
-    followed, so the time of a commit is the time at which its change arrived in the branch. Raises UserError as
+    If `name` contains no PATH, return only commits that changed the current directory. If a commit is a
+    merge, follow only its first parent. So the result contains the merge instead of the merged commits,
+    and its time is the time at which the change arrived in the branch. Raises UserError as
     `read_revision` does.
     """
     revision, _, path = name.removeprefix(GIT_PREFIX).partition(":")
@@ -235,8 +236,9 @@ def _normalize(name: str, prefix: str, path: str) -> str:
 
 
 def _check_name(name: str, revision: str, path: str, paths: Sequence[str]) -> None:
-    """Raise UserError if a name or path is invalid: git could parse the name as an option, or there are line breaks.
+    """Raise UserError if a revision or path in a `git:` source is invalid. `name` is the source in the message.
 
+    Git could parse a revision that begins with `-` as an option, and a line break would separate paths.
     Also raise UserError if the revision is empty, or if both `path` and `paths` are given.
     """
     if not revision:
@@ -252,7 +254,11 @@ def _check_name(name: str, revision: str, path: str, paths: Sequence[str]) -> No
 def _select(
     lines: Iterable[tuple[str, str, int, str]], start: str, exclude: PathMatcher, name: str, notes: list[str]
 ) -> list[_GitEntry]:
-    """Return the files of a tree that `discover_files` would select below the directory `start`."""
+    """Return the files of a git tree that `discover_files` would select if `start` were a directory on disk.
+
+    `lines` lists the tree of the directory `start`. If the tree contains submodules, a note is added to
+    `notes`.
+    """
     entries: list[_GitEntry] = []
     if start == "." and exclude.matches_or_parent(start):
         return entries
@@ -277,9 +283,10 @@ def _select(
 def _follow_links(
     entries: dict[str, _GitEntry], prefix: str, tree: _LinkedTree, name_prefix: str, notes: list[str]
 ) -> dict[str, _GitEntry]:
-    """Return the entries, but with the content of its target for each symbolic link. Each file is returned once.
+    """Return `entries`, in which each symbolic link to a file has the content of its target.
 
-    Links to directories are omitted, as in `discover_files`. A note is added to `notes` for each link without a target.
+    Each file is returned only once, even if several paths lead to it. Links to directories are omitted,
+    as in `discover_files`. A note is added to `notes` for each link without a target.
     """
     found: dict[str, _GitEntry] = {}
     seen: set[str] = set()
@@ -327,9 +334,11 @@ class _Git:
         raise UserError(f"{self._name}: git: {message or f'exit code {done.status}'}")
 
     def resolve(self, *expressions: str) -> list[_Header | None]:
-        """Return a header for each expression, or None for an expression that does not name an object.
+        """Return the ID, type and size of the git object that each expression names.
 
-        Symbolic links in the paths of expressions are followed, unless their targets are outside of the tree.
+        An expression such as `HEAD:manifests` names a tree or a file. The result has None for an expression
+        that names no object. Symbolic links in the path of an expression are followed, unless their targets
+        are outside of the tree.
         """
         stdin = "".join(f"{text}\n" for text in expressions)
         output = self.run("cat-file", "--batch-check", "--follow-symlinks", stdin=stdin)

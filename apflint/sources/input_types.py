@@ -131,8 +131,9 @@ class InputRequest(NamedTuple):
     def context(self) -> tuple[str, ...]:
         """Paths of manifests that checks use, but in which apflint reports no findings.
 
-        Empty if the only source is a running cluster, because a running cluster has all objects. The option `--context`
-        is respected even then.
+        If the only source is a running cluster, return the paths only if the option `--context` is given,
+        because a running cluster already has all objects. In this case, paths from a settings file are
+        ignored.
         """
         words = self.parsed
         return self.settings.context if self._is_given("context") or words.has_manifests or not words.is_live else ()
@@ -163,9 +164,11 @@ def create_request(
     config: str | None = None,
     isolated: bool = False,
 ) -> InputRequest:
-    """Return an input request with the settings of the current directory, or of the file `config`.
+    """Return a request to read the configuration that `words`, the source arguments of a command, name.
 
-    Raises UserError and OSError as `resolve_settings` does.
+    The request has the settings of the current directory, or of the file `config`, unless `isolated` is
+    true. `kubernetes` and `server_concurrency` override the settings if they are not None. Raises
+    UserError and OSError as `resolve_settings` does.
     """
     command_line = {"kubernetes": kubernetes, "server_concurrency": server_concurrency}
     return InputRequest(words, resolve_settings(command_line, config, isolated=isolated))
@@ -195,7 +198,7 @@ class InputConfiguration(NamedTuple):
 
     @property
     def kubernetes(self) -> Release:
-        """The release of the running cluster. If there is none, the release in the settings."""
+        """The release of the running cluster, or the release in the settings if `live` is None."""
         return self.settings.kubernetes if self.live is None else self.live.kubernetes
 
     @property

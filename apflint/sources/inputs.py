@@ -44,14 +44,16 @@ def read_inputs(request: InputRequest, track: Track = iter) -> Inputs:
         return _read_manifests(request, track)
     from apflint.sources.files_by_cluster import read_clusters
 
-    # Context files are removed later, because a context file of one cluster may be a manifest of another cluster.
+    # Do not omit context files yet, because a context file of one cluster may be a manifest of another
+    # cluster. `read_clusters` assigns the files to the clusters.
     return read_clusters(request, _read_sources(request, request.parsed, _read_paths(request, (), track)))
 
 
 def _read_sources(request: InputRequest, words: Words, *files: SourceFiles) -> SourceFiles:
-    """Return the built sources and git revisions in `words`, followed by `files`.
+    """Return the files of the built sources and of the git revisions in `words`, followed by `files`.
 
-    The order matters, because the last definition of an object is effective.
+    The manifests of a built source are the output of a program, such as Kustomize for
+    `kustomize:overlays/prod`. The order matters, because the last definition of an object is effective.
     """
     return join_sources(
         (
@@ -101,7 +103,7 @@ def _read_paths(request: InputRequest, context: tuple[str, ...], track: Track) -
 
 
 def _read_manifests(request: InputRequest, track: Track) -> Inputs:
-    """Read the manifests to check or edit, for a request that does not read the clusters in the settings."""
+    """Read the manifests for a command that checks or edits manifests but reads no clusters in the settings."""
     words = request.parsed
     found = discover_files(request.context, request.settings.exclude)
     context = read_files(track([file for file in found if not _is_baseline(request, file)]))
@@ -153,9 +155,11 @@ def _read_running_cluster(request: InputRequest, words: Words) -> LiveConfigurat
 
 
 def _read_configurations(request: InputRequest) -> Inputs:
-    """Read each configuration to analyze.
+    """Read the configurations to analyze.
 
-    A configuration is a cluster in the settings, a source that a program builds, or all other sources together.
+    If the run reads clusters of the settings, each cluster is a configuration. Otherwise, each source
+    that a program builds is a configuration, together with the files that no program builds. Without
+    clusters and built sources, all sources together are the only configuration.
     """
     words = request.parsed
     named = (*map(CLUSTER_PREFIX.__add__, words.clusters), *words.built)
@@ -250,7 +254,10 @@ def _require_all(request: InputRequest, words: Words, errors: Iterable[ReadError
 
 
 def _is_below(name: str, roots: Iterable[str]) -> bool:
-    """Return whether a file is one of the paths `roots`, or below one of them. The file may be in a git revision."""
+    """Return whether the file `name` is one of the paths in `roots`, or is inside one of these directories.
+
+    If the file is in a git revision, its path in the repository is compared.
+    """
     path = name.split(":", 2)[2] if name.startswith(GIT_PREFIX) else name
     normal = (os.path.normpath(root) for root in roots)
     return any(path == root or path.startswith(f"{root}/") or root == "." for root in normal)

@@ -55,13 +55,16 @@ class KubectlOptions(NamedTuple):
 
     @property
     def apflint_arguments(self) -> tuple[str, ...]:
-        """The options of apflint for this cluster."""
+        """The command-line options of apflint that select this cluster, such as `--live --kube-context prod`."""
         given = (("--kubeconfig", self.kubeconfig), ("--kube-context", self.context))
         return ("--live", *(word for name, value in given if value is not None for word in (name, value)))
 
 
 class LiveConfiguration(NamedTuple):
-    """The APF objects that an API server returned, with its release and its API versions."""
+    """The APF objects of an API server, its release, and the API versions that it serves.
+
+    If the caller requested a release, the release and the versions are those of the requested release.
+    """
 
     kubernetes: Release
     """The release of the API server, or the release that the caller requested."""
@@ -205,8 +208,9 @@ def _represent(dumper: Any, text: str) -> Any:
     return dumper.represent_scalar(_STRING_TAGS[0], clean, style="|" if "\n" in text else None if is_plain else '"')
 
 
-# Strings for which `resolve` returns these tags need no explicit quotes. PyYAML parses strings with the first tag as
-# strings. The string `*` has the second tag, and PyYAML always quotes it.
+# `_represent` quotes all strings for which `resolve` returns other tags. With the first tag, PyYAML
+# parses the text as a string. The second tag is the tag of the string `*`, which PyYAML quotes
+# anyway.
 _STRING_TAGS = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:yaml")
 _LiveObjectDumper.add_representer(str, _represent)
 

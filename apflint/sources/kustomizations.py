@@ -70,7 +70,7 @@ class Kustomization(NamedTuple):
 
 
 class OutsideReference(NamedTuple):
-    """A reference of a kustomization to something outside of its project, or a field that may have such an effect."""
+    """A reference of a kustomization to something outside of its project, or a field that may cause one."""
 
     file: str
     """Path of the file that contains the reference."""
@@ -149,8 +149,9 @@ def _parse_mappings(text: str) -> tuple[list[dict[str, object]], str]:
 def find_outside_reference(directory: str) -> OutsideReference | None:
     """Return the first reference of a kustomization to something outside of its project, or None if there is none.
 
-    The directories and files that the kustomization references are searched, too. A field that apflint does not support
-    counts as an outside reference. A reference to a missing file does not count, because kustomize reports it.
+    The search includes the kustomizations that this kustomization references. A field that apflint does
+    not support counts as an outside reference. A reference to a missing file does not count, because
+    kustomize reports the missing file.
     """
     projects = find_projects(directory)
     pending, seen = [directory], {os.path.realpath(directory)}
@@ -173,9 +174,11 @@ def find_outside_reference(directory: str) -> OutsideReference | None:
 
 
 def _search(kustomization: Kustomization, projects: Collection[str]) -> Iterator[OutsideReference | str]:
-    """Yield the references of a kustomization to something outside of the projects, and the directories that it lists.
+    """Yield the outside references of a kustomization as OutsideReference, and its directories as strings.
 
-    The outside references are of type OutsideReference, and the directories are strings.
+    An outside reference is something that is not a path in one of `projects`, or that apflint cannot
+    check, such as an unknown field or a plugin. A directory is a path of a directory in `projects` that
+    the kustomization lists, for example in `resources`.
     """
 
     def refer(value: str, reason: str) -> OutsideReference:
@@ -221,9 +224,11 @@ def _is_local(
 
 
 def _search_plugin(kustomization: Kustomization, entry: str, projects: Collection[str]) -> Iterator[OutsideReference]:
-    """Yield the outside references of one plugin: an entry of `generators`, `transformers` or `validators`.
+    """Yield the parts of a plugin that kustomize must not build, such as a file outside of `projects`.
 
-    The entry is inline YAML, or a file name.
+    A plugin is an entry of `generators`, `transformers` or `validators`: inline YAML or a path. Also
+    yield an item if the path is a directory, if the plugin is not built into kustomize, or if apflint
+    cannot read the plugin.
     """
     file = kustomization.path
     if "\n" in entry or "{" in entry:
@@ -257,7 +262,7 @@ def _is_built_in(plugin: Mapping[str, object]) -> bool:
     kind, metadata = str(plugin.get("kind", "")), plugin.get("metadata")
     annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
     is_function = isinstance(annotations, dict) and any(str(key).endswith("/function") for key in annotations)
-    # A plugin with `items` is a list of further plugins, which may not be built in.
+    # A plugin with `items` is a list of plugins. Some of these plugins might not be built in.
     is_program = is_function or kind in _PLUGIN_PROGRAMS or "items" in plugin
     return plugin.get("apiVersion") == "builtin" and not is_program
 
@@ -301,8 +306,8 @@ def list_objects_files(
         for entry in reversed([*kustomization.list_entries("components")]):
             path = kustomization.resolve(entry)
             found.append(here._replace(path=path))
-            # A component also adds its prefix and suffix to resources and to earlier components, so `here` includes
-            # them.
+            # kustomize also adds the prefix and the suffix of a component to the names in resources and in
+            # earlier components. So add this prefix and suffix to `here`.
             if (component := read(path)) is not None:
                 here = _rename(here, component)
         found += [

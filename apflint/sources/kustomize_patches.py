@@ -21,7 +21,7 @@ KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 """File names of kustomizations (`RecognizedKustomizationFileNames` in kustomize's api/konfig/general.go)."""
 
 _FIELDS = (
-    *("patches", "patchesStrategicMerge", "patchesJson6902"),  # incomplete objects and operations
+    *("patches", "patchesStrategicMerge", "patchesJson6902"),  # patches: incomplete objects, or lists of operations
     "replacements",  # values to copy from one object to others
     *("generators", "transformers", "validators"),  # settings of plugins
     *("configurations", "crds", "openapi"),  # descriptions of fields

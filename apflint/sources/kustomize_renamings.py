@@ -1,4 +1,4 @@
-"""Finds the kustomizations among the files of a run that rename priority levels, but not the references to them."""
+"""Finds each kustomization of a run that renames priority levels without changing the references to them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _AFFIXES = (b"namePrefix", b"nameSuffix")
 def find_renamings(inputs: Inputs) -> tuple[Renaming, ...]:
     """Return a renaming for each file whose objects a kustomization renames without changing references to them.
 
-    If the kustomization, or a parent kustomization among the files of the run, also changes the references, there is no
-    renaming.
+    A reference to a renamed object then names an object that does not exist. There is no renaming if
+    the kustomization, or another one above it among the files of the run, also changes the references.
     """
     files = [inputs.files[name] for name in inputs.reported]
     kustomizations = [file for file in files if os.path.basename(file.path) in KUSTOMIZATIONS]

@@ -225,10 +225,12 @@ def _choose_direct(readings: Sequence[Reading]) -> Iterator[_Parse]:
 def _choose_balanced(readings: Sequence[Reading], known: set[bytes], notes: list[str]) -> Iterator[_Parse]:
     """Yield a function for each server behind a load balancer. The function returns the parsed answer of the server.
 
-    Servers whose start time is in `known` are omitted, because they were read at their own address.
+    Servers whose start time is in `known` are omitted, because they were read at their own address. The
+    servers are in the order of their start times, so that a server has the same name each time the
+    servers are read.
 
-    The servers are in the order of their start times, so that each server has the same name in each round. If several
-    servers answer, the metrics and the dumps of a reading may be from different servers, so the dumps are not used.
+    A reading sends separate requests for metrics and dumps. If there are several servers behind the
+    load balancer, different servers may answer these requests, so the dumps are not used.
     """
     by_start: dict[bytes | None, Reading] = {}
     for reading in readings:
@@ -253,9 +255,11 @@ def _to_answer(parts: tuple[Part, ...]) -> _Answer:
 
 
 def _group(answers: Sequence[_Answer], earlier: Sequence[_Answer] | None, notes: list[str]) -> tuple[Server, ...]:
-    """Return the servers that answered. Each server has the metrics of this round and, for rates, of an earlier round.
+    """Return the servers that answered, with the metrics of this reading.
 
-    `earlier` are the answers of the earlier round, or None if no rates are wanted.
+    `earlier` contains the answers of an earlier reading, or is None. From these answers, each server
+    also gets the earlier metrics, so that rates can be computed. If the earlier metrics of a server are
+    missing, a sentence about this is added to `notes`.
     """
     return tuple(
         server
@@ -265,9 +269,12 @@ def _group(answers: Sequence[_Answer], earlier: Sequence[_Answer] | None, notes:
 
 
 def _add_earlier(answer: _Answer, earlier: Sequence[_Answer], notes: list[str]) -> tuple[Part, ...]:
-    """Return the parts of an answer, preceded by the metrics of the same server in the earlier round.
+    """Return the metrics and dumps of a server, with its metrics of an earlier round before them.
 
-    If the earlier round has no metrics of this server, append a note, and return only the parts of the answer.
+    `answer` contains the metrics and dumps of the current round. `earlier` contains those of all
+    servers in the earlier round. If the server has no metrics in one of the two rounds, or if the two
+    metrics do not belong together, append a note to `notes`, and return only the metrics and dumps of
+    the current round.
     """
     now = answer.metrics
     before = next((other.metrics for other in earlier if other.started == answer.started), None)

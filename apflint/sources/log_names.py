@@ -91,7 +91,7 @@ class StoredObject(NamedTuple):
 
 
 class OmittedObjects(NamedTuple):
-    """Objects below a URL that apflint does not read, because of their names."""
+    """Objects below a URL. apflint does not read these objects because of their names."""
 
     url: str
     number: int
@@ -118,7 +118,7 @@ class OmittedObjects(NamedTuple):
 
 
 class NamedTimes(NamedTuple):
-    """The period that the times in a name stand for, in microseconds since 1970."""
+    """The period that the times in the name of a log object stand for, in microseconds since 1970."""
 
     start: int | None
     """Start of the time in the name. None for a rotated file, whose events may be much older."""
@@ -173,11 +173,12 @@ def _read_time(match: re.Match[str]) -> NamedTimes | None:
 def select_logs(
     url: str, found: Sequence[StoredObject], period: ReadPeriod, report_omitted: Callable[[OmittedObjects], object]
 ) -> list[StoredObject]:
-    """Return the objects below a prefix that are logs and may contain requests of a period.
+    """Return the objects in `found` that have the name of a log and may contain requests of the period.
 
-    `report_omitted` is called with all other objects. Only the part of a name after the prefix is compared with the
-    period, because the user has chosen the prefix. Raises UserError if no object is a log that may contain such
-    requests.
+    `url` is the prefix of all objects. Times in a name are compared with the period, but times in the
+    prefix are not, because the user has chosen the prefix. `report_omitted` is called for the objects
+    that are not logs, and for the logs that are outside of the period. Raises UserError if the result
+    would be empty.
     """
     logs = [stored for stored in found if _is_log(stored.url.rpartition("/")[2])]
     if not logs:
@@ -207,10 +208,11 @@ def _is_log(name: str) -> bool:
 
 
 def find_names_in_period(names: Sequence[str], period: ReadPeriod) -> list[bool]:
-    """Return, for each name, whether the object with this name may contain requests of the period.
+    """Return for each name whether the object with this name may contain requests of the period.
 
-    The result is True for a name without a time. If a limit of the period is a distance from the last request of the
-    log, the result is also True for all objects that may contain the last request.
+    The result is True for a name without a time. A limit of the period can be relative to the last
+    request of the log. In this case, the result is also True for each object that may contain the last
+    request, because the exact time of this request is unknown.
     """
     found = [find_times(name) for name in names]
     last = _find_last(found) if any(limit and limit.is_before_end for limit in period) else None
@@ -247,10 +249,11 @@ def _resolve_since(last: int | None, since: TimeLimit | None) -> int | None:
 
 
 def _resolve_until(found: Sequence[NamedTimes | None], until: TimeLimit | None) -> int | None:
-    """Return the end of the period in microseconds since 1970, or a later time if the exact end is unknown.
+    """Return the end of the period to read, in microseconds since 1970, or None if nothing must be omitted.
 
-    `found` are the times in the names of the log's objects. Return None, so that nothing is omitted, if `until` is
-    None, or if `until` is a distance from the end of the log and a name contains no time.
+    `found` are the times in the names of the log's objects. If `until` is a distance from the end of
+    the log, the end of the log is the latest of these times, which may be later than the exact end. The
+    result is None if `until` is None, or if `until` is such a distance and a name contains no time.
     """
     if until is None or not until.is_before_end:
         return None if until is None else until.microseconds

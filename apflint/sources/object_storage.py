@@ -74,9 +74,9 @@ def is_web_url(path: str) -> bool:
 
 
 def hide_secrets(url: str) -> str:
-    """Return a URL without its user, password and parameters, which may be secret.
+    """Return a web URL without its user, password and parameters, which may be secret.
 
-    URLs of object storage contain none of these parts.
+    Return any other URL unchanged. For example, `s3://bucket/path` cannot contain these parts.
     """
     if not is_web_url(url):
         return url
@@ -196,7 +196,10 @@ def _split(url: str) -> tuple[str, str]:
 
 
 def _open_storage(url: str) -> Any:
-    """Return the file system for a URL. Raises UserError if the library is not installed."""
+    """Return the file system with which to read a URL of object storage.
+
+    Raises UserError if the library for the URL scheme is not installed, or if it reports an error.
+    """
     scheme = _scheme(url)
     service = _SERVICES[scheme]
     try:

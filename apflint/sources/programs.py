@@ -59,8 +59,8 @@ def run_program(
     name = command[0]
     limit = MAX_FILE_BYTES if max_bytes is None else max_bytes
     try:
-        # Standard input of the program is a file. With a pipe, writes and reads would have to alternate, because both
-        # pipes can be full.
+        # Pass standard input as a file, because a pipe could cause a deadlock: the program may wait until
+        # apflint reads its output, while apflint waits until the program reads its input.
         with tempfile.TemporaryFile() if stdin else open(os.devnull, "rb") as file:
             if stdin:
                 file.write(stdin)

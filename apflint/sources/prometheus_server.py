@@ -132,8 +132,10 @@ class PrometheusReading(NamedTuple):
 
 
 def read_prometheus(client: PrometheusClient, request: PrometheusRequest) -> PrometheusReading:
-    """Return the API servers of each cluster, with their metrics in the worst interval of the period.
+    """Return the API servers of each cluster, with their metrics in one interval of the period.
 
+    This is the interval with the most waiting and rejected requests for which the diagnosis finds a
+    cause or, if there is no such interval, the interval with the most waiting and rejected requests.
     Raises UserError if there is no API server, or no metrics.
     """
     reader = _PeriodReader(client, request)
@@ -158,7 +160,10 @@ class _Target(NamedTuple):
 
 
 class _PeriodReader:
-    """Reads the servers that a request selects. Targets and snapshots of each moment are cached."""
+    """Reads metrics of API servers in a period from Prometheus.
+
+    The reader caches the scrape targets and the snapshots of each moment.
+    """
 
     def __init__(self, client: PrometheusClient, request: PrometheusRequest) -> None:
         self._client, self._request = client, request
@@ -181,10 +186,11 @@ class _PeriodReader:
         self._loads = self._measure_loads(request.period)
 
     def read_cluster(self, cluster: str) -> tuple[ClusterReading, list[Server]]:
-        """Return the servers of a cluster, with their metrics in one interval, and facts about the reading.
+        """Return the API servers of a cluster, with their metrics in one interval, and facts about the reading.
 
-        The interval is the worst one for which the diagnosis finds a cause. If there is none, it is the worst interval
-        of all.
+        The method tries the intervals with the most waiting or rejected requests, the worst interval first.
+        It chooses the first interval for which the diagnosis finds a cause. If there is no such interval,
+        it chooses the worst one that has metrics.
         """
         self._gaps = []
         keys = [(cluster, instance) for instance in self.instances[cluster]]
@@ -242,10 +248,10 @@ class _PeriodReader:
         return self._find_scrape_seconds(moments)
 
     def _find_scrape_seconds(self, moments: Mapping[Key, Counter[float]]) -> float:
-        """Return the time in seconds between two scrapes of a server.
+        """Return the time in seconds between two scrapes of a server, or the longest time if clusters differ.
 
-        If the clusters have different times, return the longest one. `moments` maps each server to a mapping from a
-        moment to the number of scrapes of the server in a window before this moment.
+        `moments` maps each server to a mapping {moment: number of scrapes}. The number of scrapes is
+        counted in a window of fixed length before the moment.
         """
         found: dict[str, float] = {}
         for cluster, instances in self.instances.items():
@@ -313,7 +319,8 @@ class _PeriodReader:
     def _list_worst(self, cluster: str) -> Iterator[ClusterLoad]:
         """Yield the load of a cluster at the end of each of its worst intervals, the worst interval first.
 
-        If the steps of a query are longer than an interval, the worst steps are queried again with shorter steps.
+        Prometheus returns one value for each step of a query. If a step is longer than an interval, the
+        steps with the worst loads are queried again with shorter steps.
         """
         step = self._step(self._request.period)
         for load in rank_moments(self._loads.get(cluster, ()), max(step, self._seconds), MAX_PROMETHEUS_INTERVALS):
@@ -383,9 +390,9 @@ class _PeriodReader:
         return first, end
 
     def _find_starts(self, cluster: str) -> dict[Key, dict[float, float]]:
-        """Return the start times of the servers of a cluster in the baseline, in the form that `_read_starts` returns.
+        """Return {server: {moment: start time}} for the servers of a cluster and the moments of the baseline.
 
-        The result is cached.
+        The result is cached. For the times, see `_read_starts`.
         """
         if cluster not in self._starts:
             self._starts[cluster] = self._read_starts(
@@ -426,7 +433,7 @@ class _PeriodReader:
             return
         age = last.metrics.age_seconds if last.metrics is not None else None
         if first is not None and _metrics(first).is_followed_by(_metrics(last)):
-            first = None  # from the same process as `last`, but too close to it for rates
+            first = None  # `first` and `last` are from the same process, but too close in time to compute rates
         if first is None and age is not None and age <= _RESTART_SECONDS:
             first = self._read_snapshot(key, end - age - _MIN_SCRAPES * self.scrape_seconds)
         if first is not None and not _metrics(first).is_followed_by(_metrics(last)):
@@ -435,9 +442,10 @@ class _PeriodReader:
         yield Server((earliest, last) if earliest is not None else (last,), *key)
 
     def _find_first_scrape(self, key: Key, last: Snapshot, period: Period) -> Snapshot | None:
-        """Return the first snapshot of a server after its restart in `period`.
+        """Return the first snapshot of a server in `period` after its restart.
 
-        Return None if there is too little time between this snapshot and `last` for rates.
+        Return None if there is no such snapshot, or if the time between it and `last` is too short to
+        compute rates.
         """
         started = _metrics(last).started
         moments = self._read_starts(key[0], period, max(1.0, self.scrape_seconds / 2)).get(key, {})

@@ -1,4 +1,4 @@
-"""Removes findings that other files of the project disprove, in a run that reads only some files (such as a hook)."""
+"""Removes findings that unread files of the project disprove. A hook, for example, reads only some files."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class Words(NamedTuple):
 
     @property
     def kustomizations(self) -> tuple[str, ...]:
-        """Directories of kustomizations."""
+        """The directories of the source arguments `kustomize:DIR`, without the prefix."""
         return tuple(word.removeprefix(KUSTOMIZE_PREFIX) for word in self.built if word.startswith(KUSTOMIZE_PREFIX))
 
     @property

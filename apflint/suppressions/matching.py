@@ -47,9 +47,10 @@ def apply_suppressions(
 ) -> SuppressionResult:
     """Remove suppressed problems, and report problems of the suppressions themselves.
 
-    `rules` are the rules that run, and `complete` are the rules that saw all objects. A suppression of any other rule
-    is never reported as unused, because the rule may have a finding in another run. The report shows at most
-    `max_findings_per_rule` findings of each rule and file, so no fix is computed for further problems.
+    `rules` contains the rules that run. `complete` contains the rules that examined all objects. Only a
+    suppression of a rule in `complete` can be reported as unused. Other rules may find a problem for
+    the suppression in another run. The report shows at most `max_findings_per_rule` findings of each
+    rule and file, so no fix is computed for unused suppressions above this limit.
     """
     about: list[tuple[str, Problem]] = []
     index = _Index(problems)
@@ -94,7 +95,7 @@ class _Index:
                 self.incomplete.add((rule, source))
 
     def find(self, suppression: Suppression) -> Iterator[int]:
-        """Yield the positions of the problems that a suppression applies to."""
+        """Yield the index of each problem that a suppression applies to, in the list of all problems."""
         place, key = suppression.place, (suppression.rule, suppression.place.source)
         if place.document is not None:
             yield from self._positions.get((suppression.rule, place.document), ())

@@ -310,7 +310,10 @@ MAX_REPLAY_BYTES = 400_000_000
 
 
 def replay(setting: Setting) -> Iterator[Row]:
-    """Measure `apflint replay` with both engines on a synthetic audit log. CPU time includes all threads."""
+    """Measure `apflint replay` with the engines DuckDB and Python on a synthetic audit log.
+
+    The CPU time of a command is the sum over all of its threads.
+    """
     tools, size = setting.tools, setting.scale(setting.log_bytes)
     write_audit_log(setting.directory / "audit.log", size, inputs.SEED)
     subprocess.run([tools.python, "-c", _COMPRESS, str(setting.directory / "audit.log")], check=True)

@@ -174,7 +174,11 @@ def conformance_cases(work: Path) -> Iterator[Case]:
 
 
 def directory_cases(work: Path) -> Iterator[Case]:
-    """Yield cases for the example directories in fixtures/stories, and for manifests of other projects if there are any."""
+    """Yield the command lines to run on the directories in fixtures/stories, and on the manifests of other projects.
+
+    The manifests of other projects are in the directory `realworld` of `work`. If this directory does
+    not exist, yield only the command lines for fixtures/stories.
+    """
     for story in STORIES:
         place = f"fixtures/stories/{story}"
         yield from (line(f"check {place} --format {form}") for form in FINDINGS)
@@ -214,7 +218,10 @@ def directory_cases(work: Path) -> Iterator[Case]:
 
 
 def configuration_cases(work: Path) -> Iterator[Case]:
-    """Yield cases of the commands that analyze or compare configurations, for recorded configurations."""
+    """Yield cases for the commands that analyze or compare configurations. A case is a command line to run.
+
+    The configurations are those in the directory `configs` of `work`, and some fixtures.
+    """
     names = [path.stem for path in sorted((work / "configs").iterdir())]
     forms, graphs, diffs = cycle(FINDINGS), cycle(GRAPHS), cycle(("text", "json", "markdown"))
     for name in names:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def find_functions(file: str) -> dict[str, list[FunctionType]]:
-    """Return all function objects of a file in this process, by qualified name."""
+    """Return a dictionary from qualified name to the function objects that code of `file` defined in this process."""
     path, functions = str(ROOT / file), defaultdict(list)
     for item in gc.get_objects():
         if isinstance(item, FunctionType) and item.__code__.co_filename == path:

@@ -1,4 +1,7 @@
-"""A pytest plugin that runs the tests for each mutant, in a fork of the process that collected them."""
+"""A pytest plugin that runs the tests for each mutant.
+
+The plugin collects the tests once. For each mutant, a fork of this process runs the tests.
+"""
 
 from __future__ import annotations
 

@@ -15,7 +15,10 @@ _WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 
 
 def record(client: Client, client_of_all: Client) -> dict[str, Any]:
-    """Return the entry of a release. `client_of_all` is connected to the same server, started with removed versions enabled."""
+    """Return the entry of a Kubernetes release for `served.json`: API versions and deprecation warnings.
+
+    `client_of_all` is connected to a server of the same release that also serves removed API versions.
+    """
     served, preferred = read_versions(client)
     removed = [version for version in read_versions(client_of_all)[0] if version not in served]
     warnings: dict[str, dict[str, str]] = {}

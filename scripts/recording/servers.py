@@ -73,7 +73,7 @@ class OwnServers:
         self._etcd = etcd
 
     def can_have(self, total: int) -> bool:
-        """Return whether a server can be started with this number of seats: at least one."""
+        """Return whether a server can be started with `total` seats. This is true for at least one seat."""
         return total > 0
 
     @contextmanager

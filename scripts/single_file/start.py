@@ -14,10 +14,12 @@ if MYPY:
 
 
 def start(loader: "Any", machine: str, parts: "dict[str, tuple[int, int]]") -> None:
-    """Run apflint from the archive of a loader.
+    """Run apflint from the archive of `loader`, which is the single file.
 
-    `parts` has the offset and size of the importer and its index for each supported Python. The key is the first suffix
-    of compiled modules of this Python. The suffix names the version, operating system and C library.
+    `parts` maps each supported Python to the place of its code in the archive: (offset, size). The code
+    consists of the importer, its index and its data files. The key is the first suffix of compiled
+    modules of this Python. The suffix names the version, operating system and C library. If the running
+    Python is not supported, start a supported one.
     """
     part = parts.get(EXTENSION_SUFFIXES[0])
     if part is None or os.uname().machine != machine:

@@ -175,10 +175,13 @@ def _is_explained(configuration: Configuration, part: tuple[str, str], findings:
 
 
 def _ties(configuration: Configuration, true: Claims, findings: Sequence[Finding]) -> Iterator[Difference]:
-    """Yield differences of APF503, which must report one finding for each precedence, with exactly the tied FlowSchemas.
+    """Yield the differences between the findings of APF503 and the ties that the enumeration found.
 
-    Harmless ties have the severity info if there are no other ties of this precedence. APF501 reports unreachable
-    FlowSchemas instead, and APF516 copies of FlowSchemas.
+    APF503 must report one finding for each precedence, with exactly the tied FlowSchemas. If a
+    precedence has harmful ties, the finding has the severity warning and contains the FlowSchemas of
+    these ties. If all ties of a precedence are harmless, the finding has the severity info. Ties of
+    unreachable FlowSchemas do not count, because APF501 reports these FlowSchemas. A harmless tie of
+    two FlowSchemas with equal rules may be missing, because APF516 reports copies.
     """
     schemas = flow_schemas(configuration)
     unreachable = {name for name, field in true.unreachable if field == "metadata.name"}

@@ -1,7 +1,8 @@
-"""Generator of configurations for the comparison.
+"""Generates configurations on which apflint's findings are compared with a brute-force enumeration.
 
-The same seed gives the same manifests everywhere. Each configuration draws its values from a small pool of precedences,
-subjects and request attributes, so that FlowSchemas often overlap, tie, shadow each other and capture requests.
+The same seed gives the same manifests everywhere. Each configuration draws its values from a small
+pool of precedences, subjects and request attributes, so that FlowSchemas often overlap, tie, shadow
+each other and capture requests.
 """
 
 from __future__ import annotations

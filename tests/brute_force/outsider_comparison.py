@@ -1,4 +1,7 @@
-"""Comparison of the findings of APF518 and APF601 with the enumeration: false claims and missed cases."""
+"""Compares the findings of APF518 and APF601 with the result of an enumeration of all kinds of requests.
+
+Reports false claims, which only apflint makes, and missed cases, which only the enumeration shows.
+"""
 
 from __future__ import annotations
 

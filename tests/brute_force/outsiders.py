@@ -156,7 +156,11 @@ LOCKS = ("leases", "configmaps", "endpoints", "*")
 
 
 def protected_configuration(seed: int | str) -> Configuration:
-    """Generate a configuration in which more FlowSchemas reference protected levels and name the clients of the system."""
+    """Generate a random configuration, and change its FlowSchemas so that they concern requests of the system.
+
+    In comparison with `configuration(seed)`, more FlowSchemas reference protected priority levels, and
+    more subjects are service accounts and users of the system. Mandatory FlowSchemas stay unchanged.
+    """
     config = configuration(seed)
     random = Random(f"protected {seed}")
     changed = tuple(

@@ -115,7 +115,11 @@ def test_a_false_tie_is_noticed() -> None:
 
 
 def test_a_wrong_reason_is_noticed() -> None:
-    """The comparison detects a finding that names too few or too many of the rules that cover a part."""
+    """The comparison detects a finding with a wrong reason for an unreachable part of a FlowSchema.
+
+    Such a finding names too few or too many of the FlowSchemas and rules that match all requests of the
+    part.
+    """
     config, finding = next(
         (config, finding)
         for config in map(configuration, range(SEEDS))
@@ -130,7 +134,11 @@ def test_a_wrong_reason_is_noticed() -> None:
 
 
 def test_the_reference_shares_no_code_with_apflint() -> None:
-    """Only two modules import apflint, because they run it: `comparison` runs `check`, and `clusters` reads clusters."""
+    """Only two modules of the brute-force tests import the code of apflint, and only to run it.
+
+    `comparison` runs `check`, and `clusters` reads the clusters of settings. All other modules may
+    import only `apflint.finding`.
+    """
     imported = {}
     for file in Path(__file__).parent.glob("*.py"):
         tree = ast.parse(file.read_text(encoding="utf-8"))

@@ -40,9 +40,10 @@ def field_of(finding: Finding) -> str | None:
 
 
 def about(finding: Finding, config: Configuration) -> Iterable[str]:
-    """Return the other FlowSchemas that a finding about a tie or a capture names.
+    """Return the other FlowSchemas that a finding names, for APF503 (ties) and APF507 (captures).
 
-    For findings about unreachable parts, return nothing: if several parts shadow a part, apflint may name any of them.
+    For all other rules, return (). A finding about an unreachable part may name any of the parts that
+    shadow the part, so the named FlowSchemas must not be compared.
     """
     return involved(finding, config) if finding.rule in ("APF503", "APF507") else ()
 

@@ -281,7 +281,10 @@ def is_usual_request(request: Request) -> bool:
 
 
 def is_possible(request: Request, *, watches: bool = True) -> bool:
-    """Return whether an HTTP request with these attributes exists and API Priority and Fairness classifies it."""
+    """Return whether a real HTTP request can have these attributes, and API Priority and Fairness classifies it.
+
+    Return False for watches if `watches` is false.
+    """
     is_classified = request.is_classified and (watches or request.verb != "watch")
     return is_classified and server.parse_request(*http(request)) == request
 

@@ -81,7 +81,7 @@ def test_dump_with_own_objects_has_one_note() -> None:
     assert "has 24 objects with fields" in finding.message
     assert finding.object is not None
     assert finding.object.name == "own-0"
-    piped = reported(dump, name="<stdin>")  # kubectl pipes its output into apflint
+    piped = reported(dump, name="<stdin>")  # as in `kubectl get ... | apflint check -`
     assert "APF105" not in {report.rule for report in piped}
     assert piped
 

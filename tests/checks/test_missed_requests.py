@@ -94,7 +94,11 @@ def test_requests_that_reach_the_same_level_are_not_missed() -> None:
 
 
 def test_service_accounts_are_tried_for_all_users() -> None:
-    """Only requests of service accounts are missed: those of other users reach global-default in any case."""
+    """For a FlowSchema with the subject `system:authenticated`, a missed request of a service account is found.
+
+    A missed request of any other user goes to `global-default`, which is also the level of the
+    FlowSchema. Only requests of service accounts go to another level.
+    """
     everybody = flow_schema(
         "all", "global-default", resources=[NAMESPACED], subjects=[group("system:authenticated")], by="ByUser"
     )

@@ -305,7 +305,11 @@ def test_precedence_is_between_1_and_10000(precedence: int, is_rejected: bool) -
 
 
 def test_flow_schema_that_the_server_skips_is_not_tied() -> None:
-    """The server skips the FlowSchema, because its level is unknown (APF401). Only FlowSchemas whose levels exist are tied."""
+    """APF503 does not report a tie between a FlowSchema that the server skips and another FlowSchema.
+
+    The server skips a FlowSchema whose priority level does not exist (APF401). If the level exists,
+    APF503 reports the tie of the equal precedences.
+    """
     skipped = flow_schema("a", "nowhere", 700, resources=[{**ALL, "verbs": ["list"]}])
     other = flow_schema("b", "workload-high", 700)
     level = priority_level("nowhere", 5)

@@ -166,7 +166,7 @@ def test_flow_schema_that_protects_requests_from_a_third_has_an_effect() -> None
     third = flow_schema("third", "workload-high", 3000, subjects=[service_account("ci", "deployer")])
     assert redundant(mine) == ["mine"]
     assert redundant(mine, third) == []
-    # If `third` comes before `mine`, `third` captures the requests with and without `mine`.
+    # If `third` comes before `mine`, removing `mine` does not change which requests `third` captures.
     assert redundant(mine, {**third, "spec": {**third["spec"], "matchingPrecedence": 1000}}) == ["mine"]
 
 

@@ -27,7 +27,8 @@ LIMITS = "Limits"
 """Last heading of the pages of rules that miss cases, or that leave some cases unreported on purpose."""
 MAX_SENTENCE_WORDS = 25
 
-# Rules without a good or bad example, each with the reason. The page also states the reason below the heading.
+# Rules whose page has no bad or no good example, each with the reason. The page states the reason
+# below the heading `Bad` or `Good`.
 WITHOUT_BAD: dict[str, str] = {}
 WITHOUT_GOOD: dict[str, str] = {}
 RULES_ABOUT_MANIFESTS = [rule_id for rule_id in CHECKS if rule_id not in rules_of("runtime")]

@@ -63,7 +63,8 @@ def proofs(finding: Finding) -> dict[str, str]:
     return several or {re.findall(r'"([a-z-]+)"', finding.message)[0]: finding.example}
 
 
-# The reported captures are compared with all requests that combine the following few attributes.
+# `test_every_capture_is_found` classifies all requests that combine the following few attributes.
+# The requests that leave a protected FlowSchema must agree with the findings of APF507.
 
 VERBS = ("get", "list", "watch", "update", "patch", "create")
 API_GROUPS = ("", "coordination.k8s.io", "apps", "unheard.example")
@@ -367,7 +368,7 @@ def test_context_may_move_a_protected_flow_schema() -> None:
 
 
 def test_users_of_a_redefined_flow_schema_are_not_system_users() -> None:
-    """A redefined FlowSchema may have other subjects, here a service account of a team, which are not users of the system."""
+    """The subjects of a redefined FlowSchema, here a service account of a team, are not users of the system."""
     redefined = flow_schema("system-leader-election", "workload-high", 50, subjects=[service_account("ci", "runner")])
     subjects = [service_account("ci", "runner"), group("system:unauthenticated")]
     mine = flow_schema("builds", "global-default", 40, subjects=subjects)
@@ -560,7 +561,10 @@ def test_flow_schema_between_the_original_and_the_redefined_one() -> None:
 
 
 def test_live_redefinition_loses_requests() -> None:
-    """The loss is found in a running cluster, whose objects do not include the original FlowSchema."""
+    """APF517 reports that a redefined `system-nodes` loses requests, even for objects of a running cluster.
+
+    These objects contain the redefinition, but not the original FlowSchema `system-nodes`.
+    """
     changed = without_cluster_scope("system-nodes")
     others = [
         build_manifest

@@ -1,4 +1,7 @@
-"""Definitions of commands: parameters, and option groups, whose fields become parameters of each command with the group."""
+"""Tests of command definitions, which list the parameters of a command.
+
+A command can have option groups. Each field of an option group becomes a parameter of the command.
+"""
 
 from __future__ import annotations
 

@@ -61,7 +61,10 @@ def schema(
 
 
 def stored(value: dict[str, Any]) -> dict[str, Any]:
-    """Return the kind, name and spec of a manifest, as `objects` expects them."""
+    """Return a dict with only the kind, name and spec of a manifest. Return any other value unchanged.
+
+    The helper `objects` takes such dicts.
+    """
     return (
         {"kind": value["kind"], "name": value["metadata"]["name"], "spec": value["spec"]}
         if "metadata" in value
@@ -427,7 +430,7 @@ def test_change_of_seats_only() -> None:
     assert found.changed
     assert {what for what, _, _ in list_changes(found)} == {"limits"}
     assert ("limits", "a", "a") in list_changes(found)
-    assert '"limits", "a"' not in text_of(found, BOTH, Style())  # the table of levels shows the change
+    assert '"limits", "a"' not in text_of(found, BOTH, Style())  # the table of levels shows the new limits instead
 
 
 @pytest.mark.parametrize(("old", "new", "is_warned"), [(64, 63, True), (64, 64, False), (63, 64, False)])
@@ -778,7 +781,11 @@ def test_every_bound_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_remaining_requests_depend_on_the_world() -> None:
-    """A new FlowSchema captures all authenticated requests. Other requests remain only with `world="any"`."""
+    """If a new FlowSchema captures all authenticated requests, the old FlowSchema keeps no requests.
+
+    With `world="any"`, the old FlowSchema keeps the requests of users without the group
+    `system:authenticated`.
+    """
     earlier = schema("earlier", "workload-low", "system:authenticated", at=100)
     sides = side(level("x", 30), schema("own", "x")), side(level("x", 60), schema("own", "x"), earlier)
     assert ("limits", "own", "own") not in list_changes(compare_configurations(*sides))

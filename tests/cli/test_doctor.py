@@ -453,7 +453,7 @@ def test_level_with_too_few_seats(capsys: pytest.CaptureFixture[str]) -> None:
     assert found is not None
     assert (
         int(found[1]) // 100 <= int(found[2]) <= -(-int(found[1]) // 100)
-    )  # borrowingLimitPercent is relative to the nominal limit of 1 seat
+    )  # borrowingLimitPercent is relative to the nominal limit of 1 seat, so 100 percent are 1 seat
     assert "limitResponse type Queue instead of Reject" in queues
     assert "an audit log" in simulation
 

@@ -300,7 +300,8 @@ def test_conversation_on_a_terminal(tmp_path: Path, terminals: list[Terminal]) -
     assert 'FlowSchema "widgets" -> priority level "exempt" (apf.yaml:4)' in answer
     assert 'Request  list widgets.example.com in namespace "yard" as "bob" in factory' in answer
     assert "Traceback" not in answer
-    # In the second request, the user is the same. In the third, the arrow key recalls the first verb.
+    # In the second request, the user keeps the user name, groups and resource. In the third request,
+    # the arrow key recalls the verb of the first request.
     terminal.type("User [bob]: ", "\r")
     terminal.type("Groups [factory]: ", "\r")
     terminal.type("Verb [list]: ", "watch\r")

@@ -45,7 +45,11 @@ SUITE = "manifests: [missing/]\nkubernetes: '1.29'\ntests: [{request: list pods 
 
 @pytest.fixture
 def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Serve the recorded objects. The manifests in the current directory must not be read."""
+    """Start a server that returns the recorded objects, and yield the path of its kubeconfig.
+
+    The current directory contains an invalid manifest and other settings. A test fails if apflint reads
+    the manifest in spite of `--live`.
+    """
     monkeypatch.chdir(tmp_path)
     (tmp_path / "invalid.yaml").write_text(f"apiVersion: {GROUP}/v1\nkind: FlowSchema\n", "utf-8")
     (tmp_path / "apflint.toml").write_text('kubernetes = "1.29"\n', "utf-8")

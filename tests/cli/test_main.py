@@ -81,7 +81,11 @@ class Output(io.StringIO):
 
 @pytest.fixture
 def exit_codes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Record exit codes instead of ending the process. Exit callbacks, such as that of coverage.py, are hidden."""
+    """Return a list that gets the exit code when the process should end. The process raises Ended instead.
+
+    The fixture also hides exit callbacks, such as that of coverage.py, because they would make the
+    process end differently.
+    """
     exit_codes: list[int] = []
 
     def end(exit_code: int) -> None:

@@ -104,7 +104,7 @@ def test_reports_replace_each_other_until_ctrl_c(tmp_path: Path) -> None:
     for screen in screens:
         lines = re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]|\x1b\].*?\x1b\\", b"", screen).decode().splitlines()
         assert len(lines) <= ROWS
-        assert b"\x1b[2J" not in screen  # the screen is not erased, which would make it flicker
+        assert b"\x1b[2J" not in screen  # the output does not erase the screen, because erasing makes it flicker
     assert terminal.output.count(ENTER) == terminal.output.count(LEAVE) == 1
     after = rest.partition(LEAVE)[2]
     assert b"Found " in after  # the whole last report is printed on the normal screen

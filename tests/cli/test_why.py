@@ -285,7 +285,8 @@ def test_shares_and_queues_for_a_level_that_rejects_at_once(
     text = " ".join(capsys.readouterr().out.split())
     assert f"{shares} shares give 4 seats." in text
     assert "limitResponse type Queue instead of Reject." in text
-    # The metrics show that the level rejects at once. Without metrics, the configuration shows it.
+    # The metrics show that the level rejects at once. Without metrics, the configuration shows that the
+    # level rejects at once.
     log = [f"{folder}/audit.log.gz", *objects, "--server-concurrency", "30"]
     assert queues in [action["text"] for action in ask(capsys, "--as", DASHBOARD, *log)["actions"]]
 

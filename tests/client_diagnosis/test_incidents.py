@@ -275,7 +275,10 @@ def test_log_without_object_counts_does_not_accuse_for_certain() -> None:
 
 
 def test_log_of_another_time_confirms_nothing() -> None:
-    """The log was recorded before a fix, and the metrics after the fix. So the log is about another overload."""
+    """A log of an overload that is not the overload in the metrics does not confirm a cause.
+
+    Here, the log was recorded before a fix, and the metrics after the fix.
+    """
     view = View("flood-one-flow", FRONTEND, "", *LOW)
     states, known = read_states("flood-one-flow", dumps=False), read_objects("flood-one-flow")
     log = read_log("old-incident", ConcernedClient(FRONTEND))

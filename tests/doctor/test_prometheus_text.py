@@ -103,7 +103,8 @@ def test_every_recorded_metric_is_read() -> None:
         if "webhook" in metric.name or "etcd" in metric.name
     }
     newest = {quantity.metrics[0].name for quantity in (*QUANTITIES, *MEASURES)} - absent
-    # Earlier releases export `apiserver_storage_objects` for the same quantity, so this metric is not the newest.
+    # The recorded server exports two metrics for stored objects: `apiserver_resource_objects` and the
+    # older `apiserver_storage_objects`.
     assert newest == found.keys() - {"apiserver_storage_objects"}
 
 

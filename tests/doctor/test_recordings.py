@@ -24,7 +24,10 @@ IN_FIXTURES = pytest.mark.skipif("APFLINT_RECORDINGS" in os.environ, reason="the
 
 
 def compute_limits(moment: str, total: int = TOTAL) -> dict[str, tuple[int, int, int]]:
-    """Return nominal, min and max limit of each level, from the recorded objects."""
+    """Return {name of a level: (nominal limit, minimum, maximum)} for the objects of a recording.
+
+    `moment` is the name of the recording, and `total` is the number of seats of the server.
+    """
     inputs = [
         ("objects.json", json.dumps({"items": recorded_objects(moment), "apiVersion": "v1", "kind": "List"}).encode())
     ]

@@ -436,7 +436,7 @@ def test_capped_lists_are_reported_once_for_each_level_and_resource(place: str, 
     ]
     rows.insert(
         0, rows[0].replace(" list, ", " get, ")
-    )  # a first row that is not a list must not suppress the findings
+    )  # the first row is a `get` request for the resource, and must not suppress the findings about lists
     metrics = 'kubernetes_build_info{git_version="v1.33.1"} 1\n' + "".join(
         [f'apiserver_flowcontrol_nominal_limit_seats{{priority_level="{name}"}} 6\n' for name in ("low", "other")]
         + [f'apiserver_storage_objects{{resource="{name}"}} 101\n' for name in ("pods", "nodes")]

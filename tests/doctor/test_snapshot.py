@@ -146,7 +146,11 @@ def test_level_without_counters_in_the_metrics(dispatched: int, is_possible: boo
 
 
 def test_each_counter_of_the_dump_is_compared() -> None:
-    """If the metrics lack one counter, the other counter may still contradict the dump."""
+    """A dump is rejected even if the metrics have only one of two counters, and this counter contradicts the dump.
+
+    Here, the metrics have only the counter of rejected requests. The counter of dispatched requests is
+    missing.
+    """
     levels = (
         "PriorityLevelName, ActiveQueues, IsIdle, IsQuiescing, WaitingRequests, ExecutingRequests, DispatchedRequests,"
         " RejectedRequests, TimedoutRequests, CancelledRequests\nlow, 0, true, false, 0, 0, 0, 0, 0, 0\n"

@@ -162,7 +162,10 @@ def test_fix_that_shadows_in_its_own_object_is_refused() -> None:
 
 
 def test_shadowing_fix_is_tried_again_after_another_one() -> None:
-    """The fix of `Services` waits, because another fix in the batch makes `b` shadow `d`. It then succeeds in a later batch."""
+    """A fix that fails because of a different fix in its batch succeeds in a later batch.
+
+    Here, the fix of `Services` waits, because the different fix makes `b` shadow `d`.
+    """
 
     def check_(inputs: Mapping[str, bytes]) -> Report:
         report = check(inputs.items(), Options())

@@ -30,7 +30,7 @@ def flow_schema(name: str, precedence: int, *subjects: tuple[str, str], path: st
 
 @pytest.mark.parametrize(("subjects", "names"), [
     ([("User", "alice")], "ab"),
-    ([("User", "bob")], "a"),  # the first FlowSchema has already captured these requests
+    ([("User", "bob")], "a"),  # `a` already captures all resource requests of bob
     ([("User", "*")], "ab-"),
     ([("Group", "*")], "ab-"),
     ([AUTHENTICATED], "ab"),

@@ -130,7 +130,7 @@ def test_seats_by_size(took: int, objects: seats.Count, size: int, options: Any,
         (2, 100, {}, False),  # for a list from etcd, each object counts twice
         (1, 5000, {"limit": 50}, False),
         (2, 5000, {"limit": 51}, False),
-        (4, 300, {"limit": 51, "selector": True}, False),  # with a selector, all objects count, too
+        (4, 300, {"limit": 51, "selector": True}, False),  # with a selector: 300 objects plus 51 objects of the page
         (6, 300, {"limit": 5000, "selector": True}, False),
         (1, "unknown", {}, False),
         (10, "stale", {"limit": 1}, False),
@@ -187,7 +187,7 @@ def test_newest_state_is_read_from_an_old_etcd() -> None:
         (range(23, 31), (10, 10, 1, 1, 1, 10)),  # the second list is from etcd, so its 500 objects count twice
         ((31, 33), (10, 10, 1, 1, 1, 10)),
         ((32,), (10, 10, 1, 1, 10, 10)),
-        ((34,), (10, 10, 1, 1, 10, 20)),  # 1 MB for a list from the cache, 2 MB for 500 objects from etcd
+        ((34,), (10, 10, 1, 1, 10, 20)),  # 10 seats for 1 MB from the watch cache, 20 seats for 2 MB from etcd
         ((35, 36, 37), (10, 10, 10, 1, 10, 20)),
     ],
 )
@@ -251,6 +251,8 @@ def test_bounded_change_holds_its_seats_longer(watchers: int, bound: int) -> Non
     assert took.initial == 1
     assert took.final <= min(10, bound or 10)
     assert (took.final == 0) == (watchers < 10)
-    # The work is 5 ms times 1 seat for each ten watchers. Rounding loses less than a nanosecond for each seat.
+    # The work (final seats times their duration) is 5 ms for each ten watchers, and the number of tens
+    # is rounded up. The duration is rounded down, which loses less than a nanosecond for each of the at
+    # most ten seats.
     wanted = -(-watchers // 10) * 5_000_000 if watchers >= 10 else 0
     assert 0 <= wanted - took.final * took.nanoseconds < 10

@@ -110,7 +110,7 @@ def test_invalid_text_is_hashed_as_by_the_server() -> None:
     assert shuffle_sharding.flow_hash("a\udfff", "\ud800") == shuffle_sharding.flow_hash("a\ufffd", "\ufffd")
     assert shuffle_sharding.flow_hash("a\udcff", "") != shuffle_sharding.flow_hash(
         "a\ufffd", ""
-    )  # Python decodes the byte 0xff of a command-line argument to U+DCFF
+    )  # U+DCFF stands for the byte 0xff of a command-line argument, which is not hashed as U+FFFD
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,8 @@ def test_table_for_other_numbers_of_elephants() -> None:
 
 def test_recommendations_have_at_most_1024_queues_by_default() -> None:
     assert shuffle_sharding.recommend_pairs(1e-9, 4)[-1].queues <= 1024
-    # Larger hands need 4 queues, too, and so are not recommended.
+    # Hand sizes above 1 need at least 4 queues as well. A larger hand size is recommended only if it
+    # needs fewer queues.
     assert [(row.hand_size, row.queues) for row in shuffle_sharding.recommend_pairs(0.3, 1)] == [(1, 4)]
     assert (
         shuffle_sharding.find_safest_pair(1000)

@@ -263,7 +263,7 @@ NONE = [
     Case("APF101", SCHEMA, "1500", "1500\n  MatchingPrecedence: 1600"),  # the right field also exists
     Case("APF703", LEVEL, "Shares: 90", "Shares: 90\n    assuredConcurrencyShares: 80"),
     Case("APF101", SCHEMA, "  matchingPrecedence: 1500", "  priority: 1500\n  precedence: 1600"),
-    Case("APF101", SCHEMA, RBAC_ACCOUNT, "          name: deployer\n"),  # the namespace is unknown
+    Case("APF101", SCHEMA, RBAC_ACCOUNT, "          name: deployer\n"),  # no fix, because the namespace is unknown
     Case("APF101", SCHEMA, GROUP, GROUP + "          name: 'sso:ci'\n"),
     Case("APF101", SCHEMA, TYPE, "  colour: red\n"),
     Case("APF102", SCHEMA, "1500", '"0777"'),

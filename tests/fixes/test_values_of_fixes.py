@@ -1,4 +1,8 @@
-"""A value that a fix writes causes no other finding: of all examples, all fixtures, and levels and FlowSchemas with many values."""
+"""Tests that a number written by a fix causes no new finding.
+
+The fixes are those of all rule examples, of all fixtures, and of levels and FlowSchemas with many
+combinations of values.
+"""
 
 from __future__ import annotations
 

@@ -47,7 +47,11 @@ def one_object(verbs: str, other: str) -> Callable[[int], str]:
 
 
 def merges(count: int) -> str:
-    """Return anchored entries that other entries merge, next to a key that overrides a merged key."""
+    """Return a manifest in which entries merge anchored entries, and override a key of the anchored entries.
+
+    Example: `{<<: *a0, apiGroups: []}` merges the entry with the anchor `a0`, and overrides its
+    `apiGroups`.
+    """
     text = one_object('&aN verbs: [get, "*"]', "")(count).replace("{&a", "&a").replace(" verbs", " {verbs")
     return text + "  other:\n" + "".join(f"  - {{<<: *a{number}, apiGroups: []}}\n" for number in range(count))
 

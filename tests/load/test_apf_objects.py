@@ -1,4 +1,4 @@
-"""APF objects that are found in a file, and problems in the rest of the file."""
+"""Tests which APF objects are found in a file, and which problems the other content causes."""
 
 from __future__ import annotations
 

@@ -29,7 +29,10 @@ PIECES = st.sampled_from(
 @settings(max_examples=500)
 @given(st.lists(PIECES, max_size=12).map("".join))
 def test_documents_without_comments_need_not_be_parsed(text: str) -> None:
-    """Parsing documents without comments would not change the result."""
+    """`find_comments` parses only the documents that contain the word.
+
+    The result is the same as if it parsed all documents.
+    """
     source = Source("a.yaml", text)
     everywhere = module._find_layout(source, list(range(len(text))))
     found = list(find_comments(source, "word:"))

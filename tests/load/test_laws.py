@@ -161,9 +161,10 @@ def test_json_is_yaml(value: Any) -> None:
 
 
 def _same_words(value: Any) -> bool:
-    """Return whether go-yaml decodes all strings in the dumped value as strings.
+    """Return whether go-yaml decodes each string in `value` as a string after a Python library has dumped it.
 
-    Dumpers do not quote strings such as `y` and `0E0`, which go-yaml decodes as other types.
+    For example, return False for `y` and `0E0`. Python libraries dump these strings without quotes, and
+    go-yaml then decodes other types.
     """
     if isinstance(value, dict):
         return all(_same_words(part) for pair in value.items() for part in pair)

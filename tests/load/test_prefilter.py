@@ -1,4 +1,4 @@
-"""The text search for the API group and kinds of APF, in a part of a text."""
+"""The search for the API group and kinds of APF in a part of a text ignores words outside of the part."""
 
 from __future__ import annotations
 

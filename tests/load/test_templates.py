@@ -1,4 +1,7 @@
-"""Findings in files of other formats that contain manifests, such as templates and scripts, and the lines of the findings."""
+"""Tests the findings in files that are not manifests, but contain manifests, such as templates and scripts.
+
+The tests check the rule, the line and the message of each finding.
+"""
 
 from __future__ import annotations
 

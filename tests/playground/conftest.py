@@ -87,7 +87,10 @@ def started_page(context: BrowserContext, site: Server, requested: list[str], pr
 
 @pytest.fixture
 def open_page(started_page: Page, problems: list[str]) -> Iterator[Page]:
-    """The shared page without anything that an earlier test entered or opened."""
+    """Return the shared page of the playground, cleared of all texts and dialogs that earlier tests left.
+
+    After each test, the fixture asserts that the page had no errors and opened no dialogs.
+    """
     started_page.evaluate("about.close(); history.replaceState(null, '', location.pathname)")
     started_page.evaluate("for (const name of ['old', 'load', 'seats']) document.getElementById(name).value = ''")
     show(started_page, "explain", "", request="")

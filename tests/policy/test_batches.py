@@ -69,7 +69,11 @@ def test_result_does_not_depend_on_other_expectations(world: str) -> None:
 
 
 def check_refutation(test_result: ExpectationResult, known: Configuration) -> None:
-    """Check that the witness is a request of the property, and refutes the property."""
+    """Check that the witness of a failed property disproves the property.
+
+    The witness must match the requests of the property, must match none of its exclusions, and must
+    reach a priority level that the property forbids.
+    """
     claim = test_result.test.claim
     assert isinstance(claim, Property)
     assert test_result.request is not None

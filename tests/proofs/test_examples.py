@@ -31,7 +31,7 @@ def users(out: str) -> set[str]:
         ("workload-high", "alice --as-group dev"),
         ("exempt", "alice --as-group dev"),
         ("global-default", "alice --as-group dev"),
-        # No other users reach this FlowSchema.
+        # Only users in the group `system:nodes` reach the level `system`.
         ("system", "system:node:node-1 --as-group dev --as-group system:nodes"),
     ],
 )

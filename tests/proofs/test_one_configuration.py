@@ -423,7 +423,7 @@ def test_requests_in_sets_prefer_ordinary_users(values: list[dict[str, Any]], ot
         (BUILDER, service_account("dev", "*"), False, False),
         (BUILDER, user("system:serviceaccount:dev:builder"), True, True),
         (user("system:serviceaccount:dev:"), service_account("dev", "*"), False, False),
-        (user("bob"), user("system:serviceaccount:no"), True, False),  # authentication does not report such a user
+        (user("bob"), user("system:serviceaccount:no"), True, False),  # no authenticated user has such a name
         (user("bob"), service_account("N_", "*"), True, False),
         (user("bob"), group("system:serviceaccounts:N_"), True, False),
     ],

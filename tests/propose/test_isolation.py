@@ -95,7 +95,8 @@ def test_laws(objects: list[dict[str, Any]], subject: str, seats: int, random: R
         return
     assert isinstance(shuffled, ProvenProposal)
     assert (found.manifests, found.policy_test) == (shuffled.manifests, shuffled.policy_test)
-    # Only requests of the tenant move, and to its level. The proof finds the moves, and the classifier confirms them.
+    # Only requests of the tenant move, and they move only to the level of the tenant. `find_moves`
+    # finds an example of each move by proof, and the classifier confirms the example.
     before, after = Classifier(found.before.configuration), Classifier(found.after.configuration)
     rule = found.isolation.goal.rule
     for move in ConfigurationComparison(found.before.configuration, found.after.configuration).find_moves():
@@ -172,7 +173,7 @@ def test_several_subjects_are_one_tenant() -> None:
     assert {move.from_schema.name for move in found.proof.moves} == {"service-accounts", "global-default"}
     assert found.isolation.level == "dev"
     assert "already has its own priority level" in explain(found.after, "group:dev", "serviceaccount:dev/*")
-    # The level also has requests of another subject, so a proposal for this subject alone has a new level.
+    # The level `dev` also has requests of service accounts, so `group:dev` alone gets a new level.
     assert propose(found.after, "group:dev", seats=20).isolation.level == "dev-2"
 
 

@@ -130,7 +130,10 @@ def list_grid() -> Iterator[tuple[Change, ...]]:
 
 @pytest.mark.parametrize("wait", ["500ms", "300ms", "20ms"])
 def test_nothing_smaller_on_a_grid_meets_the_goals(tmp_path: Path, wait: str) -> None:
-    """All smaller combinations in the grid miss a goal, including combinations that the search did not try."""
+    """Every combination of the grid that is smaller than the proposed change misses a goal.
+
+    The search does not try every combination of the grid.
+    """
     users = [f"user:{name}={wait}" for name in ("emil", "fritz", "gina")]
     goals = LogGoals(tuple(parse_protection(text, ()) for text in users), (parse_subject("user:dora"),), max_objects=0)
     found = answer(tmp_path, LINES, build(), goals)

@@ -1,4 +1,8 @@
-"""All engines give the same answers for any log, and the reduction to attribute tuples loses nothing."""
+"""Tests that all replay engines give the same answers for any log.
+
+The engines classify each attribute tuple once. The tests also check that this gives the same result
+as classifying each event.
+"""
 
 from __future__ import annotations
 
@@ -158,7 +162,11 @@ def test_reduction_equals_classifying_each_event(
 
 
 def classify_event(value: dict[str, Any], cluster: Effective) -> tuple[str, str | None, bool]:
-    """Return outcome, FlowSchema and rejection of a single event, without reducing the log to attribute tuples."""
+    """Return (outcome, FlowSchema or None, whether APF rejected the request) for a single audit event.
+
+    This test code classifies the event itself, and does not group the events of the log by their
+    attributes as apflint does.
+    """
     user = value.get("impersonatedUser") or value["user"]
     code, is_decided = value["responseStatus"]["code"], "authorization.k8s.io/decision" in value.get("annotations", {})
     is_decided |= code == 429 and "reason" in value["responseStatus"]

@@ -1,4 +1,4 @@
-"""Several API servers side by side, and the sentence about their imbalance."""
+"""Tests the rows of several API servers in a report, and the sentence about an uneven load of the servers."""
 
 from __future__ import annotations
 

@@ -78,7 +78,10 @@ Others have no rejections, or those could be due to lists and watches, whose sea
 
 
 def replay_recording(name: str, seats: int, *, is_assumed: bool) -> ReplayReport:
-    """Replay a recording. If `is_assumed`, the number of seats in the report counts as assumed."""
+    """Replay a recording with the number of seats `seats`, and return the report.
+
+    If `is_assumed` is true, the report states that this number is assumed and not known.
+    """
     request = create_request((str(RECORDINGS / f"{name}.objects.json"),), parse_release("1.36"), seats, isolated=True)
     found = replay(find_audit_logs([str(RECORDINGS / f"{name}.log.gz")]), read(request).effective, ReplayOptions())
     with closing(found.log.database):
@@ -183,7 +186,11 @@ def test_short_bursts_may_be_rejected_before_the_server_adjusts_the_limits(
 def test_lists_and_watches_may_use_the_free_seats(
     verb: str, options: tuple[str, ...], is_contradiction: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """If the number of objects is unknown, a list may take many seats. The log never shows the seats of a watch."""
+    """Lists and watches may take all free seats, so rejections do not contradict the configuration.
+
+    If --objects gives the number of objects, the seats of a list are known, so rejections contradict
+    the configuration. The log never shows the seats of a watch.
+    """
     events = [event for number in range(8) for event in burst(12, 11, number * 4)]
     for number in range(8 * 20):
         others = burst(1, 1, number // 5)

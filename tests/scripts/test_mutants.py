@@ -54,7 +54,11 @@ DEFECTS = {
 def run_mutants(
     root: Path, directory: Path, test: str, defect: Defect | None = None
 ) -> tuple[subprocess.CompletedProcess[str], list[dict[str, str]]]:
-    """Run a copy of the script on a module with this test. Returns the records, too."""
+    """Run a copy of `scripts/mutants.py` on the module `MODULE`, with `test` as the only test.
+
+    `defect` is a change that breaks the copy, or None. Return the finished process, and the record that
+    the script wrote for each mutant.
+    """
     package, tests = directory / "apflint", directory / "tests"
     for path in (package, tests):
         path.mkdir()

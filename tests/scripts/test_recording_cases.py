@@ -1,4 +1,8 @@
-"""The generated cases are the same in each run, and the cases of each family have the mistakes of this family."""
+"""Tests of the generated manifests (cases) that are sent to API servers to record the answers.
+
+The cases are the same in each run. A family is a group of cases, such as cases with unknown fields.
+The cases of each family have the mistakes of this family.
+"""
 
 from __future__ import annotations
 

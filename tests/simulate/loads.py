@@ -1,4 +1,4 @@
-"""Random loads for the tests of laws, and the results of their requests."""
+"""Random loads for tests of properties that hold for every load, and the results of the requests of a load."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ def make_load(random: Random, *, wide: bool = True, steps: bool = False, grain: 
         requests.append((now, service, seats, random.choice(flows), wait_limit))
     load = Load(queuing, limit, tuple(requests))
     if steps and queues:
-        # With fewer queues, the server may lose requests if final seats remain: see QueueSet._remove_queue_if_empty.
+        # The server may lose requests if the number of queues decreases while requests hold final seats
+        # (see QueueSet._remove_queue_if_empty). So remove all final seats from the load.
         kept = ((a, service, Seats(seats.initial), flow, wait) for a, service, seats, flow, wait in requests)
         load = replace(load, requests=tuple(kept))
         times = sorted(random.randint(0, now) for _ in range(random.randint(0, 3)))

@@ -82,7 +82,7 @@ def describe(result: SimulationResult, *names: str) -> list[object]:
 
 @st.composite
 def loads(draw: st.DrawFn, group: str = "a") -> Load:
-    """Return a load of 1 to 3 clients in a group, for some seconds."""
+    """Return a load of 1 to 3 clients for some seconds. All users of the clients are members of `group`."""
     clients = []
     for number in range(draw(st.integers(1, 3))):
         kind = draw(st.sampled_from(["open", "closed", "burst"]))

@@ -1,4 +1,7 @@
-"""References of kustomizations: to files of the project, the network, or programs."""
+"""Tests which references of a kustomization apflint follows or rejects.
+
+A reference names a file of the project, a place outside of the project such as a URL, or a program.
+"""
 
 from __future__ import annotations
 

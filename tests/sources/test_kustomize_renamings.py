@@ -66,7 +66,7 @@ def test_renaming_by_a_parent(story: Path, capsys: pytest.CaptureFixture[str]) -
 
 @pytest.mark.parametrize("path", [CANARY, "base/kustomization.yaml", "overlays/outer/kustomization.yaml"])
 def test_repaired_reference(path: str, story: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The kustomization itself, its base or a parent may change the reference."""
+    """There is no finding if the overlay, its base or a kustomization above it also changes the references."""
     (story / "overlays/outer").mkdir()
     (story / "overlays/outer/kustomization.yaml").write_text("resources: [../canary]\n", encoding="utf-8")
     assert find(capsys) == EXPECTED
@@ -86,7 +86,7 @@ def test_level_that_is_not_renamed(story: Path, capsys: pytest.CaptureFixture[st
 
 def test_loop_and_broken_kustomizations(story: Path, capsys: pytest.CaptureFixture[str]) -> None:
     append(story / "base/kustomization.yaml", "components: [../overlays/canary]\n")
-    (story / EDGE).unlink()  # this parent would change the references
+    (story / EDGE).unlink()  # the overlay `edge` would also change the references
     (story / STAGING).write_text("a: [", encoding="utf-8")
     assert [lines for lines, _ in find(capsys)] == [[7, 30, 52]]
 

@@ -92,7 +92,7 @@ def test_parts_of_deliveries_do_not_name_a_server() -> None:
 
 
 NAMES = {
-    "%Y/%m/%d/%H/s-1-%Y-%m-%d-%H-%M-%S-" + UUID: timedelta(minutes=15),  # Firehose collects up to 15 minutes
+    "%Y/%m/%d/%H/s-1-%Y-%m-%d-%H-%M-%S-" + UUID: timedelta(minutes=15),  # Firehose collects data for up to 15 minutes
     "%Y/%m/%d/%H/a.log": timedelta(hours=1),
     "y=%Y/m=%m/d=%d/h=%H/m=00/PT1H.json": timedelta(hours=1),
     "%Y/%m/%d/a.log": timedelta(days=1),

@@ -125,7 +125,10 @@ def test_large_stream(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_compressed_stream_that_becomes_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    """gzip has compressed 32 MiB to 32 KiB. No more than the limit is decompressed."""
+    """The test sends 32 MiB of data that gzip has compressed to about 32 KiB.
+
+    apflint stops decompressing the data when they exceed `MAX_METRICS_BYTES`.
+    """
     monkeypatch.setattr(server_state_files, "MAX_METRICS_BYTES", 1 << 20)
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(gzip.compress(bytes(32 << 20), 1))))
     tracemalloc.start()

@@ -14,7 +14,11 @@ OVERLAYS = ("staging", "prod", "canary", "edge")
 
 
 def copy_story(directory: Path) -> Path:
-    """Copy the story without its recorded output into a directory. Return the root of the copy, which is a git repository."""
+    """Copy the kustomize project in `STORY` into a directory, without its recorded output.
+
+    Return the root of the copy. The root has a directory `.git`, so that it looks like a git
+    repository.
+    """
     root = directory / "repository"
     shutil.copytree(STORY, root, ignore=shutil.ignore_patterns("built", "README.md"))
     (root / ".git").mkdir()

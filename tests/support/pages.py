@@ -159,7 +159,10 @@ def _follow_page(name: str, directory: Path, stack: ExitStack) -> None:
 
 
 def prepare_objects(store: ObjectStore) -> dict[str, str]:
-    """Store the logs that pages read from object storage. Return the variables with the credentials."""
+    """Store audit logs in `store`, because commands in the documentation read logs from object storage.
+
+    Return the environment variables with the credentials of the store.
+    """
     log = (ROOT / "fixtures" / "replay" / "live" / "audit.log.gz").read_bytes()
     store.put("production/audit.log.gz", log)
     for hour in range(24):
@@ -168,7 +171,10 @@ def prepare_objects(store: ObjectStore) -> dict[str, str]:
 
 
 def run_script(text: str, directory: Path, variables: dict[str, str]) -> None:
-    """Run a block of commands whose output the page does not show. Raises AssertionError if one of them fails."""
+    """Run a block of commands of a page of the documentation. The page does not show the output of these commands.
+
+    Raises AssertionError if one of the commands fails.
+    """
     failures = directory / "failures"
     failures.unlink(missing_ok=True)  # failures of commands in console blocks are intended
     done = bash(to_strict_script(text), directory, variables)

@@ -1,4 +1,7 @@
-"""Examples in pages of rules about running servers: metrics, dumps and manifests below the headings Bad and Good."""
+"""Reads the examples in the pages of rules about running servers, and diagnoses them.
+
+A page has examples below its headings Bad and Good: metrics, dumps and manifests.
+"""
 
 from __future__ import annotations
 

@@ -212,7 +212,8 @@ def _check(inputs: Inputs, get_options: Callable[[], Options]) -> tuple[Report, 
     from apflint.sources.baseline_file import hide_known_findings
 
     compared = hide_known_findings(report, baseline, inputs.request.paths, get_options())
-    # With --cluster, entries without a finding may belong to clusters that are not checked, so they are not reported.
+    # With --cluster, an entry of the baseline without a finding may belong to a cluster that is not
+    # checked. So apflint does not report such entries.
     if not compared.stale or inputs.request.parsed.clusters:
         return compared.report, ()
     stale = compared.stale

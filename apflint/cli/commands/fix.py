@@ -243,7 +243,8 @@ def _summarize_fixed(outcome: _Outcome, *, diff: bool) -> str:
     """
     exposed = sum(identity(finding) in outcome.exposed for finding in outcome.fixed)
     known = len(outcome.fixed) - exposed
-    # `check` shows a finding with several places only once. Its other places are covered findings: do not count them.
+    # `check` does not show covered findings, which usually repeat another finding at a different place.
+    # So do not count covered findings.
     shown = known - sum(finding.covered for finding in outcome.fixed) or known
     files = pluralize(len({finding.file for finding in outcome.fixed}), "file")
     summary = f"{'would fix' if diff else 'fixed'} {pluralize(shown, 'finding')} in {files}"

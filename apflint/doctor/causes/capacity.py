@@ -43,7 +43,9 @@ _DUMP_ACTION = Action(
 def find_capacity(server: ServerLoad, overload: Overload) -> list[OverloadCause]:
     """Return a list with one cause: the level has too few seats, or the server has too few seats.
 
-    If the figures also fit several users who share one flow, the list has two causes: single flow, then small level.
+    If all requests of the level wait equally long and none is rejected, several users may share one
+    flow (`_is_single_flow_possible`). In this case, return two possible causes: `single-flow`, then
+    `small-level`.
     """
     level = overload.load
     if _is_single_flow_possible(level):

@@ -36,7 +36,7 @@ class Client(NamedTuple):
 
     @property
     def seats(self) -> int:
-        """Number of seats that the requests have or wait for."""
+        """The number of seats of all requests of the client in the dump, both executing and waiting."""
         return count_seats(self.rows)
 
     def add_to(self, cause: OverloadCause) -> OverloadCause:
@@ -92,9 +92,10 @@ def name_frequent(rows: Sequence[RequestRow], key: Callable[[RequestRow], str | 
 
 
 def find_client(server: ServerLoad, level: LevelLoad, rows: Sequence[RequestRow]) -> Client:
-    """Return the client with the most seats in `rows`.
+    """Return the client whose requests in `rows` have or wait for the most seats.
 
-    If `rows` is empty, return the FlowSchema, verb and resource that the metrics show (`describe_rejected`).
+    If `rows` is empty, return a `Client` without a user. Its FlowSchema, verb and resource come from
+    the metrics (`describe_rejected`).
     """
     clients = rank_clients(rows)
     return clients[0] if clients else describe_rejected(server, level)

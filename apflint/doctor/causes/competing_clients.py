@@ -64,7 +64,10 @@ _UNKNOWN_LIMITS = "Without metrics, limits are unknown. If the level borrows sea
 
 
 class Domination(NamedTuple):
-    """A client whose waiting requests in one flow fill a level."""
+    """A client whose waiting requests need most of the seats that all waiting requests of a level need.
+
+    These waiting requests of the client belong to one flow.
+    """
 
     client: Client
     share: float
@@ -135,7 +138,12 @@ def _single_flow_cause(
 
 
 def find_client_timeouts(server: ServerLoad, overload: Overload) -> OverloadCause | None:
-    """Return a cause if requests time out early because their timeout is short, else None."""
+    """Return the cause `client-timeouts` if requests of a level time out after a short wait, else None.
+
+    Clients with a short timeout give up, while the level serves requests with longer timeouts. So the
+    result is also None if many requests were rejected for another reason than a time-out, or if the
+    level rejects more than half of its requests.
+    """
     level = overload.load
     limit = find_wait_limit(level)
     if limit is None or not has_rejections(level) or level.rejected_share > MAX_TIMED_OUT:
@@ -194,11 +202,11 @@ def find_client_timeouts(server: ServerLoad, overload: Overload) -> OverloadCaus
 
 
 def find_impatient(level: LevelLoad, rejected: Client) -> tuple[Client, ...]:
-    """Return the users whose requests probably time out because of a short timeout.
+    """Return the users whose requests probably time out because the users set a short timeout.
 
-    The longest wait of such a user is clearly shorter than the longest wait at the level. In addition, all verbs of the
-    user's requests are verbs of rejected requests (`rejected.verb`), or it is unlikely that all of the user's waiting
-    requests have just arrived.
+    The longest wait of the user in the dump is clearly shorter than the longest wait at the level.
+    One more condition must be true: the user sends only requests with verbs of rejected requests
+    (`rejected.verb`), or the short waits are probably no coincidence.
     """
     longest = longest_wait(level)
     if not longest:
@@ -226,11 +234,12 @@ def _describe_impatient(clients: tuple[Client, ...]) -> Iterator[str]:
 
 
 def find_wait_limit(level: LevelLoad) -> float | None:
-    """Return an upper bound, in seconds, of most waits that ended in a time-out, or None if there is no short bound.
+    """Return an upper bound, at most `SHORT_LIMIT_SECONDS`, of most waits that ended in a time-out.
 
-    The result is a bucket bound of the wait histogram: the smallest one at which the number of longer waits is less
-    than half of the number of time-outs. A bound above `SHORT_LIMIT_SECONDS` is not short. Return None, too, if many
-    requests were rejected for other reasons.
+    The unit is seconds. The result is the smallest bucket bound B of the wait histogram for which
+    (number of requests that waited longer than B) < (number of requests that timed out) / 2. Return
+    None if no bound up to `SHORT_LIMIT_SECONDS` meets this condition, if no request timed out, if the
+    wait histogram is unknown, or if many requests were rejected for other reasons than a time-out.
     """
     reasons = level.reasons()
     timed_out = reasons["time-out"] + reasons["cancelled"]
@@ -244,9 +253,11 @@ def find_wait_limit(level: LevelLoad) -> float | None:
 
 
 def find_domination(level: LevelLoad) -> Domination | None:
-    """Return the client whose waiting requests in one flow fill a level.
+    """Return the client whose requests in one flow make up most of the waiting requests of a level.
 
-    Return None if there is no such client, or if there is no dump of requests.
+    The requests of the client must wait for at least `MIN_FLOW_SHARE` of the seats that all waiting
+    requests of the level wait for. Return None if there is no such client, or if there is no dump of
+    requests.
     """
     waiting = sum(count_seats(flow.waiting) for flow in level.flows)
     if not waiting:
@@ -266,9 +277,10 @@ def find_domination(level: LevelLoad) -> Domination | None:
 def short_wait_share(level: LevelLoad) -> float | None:
     """Return the proportion of requests that waited for less than a fifth of the mean wait, or None if unknown.
 
-    If no request waited at the start of the counted time, the first requests found an empty queue. Their waits were
-    short although the level is overloaded, so these requests are not counted. The function assumes that their number
-    is the number of requests that wait now.
+    If no request waited at the start of the counted time, the first requests found an empty queue.
+    Their waits were short although the level is overloaded, so they are not counted as short waits. The
+    number of these first requests is unknown. The function assumes that it equals the number of
+    requests that wait at the end of the counted time.
     """
     waits, mean = level.state.waits, level.wait.mean
     if waits is None or not waits.requests or mean is None:
@@ -279,7 +291,11 @@ def short_wait_share(level: LevelLoad) -> float | None:
 
 
 def find_own_wait(server: ServerLoad, overload: Overload) -> OverloadCause | None:
-    """Return a cause if a client waits only because of its own requests, at a level that cannot borrow, else None."""
+    """Return a cause if the requests of one client wait only behind other requests of this client, else None.
+
+    The cause is found only at a level that cannot borrow seats and has rejected no requests. If the
+    requests of the client take clearly more seats than the average request of the level, return None.
+    """
     level, domination = overload.load, find_domination(overload.load)
     if (
         domination is None
@@ -343,9 +359,9 @@ def _flood_of_metrics(server: ServerLoad, overload: Overload) -> OverloadCause |
 
 
 def _serves_others(level: LevelLoad) -> bool:
-    """Return whether queues overflow while other requests wait only for a short time.
+    """Return whether many requests of an overloaded level wait much less than the mean wait of the level.
 
-    This difference shows that only the queues of some flows are full.
+    If they do, only the queues of some flows are full, and the queues of the other flows are not.
     """
     waits, mean = level.state.waits, level.wait.mean
     if waits is None or not waits.requests or mean is None:

@@ -25,7 +25,7 @@ def seconds_text(seconds: float) -> str:
 
 
 def seats_text(seats: float) -> str:
-    """Return a number of seats with one decimal place below 10."""
+    """Return a text such as `12 seats` or `2.5 seats`. Only a number below 10 can have a decimal place."""
     text = f"{seats:,.0f}" if seats >= 10 or seats == round(seats) else f"{seats:.1f}"
     return f"{text} seat" if text == "1" else f"{text} seats"
 
@@ -95,7 +95,10 @@ def describe_service(level: LevelLoad) -> Iterator[str]:
 
 
 def is_as_fast_as_before(level: LevelLoad) -> bool:
-    """Return whether the files prove that the execution time of a level has not grown."""
+    """Return whether the mean execution time of a level is at most twice the earlier mean.
+
+    Return False if a mean is unknown, or if there are fewer than `MIN_BASELINE` earlier executions.
+    """
     now, before = level.executions.mean, level.earlier_executions
     return now is not None and before.mean is not None and before.number >= MIN_BASELINE and now <= 2 * before.mean
 

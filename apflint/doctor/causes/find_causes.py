@@ -1,4 +1,4 @@
-"""Concludes the verdict and the causes from the states of all servers."""
+"""Finds the verdict of the diagnosis and the causes of overload, from the states of all servers."""
 
 from __future__ import annotations
 
@@ -122,7 +122,10 @@ def _find_causes(
 
 
 def _complete(cause: OverloadCause, server: ServerLoad, overloads: Sequence[Overload]) -> OverloadCause:
-    """Return the cause with the name of the server, and with the duration of the overload at the worst level."""
+    """Return the cause with its fields `server` and `since` set.
+
+    `since` states how long the most affected level of the cause has been overloaded.
+    """
     overloaded = {overload.name for overload in overloads} if len(cause.levels) > 1 else set(cause.levels)
     name = next((name for name in cause.levels if name in overloaded), "")
     level = server.level(name)
@@ -159,7 +162,7 @@ def _summarize(verdict: str, causes: Sequence[OverloadCause], servers: Sequence[
 
 
 def _describe_starts(servers: Sequence[ServerLoad], causes: Sequence[OverloadCause]) -> Iterator[str]:
-    """Yield a warning about each server that has just started, unless its cause is the start."""
+    """Yield a warning about each recently started server for which `causes` does not contain the cause "restart"."""
     restarted = {cause.server for cause in causes if cause.cause == "restart"}
     for server in servers:
         warning = describe_start(server)

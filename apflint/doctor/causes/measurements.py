@@ -137,7 +137,7 @@ class LevelLoad(NamedTuple):
 
     @property
     def rejected_share(self) -> float:
-        """Proportion of rejected requests, or 0 if unknown."""
+        """The proportion of rejected requests among the requests that arrived at the level, or 0 if unknown."""
         return (self.state.rejected or 0) / self.arrived if self.arrived else 0.0
 
     def reasons(self) -> Counter[str]:
@@ -287,7 +287,7 @@ def measure(state: ServerState) -> ServerLoad:
 
 
 def list_means(levels: Iterable[LevelLoad]) -> list[float]:
-    """Return the mean execution times of the levels with enough executions."""
+    """Return the mean execution time of each level that has at least `MIN_EXECUTIONS` executions."""
     means = [(level.executions.number, level.executions.mean) for level in levels]
     return [mean for count, mean in means if mean is not None and count >= MIN_EXECUTIONS]
 
@@ -317,16 +317,21 @@ def intervals(state: ServerState) -> list[ServerState]:
 
 
 class _Reader:
-    """Reads the increase of counters between an earlier snapshot and the last snapshot.
+    """Sums samples of two snapshots, and computes the increase of counters from the earlier to the last snapshot.
 
-    The parameter `key` of the methods returns the group of a sample. The values of a group are added up.
+    The samples are summed by group. The parameter `key` of the methods is a function that returns the
+    group of a sample, such as its priority level.
     """
 
     def __init__(self, metrics: Metrics | None, earlier: Metrics | None) -> None:
         self.metrics, self.earlier = metrics, earlier
 
     def difference(self, quantity: Quantity, key: Callable[[Sample], _Key | None]) -> dict[_Key, float]:
-        """Return the increase of a counter for each key. Samples for which `key` returns None are ignored."""
+        """Return the increase of a counter since the earlier snapshot, for each key.
+
+        `key` returns the key of a sample, or None to ignore the sample. Samples with the same key are added
+        up. If there is no earlier snapshot, return the values in the last snapshot.
+        """
         totals = self.total(self.metrics, quantity, key)
         before = self.total(self.earlier, quantity, key)
         return {found: max(0.0, value - before.get(found, 0)) for found, value in totals.items()}
@@ -344,9 +349,11 @@ class _Reader:
     def sums(
         self, count: Quantity, total: Quantity, key: Callable[[Sample], _Key | None]
     ) -> tuple[dict[_Key, Sum], dict[_Key, Sum]]:
-        """Sum the histograms for each value of `key`.
+        """Return the observations of a histogram for each value of `key`, as two dictionaries.
 
-        Returns two dictionaries: the increase since the earlier snapshot, and the values in the earlier snapshot.
+        The first dictionary contains the observations since the earlier snapshot, and the second dictionary
+        contains the observations in the earlier snapshot. `count` and `total` are the metrics with the
+        number and with the sum of the observations.
         """
         now, before = (
             (self.total(metrics, count, key), self.total(metrics, total, key))
@@ -358,7 +365,10 @@ class _Reader:
 
 
 class _Tallies:
-    """The histograms and gauges of all levels, each read once."""
+    """The histograms and gauges that a server exports, added up for each priority level.
+
+    The constructor reads each metric once, for all levels.
+    """
 
     def __init__(self, reader: _Reader) -> None:
         executions = (metric_names.EXECUTION_COUNT, metric_names.EXECUTION_SUM)
@@ -396,9 +406,10 @@ def _termination(sample: Sample) -> tuple[str, str, str]:
 
 
 def _read_baseline(server: Server) -> _Reader | None:
-    """Return a reader of the increase of counters during the baseline of a server.
+    """Return a reader that computes how much the counters of a server increased during its baseline.
 
-    Return None if there is no baseline, or if the server is too young or has restarted since the baseline.
+    The baseline is the earlier time with which `doctor` compares the current load. The result is None
+    if the server has no baseline or too little uptime, or if it restarted after the baseline began.
     """
     if server.baseline is None:
         return None

@@ -108,9 +108,11 @@ def drain_seconds(level: LevelLoad, seats: int | None) -> float | None:
 
 
 def service_of_waiting(level: LevelLoad) -> float | None:
-    """Return the mean execution time in seconds of the waiting requests, or None if unknown.
+    """Return the estimated mean execution time in seconds of the waiting requests, or None if unknown.
 
-    If watches execute, waiting requests of several seats are assumed to be watches.
+    The estimate is the mean execution time of all requests of the level. But if the waiting requests
+    have at least `MIN_WIDTH` seats on average, and watches were executed, the function assumes that the
+    waiting requests are watches. Then the estimate is the mean execution time of watches.
     """
     is_wide = (level.waiting_seats or 0) >= MIN_WIDTH * (level.state.waiting or 1)
     return level.watches.mean if is_wide and level.watches.mean else level.service_seconds
@@ -172,8 +174,11 @@ def _rejects_now(server: ServerLoad, level: LevelLoad) -> bool:
 
 
 def _is_still_used(server: ServerLoad, level: LevelLoad, average: float) -> bool:
-    """Return whether the rejections are recent, and the level still uses about as many seats as in the counted time.
+    """Return whether the counted rejections are recent, and the level is still used about as much as before.
 
+    The rejections are counted since the previous snapshot or, with a single snapshot, since the start
+    of the server. They are recent if this time is at most `RECENT_SECONDS`. The level is still used if
+    `average` is at least `MIN_USE_RATIO` times the average number of seats in use in this time.
     `average` is the average demand in seats in the last completed adjustment period.
     """
     held = server.held_seats(level.executions.total + level.watches.total)
@@ -211,7 +216,8 @@ def blocking_probability(used: float, seats: int) -> float:
 def _erlang_b(offered: float, seats: int) -> float:
     """Return the probability that all `seats` are in use at an offered load in seats (Erlang's loss formula).
 
-    The inverse of the result is a sum. Only about the first `sqrt(seats)` terms are significant and added up.
+    The function computes the inverse of the probability, which is a sum. It stops after about
+    `sqrt(seats)` terms, because the later terms are too small to change the result.
     """
     if offered <= 0:
         return 0.0

@@ -1,4 +1,4 @@
-"""Causes at a server that is not overloaded now: a past overload, a short peak, and borrowed seats."""
+"""Finds causes at a server that is not overloaded now: a past overload, a short peak, or borrowed seats."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def find_past(
             is_rejected = rejected >= MIN_REJECTED and rejected >= MIN_REJECTED_SHARE * level.requests
             long = waits_between(level.waits, LONG_WAIT_SECONDS) or 0
             is_delayed = long >= MIN_REJECTED and level.waits and long >= MIN_REJECTED_SHARE * level.waits.requests
-            # Until a server has read its objects, it sends all requests to catch-all, and rejects some of them. These
-            # rejections are not an overload.
+            # A server that starts sends all requests to catch-all until it has read the FlowSchemas and
+            # priority levels. It rejects some of these requests, but such rejections are not an overload.
             if level.name == CATCH_ALL and not is_delayed and rejected <= MIN_REJECTED_SHARE * _all_requests(state):
                 continue
             mean = measured.wait.mean if (measured := server.level(level.name)) and state is intervals[-1] else None

@@ -1,4 +1,4 @@
-"""Causes in which requests are at an unsuitable level, and the cause that a level has too few seats for leases."""
+"""Finds causes of overload: requests are at the wrong level, or `leader-election` has too few seats."""
 
 from __future__ import annotations
 
@@ -43,7 +43,10 @@ _HEADROOM = 1.5
 
 
 def find_catch_all(server: ServerLoad, overload: Overload) -> OverloadCause | None:
-    """Return a cause if only the FlowSchema catch-all matches the requests of users, else None."""
+    """Return the cause `catch-all` if the overloaded level is `catch-all`, else None.
+
+    By default, a request reaches this level only if no other FlowSchema matches the request.
+    """
     level = overload.load
     if level.name != CATCH_ALL:
         return None
@@ -225,10 +228,12 @@ def find_starved_leases(server: ServerLoad, overload: Overload) -> OverloadCause
 def enlarge(server: ServerLoad, level: LevelLoad, advice: str) -> Action:
     """Return the action to give a level more seats. `advice` is the text of the action.
 
-    If the offered load is known, the action also suggests a borrowingLimitPercent that is high enough for this load, and
-    as many nominal seats. Otherwise, the nominal seats of the action are twice those of now.
-    The seats that the level can borrow are rounded as in kube-apiserver (`updateLocked` in
-    util/flowcontrol/apf_controller.go).
+    The action has a suggested number of nominal seats: enough for the offered load, or twice the
+    present number if the offered load is unknown or the level already has enough. If the offered load
+    is known, the action also suggests a borrowingLimitPercent that is high enough for this load, unless
+    the level can already borrow enough seats. If the level has no nominal seats, or their number is
+    unknown, return only the text. The seats that the level can borrow are rounded as in kube-apiserver
+    (`updateLocked` in util/flowcontrol/apf_controller.go).
     """
     offered, nominal = offered_seats(server, level), level.state.nominal
     if not nominal:

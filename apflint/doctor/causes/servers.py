@@ -38,14 +38,19 @@ class RecentStart(NamedTuple):
     """A clause about the effect of the start on the load."""
 
     def __str__(self) -> str:
-        """Return the warning as a clause."""
+        """Return both clauses: when the server started, and how the start affects its load."""
         return f"{self.clause}: {self.consequence}"
 
 
 def find_restart(
     server: ServerLoad, overloads: Sequence[Overload], predecessor: ServerLoad | None
 ) -> OverloadCause | None:
-    """Return a cause if the server has just started and its clients list and watch all objects again, else None."""
+    """Return the cause `restart` if clients list and watch all objects again after a restart, else None.
+
+    The cause is returned only for a server that has just started, and if a level is overloaded or
+    delays or rejects requests. `predecessor` is the load of the same server before the restart, or
+    None.
+    """
     if server.age is None or server.age > RESTART_SECONDS:
         return None
     since_start = [level for level in server.limited if level.executions.number + level.earlier_executions.number]
@@ -135,7 +140,10 @@ def find_imbalance(server: ServerLoad, overload: Overload, others: Sequence[Serv
 
 
 def _compare(server: ServerLoad, overload: Overload, other: ServerLoad, peer: LevelLoad) -> tuple[str, str] | None:
-    """Return two sentences about the requests at both servers, or None if the other server is as busy or its load is unknown."""
+    """Return two sentences that show that the level has less load at the server `other` than at `server`.
+
+    Return None if the level is about as busy at `other`, or if its load there is unknown.
+    """
     level, used, limit = overload.load, peer.state.seats_in_use, peer.state.current
     if peer.state.waiting or used is None:
         return None

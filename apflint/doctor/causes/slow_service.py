@@ -148,9 +148,10 @@ def _count_reviews(terminated: Mapping[tuple[str, str, str], float]) -> float:
 
 
 def is_locked(server: ServerLoad, level: LevelLoad) -> bool:
-    """Return whether requests hold the seats of a level, but nearly none of them ended in the counted time.
+    """Return whether all seats of a level are in use, but nearly no executions of its requests have ended.
 
-    Executions and calls of webhooks are counted only when they end.
+    The executions are counted since the previous snapshot or, with a single snapshot, since the start
+    of the server. The metrics count an execution, or a call of a webhook, only when it ends.
     """
     held = server.held_seats((level.executions.total + level.watches.total) * (level.width.mean or 1))
     used, current = level.state.seats_in_use, level.state.current
@@ -193,8 +194,9 @@ def find_callbacks(level: LevelLoad) -> Callbacks | None:
 def _count_callbacks(executing: Sequence[RequestRow], waiting: Sequence[RequestRow]) -> int:
     """Return the number of requests in `executing` that have a callback in `waiting`.
 
-    A callback arrives at most `MAX_CALLBACK_SECONDS` after the start of its request. Each request in `waiting` counts
-    as the callback of at most one request.
+    A callback is a request that a webhook sends to the API server while it reviews another request. It
+    arrives at most `MAX_CALLBACK_SECONDS` after the start of the reviewed request. Each request in
+    `waiting` counts as the callback of at most one request.
     """
     arrivals = sorted(row.arrived for row in waiting)
     starts = sorted(row.started for row in executing if row.started is not None)
@@ -290,7 +292,8 @@ def _main_webhook(server: ServerLoad, level: LevelLoad) -> Webhook | None:
         is_new = before is None or webhook.earlier.number < MIN_ETCD_OPERATIONS or mean >= 2 * before
         if not is_new and mean < LONG_EXECUTION_SECONDS:
             continue  # not the cause: the calls were as slow before the overload
-        # An execution is counted at its end, shortly after the end of the call of the webhook. So both times are comparable.
+        # The metrics count the execution of a request at its end, shortly after the end of its webhook
+        # call. So the total times of executions and of calls cover the same period, and are comparable.
         if webhook.calls.total >= MIN_WEBHOOK_SHARE * level.executions.total:
             return webhook
     return None
@@ -425,9 +428,11 @@ def _are_executions_grown(server: ServerLoad) -> bool:
 
 
 def _suspect_etcd(server: ServerLoad, overloads: Sequence[Overload]) -> OverloadCause | None:
-    """Return a cause if etcd may be slow, else None.
+    """Return the cause `etcd-slow` if requests of several levels are slow, as if etcd were slow, else None.
 
-    All levels must be slow, and the metrics of etcd must be absent.
+    The function is for servers whose metrics do not contain the time in etcd. It uses the execution
+    times of at least `_MIN_LEVELS` levels or, if these are not slow, the executing requests in the
+    dump.
     """
     means = list_means(server.limited)
     if len(means) >= _MIN_LEVELS and median(means) >= SLOW_ETCD_SECONDS:

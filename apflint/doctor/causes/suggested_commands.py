@@ -75,10 +75,10 @@ def simulate_change(level: str, field: str, value: int) -> str | None:
 
 
 def simulate_manifests() -> str:
-    """Return a command that compares the cluster with and without new manifests, for the requests of an audit log.
+    """Return a command that simulates the requests of an audit log with and without new manifests.
 
-    The simulation needs the objects that the cluster had when the log was written. The command uses the current objects
-    of the cluster.
+    The command compares the present objects of the cluster with these objects plus the manifests. The
+    result is only valid if the objects have not changed since the log was written.
     """
     return f"apflint simulate --from-audit {_LOG} --live -f manifests/ --compare live"
 

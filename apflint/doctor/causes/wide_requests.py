@@ -51,8 +51,8 @@ def find_watch_storm(server: ServerLoad, overload: Overload) -> OverloadCause | 
     is_wide = (level.waiting_seats or 0) >= MIN_WIDTH * (level.state.waiting or 1)
     share = MIN_WIDE_WATCH_SHARE if is_wide else MIN_SEAT_SHARE
     held = server.held_seats(watch_time * (level.width.mean or 1))
-    # Narrow watches are a cause only if they hold the seats now. Totals since the start of the server do not show the
-    # present use.
+    # If the waiting requests need few seats on average, watches are a cause only if they hold many
+    # seats now. Counters since the start of the server do not show how many seats watches hold now.
     is_busy = is_wide or (
         not server.is_since_start and held is not None and held >= MIN_WATCH_SEATS * (level.state.current or 1)
     )
@@ -106,13 +106,20 @@ def find_watch_storm(server: ServerLoad, overload: Overload) -> OverloadCause | 
 
 
 def _has_other_rows(level: LevelLoad) -> bool:
-    """Return whether requests other than watches hold or wait for most of the seats in the dump."""
+    """Return whether requests with a verb other than `watch` account for most of the seats in the dump.
+
+    The seats of a request count both while the request executes and while it waits.
+    """
     others = [row for row in level.rows if row.verb is not None and row.verb != "watch"]
     return count_seats(others) > MIN_SEAT_SHARE * count_seats(level.rows)
 
 
 def find_heavy_lists(server: ServerLoad, overload: Overload) -> OverloadCause | None:
-    """Return a cause if requests with several seats fill a level, and requests with one seat wait, else None."""
+    """Return the cause "list-heavy" if it explains an overloaded level, else None.
+
+    The cause is that wide requests hold most seats of the level, and requests with one seat wait behind
+    them. Wide requests take several seats. Watches in a dump do not count as wide requests.
+    """
     level = overload.load
     wide = tuple(_wide_rows(level))
     if wide:
@@ -124,7 +131,7 @@ def find_heavy_lists(server: ServerLoad, overload: Overload) -> OverloadCause | 
     is_certain = bool(wide) and client.verb is not None
     verb, lists = client.verb or "list", "lists" if client.verb in (None, "list") else "requests"
     user = f' of "{client.user}"' if client.user else ""
-    small = "Small requests of others wait" if wide else "Small requests wait"  # metrics do not show whose they are
+    small = "Small requests of others wait" if wide else "Small requests wait"  # metrics do not name the clients
     few = "the client sends only a few requests, but each request" if wide else "a wide request"
     return client.add_to(
         OverloadCause(
@@ -269,9 +276,10 @@ def exempt_seats(server: ServerLoad, exempt: LevelLoad) -> float | None:
 
 
 def _is_squeezed(level: LevelLoad) -> bool:
-    """Return whether a level has fewer seats than its nominal limit although requests wait.
+    """Return whether the limit of an overloaded level is below its nominal limit, or a limit is unknown.
 
-    Only exempt requests can push the limit of such a level below its nominal limit (`updateBorrowingLocked`).
+    The server lowers the limit of an overloaded level below its nominal limit only because of exempt
+    requests (`updateBorrowingLocked`).
     """
     current, nominal = level.state.current, level.state.nominal
     return current is None or nominal is None or current < nominal
@@ -280,7 +288,8 @@ def _is_squeezed(level: LevelLoad) -> bool:
 def _heaviest(exempt: LevelLoad) -> Client:
     """Return the user whose exempt requests have the most seats in the dump.
 
-    If no user has more than one seat, return a client without a user: the first FlowSchema of the level exempt.
+    If no user has more than one seat, return a `Client` without a user. It has only a FlowSchema: the
+    first one of the level `exempt`, or None if the metrics show none.
     """
     clients = rank_clients(row for flow in exempt.flows for row in flow.rows)
     if clients and clients[0].seats > 1:

@@ -131,7 +131,7 @@ class _ProposalWriter:
         elif field is not None and field.type == "array":
             yield from self._propose_items(path) if self.on_own_line else ()
         elif not self.point.is_line_empty and isinstance(path[-1], int):
-            yield from self._propose_values(path, field)  # `get` in `- get` may become a key, but the list needs values
+            yield from self._propose_values(path, field)  # `- get` may begin a key, but this list contains only values
 
     def _find_field(self, path: Path) -> Field | None:
         return find_field(self.owner.kind or KINDS[0], self.owner.version, self.effective.release, path)
@@ -154,9 +154,9 @@ class _ProposalWriter:
                 )
 
     def _propose_items_of_list_above(self) -> Iterator[Proposal]:
-        """Propose items if the entry above the cursor is the key of a list that is still empty.
+        """Propose list items on a line below the key of an empty list, if the cursor is in the column of this key.
 
-        In YAML, the dashes of a list may have the same column as its key.
+        YAML permits this indentation: the dashes of a list may have the same column as the key of the list.
         """
         above = [entry for entry in self.point.entries if entry.key[1] <= self.point.start]
         if self.on_own_line and above and above[-1].text == "" and above[-1].path[:-1] == self.point.path:

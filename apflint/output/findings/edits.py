@@ -23,7 +23,8 @@ class EditLocator:
     def locate(self, finding: Finding) -> list[tuple[Span, str]] | None:
         """Return (span to replace in the file of the finding, new text) for each edit of the fix.
 
-        Return None if the file cannot be edited, or if the findings of the report have reached the limit of work.
+        Return None if the text is not available or cannot be edited. Also return None if the edits of this
+        finding and the previous findings exceed MAX_PROVEN_EDIT_CHARACTERS or MAX_EDIT_NEIGHBORS.
         """
         source = finding.document.source if finding.document else self._sources.get(finding.file)
         if source is None:
@@ -45,7 +46,11 @@ class EditLocator:
 
 
 def _count_neighbors(finding: Finding) -> int:
-    """Return the number of entries in the mappings and lists that a fix edits. An edit takes time for each entry."""
+    """Return the number of entries in all mappings and lists that the fix of a finding edits.
+
+    `EditLocator` limits the sum of these numbers, because the time of an edit grows with the number of
+    entries.
+    """
     if finding.document is None or finding.fix is None:
         return 0
     owners = (finding.document.at(*operation.path[:-1]) for operation in finding.fix.operations)

@@ -19,9 +19,10 @@ _PROPERTY_ESCAPES = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%
 
 
 def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for every style
-    """Render a command per line, the most important finding first. Without findings, the result is empty.
+    """Render each finding as a workflow command of GitHub Actions on one line, the most important finding first.
 
-    GitHub shows the first ten errors, ten warnings and ten notices of a step. Further findings are only in the log.
+    Without findings, the result is empty. GitHub shows the first ten errors, ten warnings and ten
+    notices of a step as annotations. Further findings are only in the log.
     """
     return "".join(f"{_command(report.findings[index])}\n" for index in rank(report.findings))
 

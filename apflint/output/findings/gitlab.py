@@ -45,7 +45,10 @@ def _entry(finding: Finding, fingerprint: str) -> dict[str, Any]:
 
 
 def _path(file: str) -> str:
-    """Return the path without change, so that GitLab finds the file. A path that is not valid UTF-8 is sanitized."""
+    """Return the path of a file relative to the checkout, so that GitLab finds the file.
+
+    If the path is not valid UTF-8, its unprintable characters are replaced by escapes.
+    """
     path = relative_to_checkout(file)
     try:
         path.encode()

@@ -27,7 +27,8 @@ _SPACES = str.maketrans("", "", " \t")
 def hash_lines(text: str, lines: Collection[int]) -> dict[int, str]:
     """Return the hash of each line whose number (from 1) is in `lines`. Numbers after the last line are omitted.
 
-    Lines whose 100 units are equal count as lines with the same hash. So only the hashes of `lines` are computed.
+    Each hash ends with the number of equal lines up to this line. Lines count as equal if the 100
+    UTF-16 code units from their start are equal. So only the hashes of `lines` are computed.
     """
     units = _to_code_units(re.sub("\r\n?", "\n", text).translate(_SPACES)) + "\uffff"
     starts = [0, *(match.end() for match in re.finditer("\n", units))]

@@ -127,7 +127,7 @@ def _result(finding: Finding, index: int, hashes: dict[tuple[str, int], str], lo
 
 
 def _fix(finding: Finding, locator: EditLocator) -> dict[str, Any] | None:
-    """Return the fix with its edits, or None if there are no edits."""
+    """Return the fix of a finding as a SARIF object, or None if it has no fix whose edits can be computed."""
     edits = locator.locate(finding) if finding.fix else None
     if not finding.fix or not edits:
         return None

@@ -53,8 +53,9 @@ def draw_sides(levels: Sequence[str], sides: Sequence[tuple[str, ReplayReport]])
     if not levels:
         return
     yield Heading("Seats in use over time")
-    # The intervals of the reports can differ: the reports may have different periods, or only one of their releases may
-    # classify watches, so that the first or last classified request differs.
+    # The intervals of the two reports differ if the periods of the reports differ. The intervals can
+    # also differ if only one of the two releases classifies watch requests, because the first or last
+    # classified request may then differ.
     notes = {describe_charts(report, report.intervals): side for side, report in sides if report.intervals is not None}
     yield Prose([f"{side}: {note}" if len(notes) > 1 else note for note, side in notes.items()], "dim")
     for name in levels:
@@ -68,6 +69,9 @@ def draw_sides(levels: Sequence[str], sides: Sequence[tuple[str, ReplayReport]])
 
 
 def _chart_level(report: ReplayReport, name: str) -> SeatsOverTime | None:
-    """Return the chart of a priority level, or None if the level has no requests."""
+    """Return a chart of the seats in use at a priority level over time.
+
+    Return None if the level has no requests, or if the report is not divided into intervals.
+    """
     level = next((level for level in report.levels if level.name == name), None)
     return None if level is None or report.intervals is None else chart_seats(level, report.intervals, report.zone)

@@ -81,7 +81,7 @@ _PATTERN_NOTE = "* in a name: a generated part, such as the name of a node or a 
 
 
 class _Rates(NamedTuple):
-    """The numbers of a table row, divided by the seconds of the period or the baseline."""
+    """The mean numbers of requests and seat-seconds in one second of the period or of the baseline."""
 
     requests: float
     seats: float
@@ -110,8 +110,8 @@ class _PeriodWriter:
         ranked = [(found.share, self._describe_client(found)) for found in clients]
         slowdown = differences.slowdown
         if slowdown is not None and slowdown.factor >= SLOW_FACTOR:
-            # The share of a client is in requests and in seat-seconds. The share of a slowdown is in seat-seconds
-            # only, so half of the share counts.
+            # The share of a client measures both requests and seat-seconds. The share of a slowdown measures
+            # only seat-seconds. To make the two shares comparable, halve the share of the slowdown.
             ranked.append((slowdown.share / 2, self._describe_slowdown(slowdown)))
         ranked.sort(key=lambda item: -item[0])
         sentences = [sentence for _, sentence in ranked]
@@ -204,7 +204,11 @@ class _PeriodWriter:
         ]
 
     def list_periods(self) -> list[tuple[str, str]]:
-        """Return (label, facts) for the period and for the baseline."""
+        """Return a pair (label, description) for the period, and then a pair for the baseline.
+
+        The description has the time range, the numbers of requests and rejections, and the mean seats in
+        use.
+        """
         return [("Period", self._describe_period(self._now)), ("Baseline", self._describe_period(self._before))]
 
     def _describe_period(self, side: ComparedPeriod) -> str:

@@ -143,7 +143,7 @@ def _list_times(values: DurationPercentiles | None) -> tuple[str, ...]:
 
 
 def _tabulate_traffic_over_time(report: ReplayReport) -> Table:
-    """Return the table of traffic for a terminal. The table shows requests over time instead of the longest duration."""
+    """Return the table of traffic for a terminal. The last column is a sparkline instead of the longest duration."""
     rows = [
         (
             *_list_traffic(level, report)[:-1],
@@ -176,7 +176,10 @@ def _list_seats(level: LevelTraffic) -> tuple[str | Text, ...]:
 
 
 def _tabulate_seats_in(style: Style, report: ReplayReport) -> Table:
-    """Return the table of seats for a terminal. Its lists have as many items as fit."""
+    """Return the table of the seats of each level, with lists of its users and FlowSchemas, for a terminal.
+
+    A list that is too long for the width of the terminal is cut after the last item that fits.
+    """
     rows = [list(_list_seats(level)) for level in report.levels]
     lists = {
         _USERS: [list_users(level.users, level.requests) for level in report.levels],
@@ -195,9 +198,12 @@ def _tabulate_seats_in(style: Style, report: ReplayReport) -> Table:
 
 
 def _divide(lists: dict[Column, list[list[tuple[str, str]]]], width: int | None, alone: int) -> dict[Column, int]:
-    """Return the width of each list in cells. If a list needs less than half of the width, the other list gets the rest.
+    """Return the width in cells of the two lists of a table, each of which is a column (users, FlowSchemas).
 
-    If `width` is insufficient for both, the second list goes to a second table, and has the width `alone`.
+    `width` is the total width of both lists. If one list needs less than half of `width`, the other
+    list gets the rest. If `width` is insufficient for both lists, the second list goes to a second
+    table, and has the width `alone`. If `width` is None, both lists have the width for output to a
+    pipe.
     """
     if width is None:
         return dict.fromkeys(lists, _PIPE_LIST_CELLS)
@@ -214,9 +220,11 @@ def _divide(lists: dict[Column, list[list[tuple[str, str]]]], width: int | None,
 
 
 def _fit(items: Sequence[tuple[str, str]], total: int, cells: int) -> str:
-    """Return as many items as fit into `cells`, followed by the number of omitted items.
+    """Return the first of `items`, as many as fit into `cells`, separated by commas.
 
-    If the first name does not fit, its start is cut off. `items` are the first items of a list that has `total` items.
+    An item is a pair (name, value). `items` are the first items of a list that has `total` items. If
+    items are omitted, the result ends with their number, such as `+3`. If the first item does not fit,
+    the start of its name is cut off.
     """
     parts: list[str] = []
     for number, (name, value) in enumerate(items):
@@ -297,7 +305,11 @@ def _describe_folded(level: LevelTraffic) -> str:
 
 
 def _tabulate_series(report: ReplayReport, intervals: Intervals) -> Iterator[Table]:
-    """Yield tables with the numbers of the plots. Neighboring intervals are joined, so that a table has at most `_MAX_ROWS` rows."""
+    """Yield a table of the most seats in use and a table of the rejected requests, as in the plots over time.
+
+    Each row is an interval. Neighboring intervals are joined, so that a table has at most `_MAX_ROWS`
+    rows. A joined interval has the maximum of the seats, and the sum of the rejections.
+    """
     step = -(-intervals.number // _MAX_ROWS)
     parts = [slice(start, start + step) for start in range(0, intervals.number, step)]
     times = [

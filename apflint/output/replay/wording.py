@@ -52,7 +52,7 @@ class LevelSummary(NamedTuple):
     """A clause with the users with the most seat-seconds, or an empty string."""
 
     def __str__(self) -> str:
-        """Return all clauses that are not empty, separated by periods."""
+        """Return the clauses of the level that are not empty, joined by `. `, or an empty string if all are empty."""
         return ". ".join(filter(None, (self.rejections, self.waits, self.others, self.seats)))
 
 
@@ -113,13 +113,17 @@ def _summarize_level(level: LevelTraffic) -> LevelSummary:
 
 
 def _list_users(users: Sequence[tuple[str, str]], others: int) -> str:
-    """Return users with their figures, followed by `others`, the sum of all other users, unless it is 0."""
+    """Return a list such as `alice 12, bob 3, others 5`, without `others` if the parameter `others` is 0."""
     names = [f"{name or '-'} {figure}" for name, figure in users]
     return ", ".join((*names, f"others {format_count(others)}") if others else names)
 
 
 def _compare_users(level: LevelTraffic) -> str:
-    """Return a clause about the small harm to other users if one user has most of the harm, or else ""."""
+    """Return a clause such as `3 other users hardly harmed: 0 of 90 requests rejected`, or "".
+
+    The result is "" unless one user has most of the rejections and waits, and hardly any requests of
+    the other users are rejected or wait.
+    """
     first = next(iter(level.harmed_users), None)
     others = level.user_count - 1
     if first is None or not others or not is_mainly_harmed(first.harmed, level.harmed - first.harmed):
@@ -286,7 +290,7 @@ def _describe_filter(report: ReplayReport, *, has_period: bool) -> Iterator[str]
 
 
 def describe_limits_of_log(report: ReplayReport) -> Iterator[str]:
-    """Yield sentences that explain the numbers, and that name facts that the log does not show."""
+    """Yield sentences that explain the columns of the tables, and sentences about facts that the log does not show."""
     if not report.levels:
         return
     yield "REJECTED: 429 by API Priority and Fairness. WAITS: logged waits. The log contains only waits over 500 ms."
@@ -328,7 +332,11 @@ def _explain_marks(report: ReplayReport) -> Iterator[str]:
 
 
 def _describe_origin_of_limits(report: ReplayReport) -> Iterator[str]:
-    """If the log has several configurations, yield sentences that name the one whose limits the tables show."""
+    """Yield sentences about the limits in the tables, if several configurations were in force during the log.
+
+    The first sentence names the last configuration, because its limits are in the tables. The second
+    sentence names the levels that this configuration no longer has.
+    """
     if not report.later_configurations:
         return
     time, name = report.later_configurations[-1]
@@ -369,7 +377,7 @@ def describe_imbalance(report: ReplayReport) -> Iterator[str]:
 
 
 def describe_more_groups(breakdown: Breakdown) -> str:
-    """Return a sentence about groups of --by that the table omits, or an empty string."""
+    """Return a sentence with the number of groups of --by that the table omits, or "" if it omits none."""
     more = breakdown.total - len(breakdown.groups)
     return f"{format_count(more)} more; show them with --top." if more else ""
 
@@ -400,7 +408,10 @@ def mark_waits(level: LevelTraffic) -> str:
 
 
 def format_attainable(level: LevelTraffic) -> str:
-    """Return the attainable seats as text. Exempt levels have no limit."""
+    """Return the attainable seats of a level as text, or `-` for an exempt level, which has no limit.
+
+    The attainable seats are the current limit while only this level has more requests than seats.
+    """
     return "-" if level.limits.is_exempt else format_count(level.limits.attainable)
 
 

@@ -65,8 +65,9 @@ def overloaded(*texts: str) -> list[str]:
     ("values", "is_overloaded"),
     [
         ({"waiting": 40, "average": 50}, True),
-        # The average demand is below the limit, so a burst arrived after the last adjustment. The server's 40 seats can
-        # execute 40 requests of 50 ms in 50 ms.
+        # The average demand is below the limit, so the waiting requests are a burst after the last
+        # adjustment of the limits. The server has 40 seats, which execute 40 requests of 50 ms in 50 ms, so
+        # the burst is not an overload.
         ({"waiting": 40, "average": 9}, False),
         ({"waiting": 4000, "average": 9}, True),  # even all 40 seats need 5 s for this queue
         ({"waiting": 4, "average": 50}, False),  # a wait of 20 ms is not a delay: 4 requests of 50 ms on 10 seats

@@ -66,7 +66,8 @@ def result(marked: str, label: str, *, is_json: bool = False) -> str:
         (f"{LEVEL}  limited:\n    limitResponse:\n      type: Queue\n      |", ["queuing"]),
         (f"{LEVEL}  type: Limited\n  |", ["limited"]),
         (f"{LEVEL}  type: Exempt\n  |", ["exempt"]),
-        # Documents of other kinds, and places without proposals.
+        # In these cases, the document is not an APF object or not yet complete, or the cursor is at a place
+        # where apflint proposes nothing.
         ("kind: Deployment\napiVersion: apps/v1\nspec:\n  |", []),
         ("services:\n  web:\n|", []),
         ("spec:\n  |", []),

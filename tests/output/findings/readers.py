@@ -34,7 +34,10 @@ SEVERITIES = {"error": "error", "warning": "warning", "note": "info", "notice": 
 
 
 class Shown(NamedTuple):
-    """The fields of a finding that formats show. Fields that a format leaves out are not compared."""
+    """The fields of a finding that the tests read from the output in one format, to compare the formats.
+
+    A field that a format leaves out is not compared.
+    """
 
     rule: str
     severity: str
@@ -45,7 +48,11 @@ class Shown(NamedTuple):
 
 
 def shown(text: str) -> str:
-    """Escape unprintable characters, and the second `#` of CI commands. This is a second implementation of `sanitize`."""
+    """Return the text as reports must show it: with escapes for unprintable characters and CI commands.
+
+    In a CI command such as `##[`, the second `#` is escaped. The tests use this function instead of
+    `sanitize`, which they check.
+    """
     text = "".join(
         char if char == " " or unicodedata.category(char)[0] not in "CZ" else char.encode("unicode_escape").decode()
         for char in text
@@ -256,7 +263,7 @@ def expected(found: Shown, name: str) -> Shown:
         )
     if name == "markdown":  # code in backticks becomes a code span
         return readable._replace(message=readable.message.replace("`", ""))
-    if name == "gitlab":  # JSON can contain every name in UTF-8
+    if name == "gitlab":  # JSON can contain a name unchanged if the name is valid UTF-8
         utf8 = not any("\ud800" <= char <= "\udfff" for char in exact.file)
         return readable._replace(column=None, file=exact.file if utf8 else readable.file)
     return readable
