@@ -167,7 +167,7 @@ MAX_EXPLAINING_WORK = Bound(400_000, "the finding does not name the earlier Flow
 """Maximum estimated cost of finding the earlier FlowSchemas for APF501. The same maximum applies to APF502. The unit is that of MAX_REACHABILITY_WORK."""
 MAX_MINIMAL_BLOCKERS = Bound(24, "the finding names all FlowSchemas that the proof used")
 """Maximum number of earlier FlowSchemas in a finding that apflint reduces to the necessary FlowSchemas. The reduction takes one proof for each FlowSchema."""
-MAX_MINIMIZING_PROOFS = Bound(1_000_000, "the finding may also name FlowSchemas that are not necessary")
+MAX_MINIMIZING_PROOFS = Bound(1_000_000, "the finding may also name FlowSchemas that do not contribute to the problem")
 """Maximum number of proofs that show whether a shadowing FlowSchema is necessary, multiplied by the number of FlowSchemas. A proof takes longer if there are more FlowSchemas."""
 MAX_ORDINARY_WITNESSES = Bound(
     100, "further findings show the first example that the search found, which may be an unusual request"
@@ -215,7 +215,7 @@ MAX_MOVE_PROOFS = Bound(500_000, "diff states that more requests may move")
 """Maximum number of solver calls with which `apflint diff` finds moved requests, multiplied by the number of FlowSchemas. A call takes longer if there are more FlowSchemas."""
 MAX_AUDIT_VALUE_BYTES = Bound(64 * 1024 * 1024, "every line of the file counts as unreadable")
 """Maximum number of bytes in an audit log that is one JSON value over several lines, such as the result of `gcloud logging read`. Logs with one value per line may be larger."""
-MAX_AUDIT_VALUE_PARTS = Bound(3_000_000, "the report counts every line of the value as unreadable")
+MAX_AUDIT_VALUE_PARTS = Bound(3_000_000, "the report counts every line of this JSON value as unreadable")
 """Maximum number of commas, colons and opening brackets in a JSON value of an audit log. Each takes up to 80 bytes of memory."""
 MAX_LINES_WITHOUT_EVENTS = Bound(100_000, "the rest of the file is not read, and the report says so")
 """Maximum number of consecutive lines, and items of lists, in an audit log that are not log records. Such a file is probably not an audit log."""

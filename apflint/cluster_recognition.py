@@ -70,7 +70,7 @@ class Suggestion(NamedTuple):
 
 
 class _ClusterDirectory(NamedTuple):
-    """A directory that may contain the configuration of a cluster, and the files and kustomizations of this cluster.
+    """A directory that may contain the configuration of a cluster. The class also holds the files of the cluster.
 
     The cluster consists of all files and kustomizations below the directory, and of those that
     kustomizations below the directory reference, either directly or through other kustomizations.

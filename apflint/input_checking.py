@@ -119,9 +119,9 @@ class Checker:
     def _check_one(
         self, configuration: InputConfiguration, loaded: Mapping[str, Sequence[Loaded]], added: Iterable[str]
     ) -> Report:
-        """Return the report about the only configuration of a run without clusters.
+        """Return the report about the configuration of a run for which the settings define no clusters.
 
-        `added` contains the names of additional context files.
+        `added` contains the names of additional files that the analysis uses, but that get no findings.
         """
         from apflint.engine import check_loaded
 

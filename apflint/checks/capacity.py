@@ -226,7 +226,7 @@ def _redefined_levels(effective: Effective) -> Iterator[Problem]:
         severity="warning" if any(change.ratio < -_SEVERE for change in changes) else None,
         notes=(
             *([f"{join_some(values, _MAX_NAMED_SHARES)}."] if others else ()),
-            f"Seats before and after, for changes of more than {_NOTABLE:.0%}: {join_some([*map(str, changes)], _MAX_NAMED_LEVELS)}.",
+            f"Levels whose seats change by more than {_NOTABLE:.0%}: {join_some([*map(str, changes)], _MAX_NAMED_LEVELS)}.",
         ),
         help=f"if this is not intended, restore the shares of Kubernetes {effective.release.name}",
     )
@@ -378,7 +378,7 @@ def oversized_queues(effective: Effective) -> Iterator[Problem]:
         if waiting > _MAX_QUEUED_REQUESTS:
             yield Problem(
                 place,
-                f"queues {queuing.queues:,} with queueLengthLimit {queuing.queue_length_limit:,} let {waiting:,} requests wait",
+                f"{waiting:,} requests can wait in {queuing.queues:,} queues with queueLengthLimit {queuing.queue_length_limit:,}",
                 notes=(
                     "Each waiting request needs memory.",
                     "By default, a request waits at most 15 seconds. If so many requests wait, most of them get 429.",

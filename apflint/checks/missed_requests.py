@@ -149,8 +149,8 @@ def _misses_cluster_scope(schema: FlowSchema, unmentioned: Unmentioned) -> Itera
         missed = f"{join_words(verbs, 'and')} requests across all namespaces"
         if not verbs or not names:
             # A request for an existing Namespace object, such as get or delete, has a namespace: the name of
-            # the object. A create request has no namespace, so the resource `namespaces` counts here only if
-            # the rule has the verb create.
+            # the object. Only a create request has no namespace. So a rule can miss requests for `namespaces`
+            # only if the rule has the verb create.
             names = tuple(
                 name
                 for name in part.resources

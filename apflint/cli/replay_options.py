@@ -101,7 +101,7 @@ class SeatOptions(NamedTuple):
 
 
 class EngineOptions(NamedTuple):
-    """Options for the program that reads the log."""
+    """Options that choose and limit the engine that reads the log: Python, DuckDB or Spark."""
 
     engine: Annotated[
         Literal["auto", "duckdb", "python", "spark"],

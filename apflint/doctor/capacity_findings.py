@@ -103,7 +103,7 @@ def long_waits(evidence: Evidence) -> Iterator[Diagnosis]:
                     f'{long} of {level.waits.requests} requests waited more than {limit:g} s at "{level.name}"',
                     notes=(
                         f"The requests were counted {evidence.span}.",
-                        "A request waits for at most a quarter of its timeout, 15 s by default. Then the server rejects it.",
+                        "A request waits for at most a quarter of its timeout, by default 15 s of 60 s. Then the server rejects the request.",
                         *describe_clients(evidence, level),
                     ),
                     help="before you change the level, find out whether its requests are slow or too many",

@@ -82,7 +82,7 @@ def system_traffic_misplaced(evidence: Evidence) -> Iterator[Diagnosis]:
                     f'{request.verb} {request.resource or request.path} of "{request.user}" is at the priority level "{request.level}"',
                     notes=(
                         f'The built-in configuration assigns this request to "{home}".',
-                        f'At "{home}", the request does not compete with the requests of workloads.',
+                        f'At the priority level "{home}", the request does not compete with the requests of workloads.',
                     ),
                     help=f"increase matchingPrecedence of the FlowSchema {request.schema} above that of the built-in FlowSchema, or let it match fewer requests",
                 ),

@@ -74,7 +74,7 @@ def _find(evidence: Evidence, rules: Collection[str], conclusion: Conclusion | N
 
 
 def _agree(finding: Finding, evidence: Evidence, conclusion: Conclusion) -> Finding:
-    """Return a finding about load whose severity and advice agree with the conclusion of `doctor`.
+    """Return a copy of a finding about load, with a severity and advice that agree with the conclusion of `doctor`.
 
     If the conclusion has a cause with severity warning for the level or FlowSchema of the finding, the
     advice names this cause and its first action. Otherwise, the severity is at most info, and the

@@ -137,9 +137,9 @@ def field_at(text: str, offset: int, *, json: bool = False) -> FieldAtCursor | N
 
 
 def insertion_point(text: str, offset: int, *, json: bool = False) -> InsertionPoint | None:
-    """Return the place for new text at an offset.
+    """Return the field, item or value of the document to which text belongs that is inserted at `offset`.
 
-    Return None in comments, in block scalars, and in documents that are too long.
+    Return None if the offset is in a comment or in a block scalar, or if the document is too long.
     """
     lead = " " if text[offset - 1 : offset] == ":" and not json else ""
     typed = f"{text[:offset]}{lead}{CURSOR}{text[offset:]}"

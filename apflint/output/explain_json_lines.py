@@ -165,8 +165,8 @@ class LineExplainer:
         try:
             request = self._read(value)
             # `_by_line` already caches answers by line. Two audit events are never equal lines, even if their requests
-            # are equal. So for audit events (`reasons`), answers are also cached by request. In all other input, equal
-            # requests are usually equal lines.
+            # are equal. So if the input is audit events (`_reasons` is set), answers are also cached by request. In all
+            # other input, equal requests are usually equal lines.
             answer = self._explain(request) if self._reasons else self._encode(request)
         except UserError as error:
             yield self.reject(number, error)

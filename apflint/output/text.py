@@ -157,7 +157,8 @@ def _facts(facts: Facts, style: Style) -> Iterator[str]:
     start = facts.indent + cells
     for place, (label, (_, text)) in enumerate(zip(labels, facts.pairs, strict=True)):
         head = f"{' ' * facts.indent}{style.paint(label, 'dim')}{' ' * (cells - count_cells(label))}"
-        # The lines of a label with several lines are items of a list, so the rest of a broken line is indented.
+        # If several texts belong to one label, they are items of a list. So if a text is wrapped, its further lines
+        # are indented.
         is_item = not label or labels[place + 1 : place + 2] == [""]
         yield from _hang(head, text, style, start + _GAP * is_item, cells=start, starts_line=not label.strip())
     if facts.more:

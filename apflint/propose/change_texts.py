@@ -213,7 +213,9 @@ def write_log_policy_test(
     tests = [test for test in _list_examples(candidate, after, cause, tuples) if _passes(suite, test, after)]
     if not tests:
         return ""
-    note = "Tests with requests of the log, which pass as long as the proposal is applied. Run `apflint test FILE`."
+    note = (
+        "Tests that pass as long as the proposal is applied. Their requests are from the log. Run `apflint test FILE`."
+    )
     return render_yaml({**suite, "tests": tests[:_MAX_EXAMPLES]}, {(): note})
 
 

@@ -450,7 +450,9 @@ def _read_small(
     wanted: Wanted,
     count: Callable[[int], object],
 ) -> bool:
-    """Read small files of plain events with one query. Python reads the files that are not plain, and all files if the query fails.
+    """Read small files with one query, if each line is an audit event without a wrapper.
+
+    Python reads the other files, and all files if the query fails.
 
     `count` is called with the number of bytes that Python has read since the previous call. Return whether the query
     succeeded.

@@ -72,7 +72,8 @@ def unwrap_events(
     unwrapping = make_unwrapping(wrapper, quote_name, "JSON")
     mark = secrets.token_hex(8)
     line, server = f"line-{mark}", f"server-{mark}"
-    if unwrapping.fields:  # the query fails at a damaged line, and then Python reads the file
+    # `read_json` fails at a damaged line, and then Python reads the file. So the query does not need the text of lines.
+    if unwrapping.fields:
         lines, line_column = read_json([path], unwrapping.fields, compression), quote(NO_LINE)
     else:
         lines, line_column = read_lines(path, compression), "line"

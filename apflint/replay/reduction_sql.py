@@ -91,8 +91,8 @@ _WAIT = f"""
 def reduce_events(event: str, to_microseconds: str, wanted: Wanted, namespaces: Collection[str]) -> str:
     """Return an SQL query that yields one row for each audit event of the relation `event`.
 
-    If the event is a request, the column `key` contains the attributes of the request as one string,
-    because databases compare one string faster than several. `to_microseconds` is the SQL function that
+    If the stage of the event is not RequestReceived, the column `key` contains the attributes of the
+    request as one string, because databases compare one string faster than several. `to_microseconds` is the SQL function that
     converts times to microseconds. All namespaces that are not in `namespaces` get the same value in
     the key.
     """

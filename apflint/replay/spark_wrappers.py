@@ -81,7 +81,7 @@ def _remove_wrapper(relation: str, event_field: Sequence[str], *, has_lists: boo
     decided = _decide(_parse_records(relation, event_field, has_lists=has_lists), event_field)
     if not has_lists:
         return f"SELECT {columns} FROM ({decided})"
-    # Rows contain no line of a list, which would be copied for each of its records.
+    # If a log line contains a list, the rows of its records do not contain the line, because each row would be a copy.
     wrapped = "concat(repeat('{\"items\":[', depth), record.text, repeat(']}', depth))"
     return f"""
         SELECT CASE WHEN record IS NULL THEN line ELSE {wrapped} END AS line, checksum, file,
@@ -168,7 +168,10 @@ In JSON, no other braces precede a quotation mark and a letter in this way: insi
 
 
 def _strip_prefixes(relation: str) -> str:
-    """Return a query for a relation without the prefixes before objects. The text is NULL if it is neither an object nor a list."""
+    """Return a query that removes the prefix before the JSON object in the column `text` of a relation.
+
+    The query sets `text` to NULL if `text` is neither a JSON object nor a JSON list.
+    """
     # No prefix contains a brace, so the first brace begins the event.
     return f"""
         SELECT line, checksum, file, list_server, server, is_done, depth, CASE WHEN substr(text, 1, 1) = '{{' THEN text

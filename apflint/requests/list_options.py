@@ -74,7 +74,8 @@ _COMPILED = tuple(
 def reduce_list_options(url: str, name: object) -> str:
     """Return the options that determine the seats of a list or watch, such as `&limit=500&resourceVersion=0`.
 
-    `name` is the object name in `objectRef` of the audit event, or None. Raises TypeError if it is not a string.
+    `name` is the object name in `objectRef` of the audit event, or None. Raises TypeError if
+    `name` is neither a string nor None.
     """
     reduced = ""
     if name:

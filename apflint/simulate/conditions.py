@@ -25,7 +25,7 @@ _CONDITION = re.compile(r"(?:(client|level)\s+)?(\S.*?)\s+(?:(rejected)|waits(?:
 
 
 class FailureCondition(NamedTuple):
-    """A condition about a client or a priority level."""
+    """A condition about a client or a priority level. A simulation whose results meet the condition fails."""
 
     text: str
     name: str

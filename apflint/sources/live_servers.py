@@ -183,7 +183,7 @@ def find_routes(kubectl: KubectlOptions) -> ServerRoutes:
 
 
 def _read_round(routes: ServerRoutes, notes: list[str], *, has_dumps: bool) -> list[_Answer]:
-    """Read all servers once, in parallel. Append a sentence about each missing part of an answer to `notes`.
+    """Read all servers once, in parallel. For each missing part of an answer, append a sentence to `notes`.
 
     Raises UserError if no server answers.
     """

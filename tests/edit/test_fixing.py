@@ -133,9 +133,8 @@ def test_refused_fix_is_tried_again_after_another_one() -> None:
             return Fix("miss the queues", True, (Set((*limited, "limitResponse", "type"), "Queue"),))
         return rename("lendablePercent")(found)
 
-    # The fix of `ccc` makes all fixes fail, so the fix of `bbb` is postponed. Until the fix of `bbb`
-    # removes the key `lendablePercent`, the fix of `aaa` fails, because it inserts a duplicate of this
-    # key.
+    # apflint first applies all fixes together, which fails because of `ccc`. Alone, the fix of `aaa` also fails at first,
+    # because the key that it inserts exists until the fix of `bbb` has removed it.
     outcome = fixed(fix, a=level(field="aaa", extra="    lendablePercent: 6\n    ccc: 8\n    bbb: 7\n"))
     assert [found.field for found in outcome.fixed] == ["spec.limited.bbb", "spec.limited.aaa"]
     assert [found.field for found, _ in outcome.refused] == ["spec.limited.ccc"]

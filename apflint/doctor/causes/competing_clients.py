@@ -169,8 +169,8 @@ def find_client_timeouts(server: ServerLoad, overload: Overload) -> OverloadCaus
                 f" {level.state.dispatched or 0:,} were served.{mean}"
             ),
             (
-                f"By default, a request waits for up to {seconds_text(DEFAULT_WAIT_LIMIT_SECONDS)}. The clients of requests"
-                f" that waited less set a timeout of {seconds_text(TIMEOUT_PROPORTION * limit)} or less."
+                f"By default, a request times out after {seconds_text(DEFAULT_WAIT_LIMIT_SECONDS)} in a queue. Clients whose"
+                f" requests timed out earlier set a timeout of {seconds_text(TIMEOUT_PROPORTION * limit)} or less."
             ),
             describe_harm(server, overload),
             *describe_offered(server, level),
@@ -401,7 +401,7 @@ def _flood_cause(
     short = short_wait_share(level)
     if short is not None and short >= MIN_SHORT_WAITS and level.wait.mean is not None:
         in_dump.append(
-            f"{short:.0%} of the requests waited for less than {seconds_text(SHORT_WAIT * level.wait.mean)}: fair queuing serves {others}."
+            f"{short:.0%} of the requests waited for less than {seconds_text(SHORT_WAIT * level.wait.mean)}, because fair queuing serves {others}."
         )
     return client.add_to(
         OverloadCause(

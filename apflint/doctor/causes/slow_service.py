@@ -124,7 +124,9 @@ def find_inversion(server: ServerLoad, overload: Overload) -> OverloadCause | No
                     f"send the requests of {_name(client)} to another priority level, with a separate FlowSchema",
                     explain_request(client),
                 ),
-                Action("let the webhook answer from a cache or informer instead of a request for each review"),
+                Action(
+                    "let the webhook read from a cache or informer, instead of sending a request to the API server for each review"
+                ),
                 verify_doctor("requests of the level run as fast as before"),
             ),
             would_not_help=(

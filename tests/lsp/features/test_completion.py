@@ -275,7 +275,7 @@ def _words() -> list[tuple[int, int, str]]:
 
 @pytest.mark.parametrize(("start", "end", "word"), [*_words()], ids=str)
 def test_the_next_word_is_proposed(start: int, end: int, word: str) -> None:
-    """The word is proposed if the text ends at the cursor, and if further text follows the cursor."""
+    """The word is proposed both if the text ends at the cursor and if further text follows the cursor."""
     for length in {0, 1, len(word) // 2, len(word)}:
         cursor = min(start + length, end)
         line = TYPED.index("\n", cursor)
