@@ -289,7 +289,7 @@ def describe_limits_of_log(report: ReplayReport) -> Iterator[str]:
     """Yield sentences that explain the numbers, and that name facts that the log does not show."""
     if not report.levels:
         return
-    yield "REJECTED: 429 by API Priority and Fairness. WAITS: logged waits. The log contains only waits over 500 ms."
+    yield "REJECTED: 429 by API Priority and Fairness. WAITS: logged only for requests that take over 500 ms."
     yield " ".join((f"SEAT-SECONDS, PEAK: {_describe_seats(report)}", *_explain_marks(report)))
     if report.watches:
         yield (
