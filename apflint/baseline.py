@@ -78,7 +78,7 @@ def parse_baseline(text: str, name: str) -> Counter[BaselineEntry]:
     Raises UserError if the text is not a baseline. The message contains `name`, the name of the file.
     """
     error = UserError(
-        f"{name}: this is not a baseline. Use a file that --write-baseline wrote. To create a baseline, name a file that does not exist."
+        f"{name}: the file is not a baseline. Use a file that --write-baseline wrote. To create a baseline, name a file that does not exist."
     )
     try:
         content: Any = json.loads(text)

@@ -175,7 +175,9 @@ def _invalid_response_type(release: Release, place: Place, response: LimitRespon
     return _reject_type(release, response.type)(
         place / "type",
         f"unknown limitResponse type {quote(response.type)}" if response.type else "limitResponse has no type",
-        notes=() if response.queuing is None else (f"The API server checks {part} only if the type is valid.",),
+        notes=()
+        if response.queuing is None
+        else (f"The API server checks {part} only if limitResponse has a valid type.",),
         help=did_you_mean(response.type, _RESPONSES)
         or "use Queue to let requests wait for a seat, or Reject to answer 429 immediately",
         fix=fix,

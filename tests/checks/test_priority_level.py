@@ -50,7 +50,7 @@ def test_queues_of_an_unknown_response_are_not_checked(kubernetes: str, part: st
     level = manifest(KIND, {"type": "Limited", "limited": {"limitResponse": response}})
     finding, *others = findings(level, only="APF30", kubernetes=kubernetes)
     assert rule_ids([finding, *others]) == ["APF303"] * count
-    assert finding.notes == (f"The API server checks {part} only if the priority level has a valid type.",)
+    assert finding.notes == (f"The API server checks {part} only if limitResponse has a valid type.",)
 
 
 TYPE, LIMITED_FIELD, EXEMPT_FIELD = "spec.type", "spec.limited", "spec.exempt"

@@ -198,7 +198,7 @@ def test_other_service_account_gets_no_hint(user: str) -> None:
         (
             PODS,
             {"resources": ["Pod"]},
-            'resource "pods" is not among ["Pod"]; the name of "Pod" in requests is "pods"',
+            'resource "pods" is not among ["Pod"]; in requests, the resource "Pod" has the name "pods"',
             "resources",
         ),
         (PODS, {"resources": ["jobs"]}, 'resource "pods" is not among ["jobs"]', "resources"),

@@ -110,7 +110,7 @@ def test_outcomes_of_levels_without_queues() -> None:
         (queue_level(), None),
         (EXEMPT_LEVEL, None),
         (queue_level(shares=0), "until the level can borrow seats"),
-        (queue_level(shares=0), "rejected with 429 after 15 seconds"),
+        (queue_level(shares=0), "rejects them with 429 after 15 seconds"),
         (queue_level(shares=0, borrowingLimitPercent=0), "and is then rejected with 429"),
         (queue_level(shares=0, borrowingLimitPercent=500), "may not borrow any"),
         (reject_level(0), "one request at a time"),

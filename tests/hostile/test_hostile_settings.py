@@ -104,7 +104,7 @@ def test_baselines(data: bytes, tmp_path: Path) -> None:
     (tmp_path / "known.json").write_bytes(data)
     run = apflint(tmp_path, "check", "--baseline", "known.json", "good.yaml")
     assert (run.status, run.out) == (2, "")
-    assert run.err.startswith("apflint: known.json: this is not a baseline.")
+    assert run.err.startswith("apflint: known.json: the file is not a baseline.")
 
 
 @pytest.mark.parametrize("name", ["pipe", "zero", "socket", "tty", "huge"])

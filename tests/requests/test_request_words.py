@@ -179,7 +179,7 @@ def test_path_in_words(text: str, verb: str, resource: str) -> None:
 
 
 def test_namespace_beside_a_path_is_ignored() -> None:
-    assert "The namespace is ignored" in words("get /api/v1/pods", namespace="x").notes[1]
+    assert "The given namespace is ignored" in words("get /api/v1/pods", namespace="x").notes[1]
     assert "HTTP has no method LIST" in words("list /healthz").notes[0]
 
 
@@ -202,9 +202,12 @@ def test_http_request() -> None:
         ("queue.external.metrics.k8s.io", 'An aggregated API server serves the API group "external.metrics.k8s.io".'),
         (
             "services.serving.knative.dev",
-            '"services" is read as a resource of the API group "serving.knative.dev", which',
+            '"services" is read as a resource of the API group "serving.knative.dev". This API group must',
         ),
-        ("jobs.batch.volcano.sh", '"jobs" is read as a resource of the API group "batch.volcano.sh", which'),
+        (
+            "jobs.batch.volcano.sh",
+            '"jobs" is read as a resource of the API group "batch.volcano.sh". This API group must',
+        ),
         ("widgets.example.com", ""),
     ],
 )

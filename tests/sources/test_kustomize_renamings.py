@@ -41,7 +41,7 @@ def append(path: Path, text: str) -> None:
 
 
 def message(level: str, name: str, path: str = CANARY) -> str:
-    return f'{path} renames priority levels, such as "{level}" to "{name}", but not 3 references to them'
+    return f'{path} renames priority levels, such as "{level}" to "{name}", but does not update 3 references to them'
 
 
 EXPECTED = [([7, 30, 52], message("pipelines", "canary-pipelines"))]

@@ -137,5 +137,5 @@ def test_times_in_the_prefix_do_not_count() -> None:
     period = ReadPeriod(Moment(round(datetime(2026, 11, 25, tzinfo=UTC).timestamp() * 1e6)))
     stored = StoredObject("s3://b/2026-11-22/a.log", 1)
     assert select_logs("s3://b/2026-11-22/", [stored], period, lambda _: None) == [stored]
-    with pytest.raises(UserError, match="the names of all 1 object have times outside"):
+    with pytest.raises(UserError, match="the times in the names of all 1 object are outside"):
         select_logs("s3://b/", [stored], period, lambda _: None)

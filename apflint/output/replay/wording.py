@@ -293,7 +293,7 @@ def describe_limits_of_log(report: ReplayReport) -> Iterator[str]:
     """Yield sentences that explain the columns of the tables, and sentences about facts that the log does not show."""
     if not report.levels:
         return
-    yield "REJECTED: 429 by API Priority and Fairness. WAITS: logged waits. The log contains only waits over 500 ms."
+    yield "REJECTED: 429 by API Priority and Fairness. WAITS: logged only for requests that take over 500 ms."
     yield " ".join((f"SEAT-SECONDS, PEAK: {_describe_seats(report)}", *_explain_marks(report)))
     if report.watches:
         yield (
@@ -351,7 +351,7 @@ def _describe_origin_of_limits(report: ReplayReport) -> Iterator[str]:
 
 def _describe_seats(report: ReplayReport) -> str:
     if not report.has_counts:
-        return "estimates, because each executed request counts as 1 seat. To count the seats of lists, use --metrics or --objects."
+        return "estimates, 1 seat per executed request. To count the seats of lists, use --metrics or --objects."
     text = "estimates for executed requests, from object counts. Each write counts as 1 seat, because the log does not show how many watchers it notifies."
     if report.uncounted:
         text += f" A list counts as 1 seat if the number or size of its objects is unknown: {count_noun(report.uncounted, 'list')}."

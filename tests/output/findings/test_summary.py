@@ -70,7 +70,7 @@ def test_manifest_instead_of_baseline_is_an_error(directory: Path, capsys: pytes
     for arguments in ((), ("--write-baseline",)):
         assert run(["check", "--baseline", "a.yaml", *arguments]) == 2
         output = capsys.readouterr().err
-        assert "a.yaml: this" in output
+        assert "a.yaml: the file is not a baseline" in output
         assert "baseline" in output
         assert "--baseline a.yaml" not in output  # following such a hint would overwrite the manifest
     assert (directory / "a.yaml").read_text(encoding="utf-8") == BAD
