@@ -359,7 +359,7 @@ def forbidden_annotation(workspace: Workspace) -> Iterator[Problem]:
                 f"annotation {PRESERVE_ZERO} is not allowed in {version}",
                 field="metadata.annotations",
                 notes=(
-                    "In v1beta3, the API server sets 0 shares to 30 unless the priority level has this annotation.",
+                    f"In v1beta3, the API server sets 0 shares to 30 unless the annotation {PRESERVE_ZERO} is present.",
                     *unneeded,
                 ),
                 help="remove the annotation",

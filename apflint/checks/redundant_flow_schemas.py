@@ -328,8 +328,8 @@ def _find_successors(
         if _treatment(effective, move.to_schema) != treatment:
             return ()
         successors.append(move.to_schema)
-    # If a successor is unreachable because of `schema`, APF501 suggests to remove the successor. Do not suggest to
-    # remove `schema` as well: without both, the requests would go elsewhere.
+    # If a successor is unreachable because of `schema`, APF501 suggests to remove the successor. Then this rule must not
+    # suggest to remove `schema`: if users remove both, the requests go to a third FlowSchema.
     analysis = Analysis(before)
     if any(analysis.find_request(other) is None for other in successors if not effective.is_built_in(other)):
         return ()

@@ -475,7 +475,7 @@ class Analysis:
 
     @cached_property
     def _schemas(self) -> list[tuple[int, FlowSchemaPart]]:
-        """Return (literal, part) for each FlowSchema as a whole, in matching order."""
+        """Return a pair for each FlowSchema in matching order: the literal "the FlowSchema matches", and the FlowSchema."""
         return [(self.encoding.schema(schema), FlowSchemaPart(schema)) for schema in self.configuration.order]
 
     def _reduce(self, matches: Sequence[int], before: Iterable[int]) -> list[int]:

@@ -217,10 +217,9 @@ def _write_examples(proposal: IsolationProposal, reaches: dict[str, object]) -> 
 
 
 def _find_exceptions(proposal: IsolationProposal, after: Effective) -> list[dict[str, Any]] | None:
-    """Return the sets of requests of the tenant that do not get the proposed level.
+    """Return the requests of the tenant that other FlowSchemas send to other levels, in sets.
 
-    FlowSchemas that reference other levels capture these requests. All other requests of the tenant get
-    the proposed level. Return None if there are too many sets, or if a request of the tenant goes to
+    All requests of the tenant outside of the sets get the proposed level. Return None if there are too many sets, or if a request of the tenant goes to
     `catch-all` because no FlowSchema matches it.
 
     In each step, the solver looks for a captured request that is in none of the known sets. If there is

@@ -590,7 +590,11 @@ class _Sweep:
             self._peak = in_use, time
 
     def finish(self) -> list[tuple[int, int, int, int]]:
-        """Return a tuple for each interval with changes: index, maximum seats in use, time of the maximum, and total change."""
+        """Return a tuple for each interval in which the seats in use change.
+
+        A tuple contains the index of the interval, the maximum seats in use, the time of this maximum, and the
+        seats in use at the end of the interval minus those at its start.
+        """
         while self._running:
             self._end(*heappop(self._running))
         self._leave()

@@ -142,7 +142,7 @@ class ServiceTimes:
         samples = self._exact if is_exact else self._rough
         if kind in samples:
             return samples[kind]
-        if kind.user or kind.resource:  # no narrower kind exists whose samples could be merged
+        if kind.user or kind.resource:  # only a kind without user and resource merges the samples of narrower kinds
             return None
         found = self._merged.get((kind, is_exact))
         if found is None:

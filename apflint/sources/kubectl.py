@@ -208,9 +208,8 @@ def _represent(dumper: Any, text: str) -> Any:
     return dumper.represent_scalar(_STRING_TAGS[0], clean, style="|" if "\n" in text else None if is_plain else '"')
 
 
-# `_represent` quotes all strings for which `resolve` returns other tags. With the first tag, PyYAML
-# parses the text as a string. The second tag is the tag of the string `*`, which PyYAML quotes
-# anyway.
+# The tags of texts that `_represent` may write without quotes. PyYAML parses a text with the first tag as a string. Of the
+# texts with the second tag, PyYAML itself quotes `*`.
 _STRING_TAGS = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:yaml")
 _LiveObjectDumper.add_representer(str, _represent)
 

@@ -231,7 +231,9 @@ def test_scaling_all_times_scales_the_result(random: Random, factor: int) -> Non
 @given(RANDOM)
 def test_flows_with_equal_demand_get_equal_service(random: Random) -> None:
     limit = random.choice([1, 2, 4, 8])
-    flows = random.sample(range(16), 2)  # with a hand of 1, the hash determines the queue
+    flows = random.sample(
+        range(16), 2
+    )  # with a hand size of 1, the hash of a flow determines the only queue of the flow
     # The demand is equal, but the requests differ: one flow has fewer and longer requests.
     parts = random.choice([1, 2, 5, 20])
     service = random.choice([3, 12, 40]) * MILLISECOND
