@@ -105,7 +105,7 @@ def test_other_nominal_limit(capsys: pytest.CaptureFixture[str]) -> None:
     assert answer["limits"]["nominal"] == answer["observed"][0]["nominal"]
     assert run(["explain", *words, "-f", "defaults:1.36"]) == 0
     assert (
-        f"on the server is {answer['observed'][0]['nominal']}. So the objects of the server differ from this configuration"
+        f"on the server is {answer['observed'][0]['nominal']} seats. So the objects of the server differ from this configuration"
         in " ".join(capsys.readouterr().out.split())
     )
 
