@@ -288,7 +288,7 @@ def test_other_settings_of_the_revision_are_noted(
     (project / "pyproject.toml").write_text(pyproject.format(2), encoding="utf-8")
     assert run_command(capsys, *command)[2] == ""
     (project / "pyproject.toml").write_text(pyproject.format(2).replace("base", "vendor"), encoding="utf-8")
-    assert "../pyproject.toml differs in the revision" in run_command(capsys, *command)[2]
+    assert "../pyproject.toml is different or missing in this revision" in run_command(capsys, *command)[2]
 
 
 TESTS = [

@@ -351,7 +351,12 @@ def test_reports(output_format: str, arrow: str, server: Server, capsys: pytest.
     assert run([*command, "--until", show_time(server.end)]) == 0
     out = capsys.readouterr().out
     plain = out.replace("`", "")
-    for text in ("192.0.2.1:6443", "the worst of the period", "2023-11-14T22:13:20Z to 22:13:30Z", "etcd-slow"):
+    for text in (
+        "192.0.2.1:6443",
+        "the worst interval of the period",
+        "2023-11-14T22:13:20Z to 22:13:30Z",
+        "etcd-slow",
+    ):
         assert text in plain, text
     assert arrow in out
 

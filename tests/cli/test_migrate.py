@@ -149,8 +149,8 @@ GUIDE = "https://kubernetes.io/docs/reference/using-api/deprecation-guide/#flowc
                     " 1.26 or later"
                 ),
                 (
-                    "No release serves both v1alpha1 (1.18 to 1.20) and v1beta3. For manifests that work during the upgrade, too,"
-                    " use v1beta1 (1.20 to 1.25) and then v1beta2 (1.23 to 1.28) in between: apflint migrate --to v1beta1"
+                    "No release serves both v1alpha1 (1.18 to 1.20) and v1beta3. For the releases in between,"
+                    " use v1beta1 (1.20 to 1.25) and then v1beta2 (1.23 to 1.28): apflint migrate --to v1beta1"
                 ),
                 f"The releases are from {GUIDE}26, {GUIDE}29 and {GUIDE}32",
             ),

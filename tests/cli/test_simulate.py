@@ -341,7 +341,7 @@ def test_cold_start_of_a_log_is_stated(capsys: pytest.CaptureFixture[str], empty
         options = ["-f", "defaults:1.37", "--server-concurrency", "9", "--format", "json"]
         found = json.loads(read(capsys, ["simulate", "--from-audit", log, *options], code=2))  # the back-test fails
         assert any(level["rejected"]["queue-full"] for level in found["levels"])
-        assert any("begins with idle servers" in note for note in found["notes"]) == is_stated
+        assert any("begins with idle priority levels" in note for note in found["notes"]) == is_stated
 
 
 def test_scale_and_without_of_one_client(capsys: pytest.CaptureFixture[str]) -> None:

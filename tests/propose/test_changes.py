@@ -83,14 +83,14 @@ def test_new_objects_are_valid_in_each_release(kubernetes: str) -> None:
     [
         (LevelFieldChange("workload-low", "nominalConcurrencyShares", 1), "is a built-in object"),
         (FlowSchemaFieldChange("service-accounts", "distinguisherMethod", None), "is a built-in object"),
-        (FlowSchemaFieldChange("builds", "matchingPrecedence", 850), "not after the FlowSchema"),
+        (FlowSchemaFieldChange("builds", "matchingPrecedence", 850), "not greater than that of the system FlowSchema"),
         (FlowSchemaFieldChange("builds", "matchingPrecedence", 9900), '"global-default" has the precedence 9900, too'),
         (NewLevel("builds", 1, 0, None, None), "there is a priority level"),
         (NewLevel("workload-low", 1, 0, None, None), "there is a priority level"),
         (NewFlowSchema("builds", "builds", 5000, None, (RULE,)), "there is a FlowSchema"),
         (NewFlowSchema("x", "exempt", 5000, None, (RULE,)), "is for the system"),
         (NewFlowSchema("x", "leader-election", 5000, None, (RULE,)), "is for the system"),
-        (NewFlowSchema("x", "builds", 150, None, (RULE,)), "not after the FlowSchema"),
+        (NewFlowSchema("x", "builds", 150, None, (RULE,)), "not greater than that of the system FlowSchema"),
         (NewFlowSchema("x", "builds", 2000, None, (RULE,)), 'FlowSchema "builds" has the precedence 2000, too'),
     ],
 )

@@ -268,7 +268,7 @@ def test_seats() -> None:
     with pytest.raises(UserError, match="use 1 to 600, the seats of an API server"):
         isolate(effective(), "group:dev", seats=0)
     text = explain(effective(), "group:dev", seats=200)
-    assert re.search(r'"leader-election" 1[0-8] instead of 2[0-9] \(at least 19\)', text)
+    assert re.search(r'"leader-election" would have 1[0-8] instead of 2[0-9] \(it needs at least 19\)', text)
     # A larger server has enough seats.
     propose(effective(assumptions=Assumptions(server_concurrency=2000)), "group:dev", seats=500)
 

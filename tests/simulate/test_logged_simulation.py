@@ -428,4 +428,4 @@ def test_interrupted_search_of_seats_is_reported(monkeypatch: pytest.MonkeyPatch
     sides = [read_side("small-level", SERVER_CONCURRENCY)]
     found = simulate_log(replay_sides(find_audit_logs([str(LOGS / "small-level.log.gz")]), sides, options), NEUTRAL, 1)
     assert found.is_interrupted
-    assert "with fewer seats, the simulation reproduces the log" not in found.back_test.reasons[0]
+    assert "with fewer seats reproduces the log" not in found.back_test.reasons[0]
