@@ -12,6 +12,7 @@ import re
 import shutil
 import socket
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 from urllib.request import proxy_bypass
@@ -93,9 +94,10 @@ def read_log(
         create_log_tables(database)
         reader = EventReader(wanted, namespaces, database.insert, hash_id=str)
         reader.coverage.omitted += omitted
+        odd: dict[AuditLogFile, Callable[[EventReader], None]] = {}
         try:
             if distributed:
-                _read_files(database, reader, distributed, wanted)
+                odd = _read_files(database, reader, distributed, wanted)
         except UserError:
             raise
         except Exception as error:  # noqa: BLE001  # Spark Connect, Py4J and SQL have different errors
@@ -103,10 +105,13 @@ def read_log(
                 raise UserError(f"Spark cannot read the log: {describe_error(error)}") from None
             _require_small(files, f"Spark cannot read the log: {describe_error(error)}")
             distributed = []  # Spark failed, so Python reads all files
-        for file in files:
-            if file not in distributed:
+        for file in dict.fromkeys((*files, *odd)):  # in the order of the files, to find the first unreadable line
+            if file in odd:
+                reader.coverage.files -= 1  # reading the lines counts the file again
+                odd[file](reader)
+            elif file not in distributed:
                 reader.read_file(file)
-                reader.flush()
+            reader.flush()
             report(file.size)
         database.flush()
         database.end_session = stack.pop_all().close
@@ -272,8 +277,13 @@ def _is_readable(file: AuditLogFile, event_field: Sequence[str]) -> bool:
     )
 
 
-def _read_files(database: SparkDatabase, reader: EventReader, files: Sequence[AuditLogFile], wanted: Wanted) -> None:
-    """Define the tables `request` and `received` from the events of files."""
+def _read_files(
+    database: SparkDatabase, reader: EventReader, files: Sequence[AuditLogFile], wanted: Wanted
+) -> dict[AuditLogFile, Callable[[EventReader], None]]:
+    """Define the tables `request` and `received` from the events of files.
+
+    Return functions that read the remaining lines of files.
+    """
     spark = database.spark
     lines = spark.read.text([_escape_glob(make_url(file.path)) for file in files], lineSep="\n")
     lines.selectExpr("value", "_metadata.file_path AS file").createOrReplaceTempView("apflint_line")
@@ -301,7 +311,7 @@ def _read_files(database: SparkDatabase, reader: EventReader, files: Sequence[Au
         raise _describe_odd_lines(spark, odd, whole)
     reader.coverage.files += len(files)
     _define_requests(database, reader, found, wanted)
-    _read_odd_lines(database, reader, found, [file for file in files if file in whole])
+    return _collect_odd_lines(database, found, whole)
 
 
 class _OddLines(NamedTuple):
@@ -312,12 +322,13 @@ class _OddLines(NamedTuple):
     """Size in bytes."""
 
 
-def _read_odd_lines(
-    database: SparkDatabase, reader: EventReader, files: dict[str, AuditLogFile], whole: Sequence[AuditLogFile]
-) -> None:
-    """Read what only Python can read. The keys of `files` are the values of the column `server`.
+def _collect_odd_lines(
+    database: SparkDatabase, files: dict[str, AuditLogFile], whole: Sequence[AuditLogFile]
+) -> dict[AuditLogFile, Callable[[EventReader], None]]:
+    """Return, for each file with lines that only Python can read, a function that reads them.
 
-    `whole` are files of which Spark reads no line. They may be one JSON value over several lines.
+    The keys of `files` are the values of the column `server`. `whole` are files of which Spark reads no line. They may be
+    one JSON value over several lines.
     """
     odd: dict[AuditLogFile, tuple[list[str], list[OddRecord]]] = {}
     query = f"SELECT server, line FROM raw WHERE class = {ODD} AND NOT {_IS_OTHER} ORDER BY server"
@@ -330,14 +341,18 @@ def _read_odd_lines(
             records.append(OddRecord(text, list_server, int(checksum)))
         else:
             lines.append(text)
-    for file, (lines, records) in odd.items():
-        reader.coverage.files -= 1  # `read_odd_lines` counts the file again
-        reader.read_odd_lines(file, lines, records)
-    for file in whole:
-        reader.coverage.files -= 1
+
+    def read_lines(reader: EventReader, file: AuditLogFile) -> None:
+        reader.read_odd_lines(file, *odd[file])
+
+    def read_text(reader: EventReader, file: AuditLogFile) -> None:
         ((text,),) = database.spark.read.text(_escape_glob(make_url(file.path)), wholetext=True).collect()
         reader.read_file_blocks(file, iter([Block(text.encode())]))
-    reader.flush()
+
+    return {
+        **{file: partial(read_lines, file=file) for file in odd},
+        **{file: partial(read_text, file=file) for file in whole},
+    }
 
 
 def _describe_odd_lines(spark: Any, odd: dict[AuditLogFile, _OddLines], whole: Collection[AuditLogFile]) -> UserError:

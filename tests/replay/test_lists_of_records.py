@@ -121,7 +121,7 @@ def test_value_over_several_lines_must_fit_on_this_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Spark cannot split a list that has several lines. A list in one line has no limit."""
-    records = {"records": [event(auditID=f"{number}") for number in range(20)]}
+    records = {"records": [event(auditID=f"id-{number}") for number in range(20)]}
     log = tmp_path / "audit.json"
     options = ["--isolated", "--engine", "spark", "--format", "json"]
     for indent in (None, 1):
