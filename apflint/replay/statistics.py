@@ -592,8 +592,8 @@ class _Sweep:
     def finish(self) -> list[tuple[int, int, int, int]]:
         """Return a tuple for each interval in which the seats in use change.
 
-        A tuple contains the index of the interval, the maximum seats in use, the time of this maximum, and the
-        seats in use at the end of the interval minus those at its start.
+        A tuple contains the index of the interval, the maximum seats in use after a request has started, the time of
+        this maximum (both 0 if no request starts), and the seats in use at the end minus those at the start.
         """
         while self._running:
             self._end(*heappop(self._running))

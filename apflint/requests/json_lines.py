@@ -34,7 +34,7 @@ class NotJsonError(UserError):
 
 
 class NotEventError(UserError):
-    """Raised for JSON without any field of an audit event, and for a file without audit events."""
+    """Raised for JSON without the fields by which apflint recognizes audit events, and for a file without audit events."""
 
 
 class RejectedLine(NamedTuple):

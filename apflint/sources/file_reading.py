@@ -66,7 +66,8 @@ def read_file(file: FoundFile) -> bytes | UnreadableInput:
     (`-`, `/dev/stdin`), and streams such as `/dev/fd/63` from `<(helm template .)`.
 
     A file larger than `MAX_FILE_BYTES` is only searched for strings that show an APF object (`may_hold_apf`). If the
-    file contains no such string, the result is empty bytes. If it contains one, the result is `UnreadableInput`.
+    file contains no such string, the result is empty bytes. If the file contains one, or if the file is larger than
+    `MAX_SEARCHED_BYTES`, the result is `UnreadableInput`.
     """
     if file.problem:
         return UnreadableInput(file.problem)
