@@ -261,7 +261,7 @@ def find_safest_pair(elephants: int, max_queues: int = 1024) -> Sharding:
     of range.
     """
     if max_queues < 1:
-        raise UserError(f"the number of queues must be at least 1, not {max_queues}")
+        raise UserError(f"the maximum number of queues must be at least 1, not {max_queues}")
     decks = ((hand, min(max_queues, largest_deck(hand))) for hand in range(1, MAX_HAND + 1))
     pairs = [compute_sharding(hand, deck, (elephants,)) for hand, deck in decks if hand <= deck]
     return min(pairs, key=lambda pair: (pair.squish[elephants], pair.queues, pair.hand_size))

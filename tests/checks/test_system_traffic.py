@@ -64,7 +64,7 @@ def proofs(finding: Finding) -> dict[str, str]:
 
 
 # `test_every_capture_is_found` classifies all requests that combine the following few attributes.
-# The requests that leave a protected FlowSchema must agree with the findings of APF507.
+# APF507 must report exactly those requests that leave a protected FlowSchema and its priority level.
 
 VERBS = ("get", "list", "watch", "update", "patch", "create")
 API_GROUPS = ("", "coordination.k8s.io", "apps", "unheard.example")
