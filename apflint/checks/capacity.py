@@ -187,12 +187,9 @@ def _new_levels(effective: Effective) -> Iterator[Problem]:
             *([f"Seats of the {kind}s: {seats}."] if others else ()),
             f"{figures}: {join_some([*map(str, losses)], _MAX_NAMED_LEVELS + 1)}.",
         ),
-        help="if this is not intended, lower "
-        + (
-            "their shares, or use built-in priority levels"
-            if others
-            else "its shares, or use a built-in priority level"
-        ),
+        help="if this is not intended, lower their shares, or use built-in priority levels"
+        if others
+        else "if this is not intended, lower its shares, or use a built-in priority level",
     )
 
 

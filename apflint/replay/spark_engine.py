@@ -202,7 +202,7 @@ def _open_session(remote: str | None) -> Iterator[Any]:
         }
         builder = builder.master(find_master()).config(map=settings)
     saved, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, 2)  # the Java process inherits this standard error, so its output stays hidden
+    os.dup2(null, 2)  # the Java process inherits the null device as standard error, so its output stays hidden
     try:
         spark = (builder.remote(remote) if remote else builder).getOrCreate()
         spark.conf.set("spark.sql.session.timeZone", "UTC")

@@ -81,7 +81,8 @@ def _remove_wrapper(relation: str, event_field: Sequence[str], *, has_lists: boo
     decided = _decide(_parse_records(relation, event_field, has_lists=has_lists), event_field)
     if not has_lists:
         return f"SELECT {columns} FROM ({decided})"
-    # If a log line contains a list, the rows of its records do not contain the line, because each row would be a copy.
+    # If a log line contains a list, each record of the list becomes a row. So that the rows do not repeat the whole
+    # line, `line` becomes the text of the record inside of its lists.
     wrapped = "concat(repeat('{\"items\":[', depth), record.text, repeat(']}', depth))"
     return f"""
         SELECT CASE WHEN record IS NULL THEN line ELSE {wrapped} END AS line, checksum, file,

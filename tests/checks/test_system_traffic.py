@@ -643,7 +643,8 @@ def test_redefinition_that_keeps_its_requests_is_not_reported() -> None:
     more = built_in("system-leader-election")
     more["spec"]["rules"][0]["subjects"].append(user("alice"))
     level = without_cluster_scope("kube-scheduler")
-    # The requests that `level` no longer matches go to global-default, too.
+    # Requests that the FlowSchema in `level` no longer matches go to global-default. Its remaining requests go to
+    # the same level, so APF517 reports nothing.
     level["spec"]["priorityLevelConfiguration"]["name"] = "global-default"
     for changed in (built_in("system-nodes"), earlier, more, level):
         assert not findings(changed, only="APF517")
