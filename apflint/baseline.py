@@ -49,7 +49,8 @@ class BaselineComparison(NamedTuple):
 def _make_entry(finding: Finding, report: Report) -> BaselineEntry:
     """Return the baseline entry for a finding.
 
-    The value of the entry is the text at the place of the finding, from the sources of the report.
+    The value of the entry is the text at the place of the finding, without quotes and white space around it, and cut
+    off after a maximum length. For a finding without an object, the value is empty.
     """
     if finding.object is None:
         return BaselineEntry(finding.rule, finding.file, finding.field, "")

@@ -314,7 +314,7 @@ def _group(roots: list[_ClusterDirectory], layout: RepositoryLayout) -> Iterator
 
 
 def _is_separate(directory: str) -> bool:
-    """Return whether a directory is a separate cluster even if another directory has the same last component.
+    """Return whether the path of a directory shows a separate cluster, even if other paths have the same last component.
 
     This is true if the parent of the directory is named `clusters`, or if the directory is more than one level below a
     directory in `_CONTAINERS`.

@@ -137,8 +137,9 @@ def build_report(loaded: Sequence[Loaded], found: Found, options: Options, kuber
     if options.suppressions and any("apflint" in part.source.text for part in loaded):
         from apflint.suppressions.matching import apply_suppressions
 
-        # Analysis rules ignore objects that the API server rejects. A suppression of an analysis rule may look unused
-        # only because its object is rejected, so it is not reported as unused if there are rejected objects.
+        # Analysis rules ignore objects that the API server rejects. So a suppression of an analysis rule may look
+        # unused only because its object is rejected. If there are rejected objects, no suppression of an analysis rule
+        # counts as unused.
         complete = options.rules if found.is_complete else set(options.rules) - rules_of("analysis")
         with limit_comparisons():
             kept, suppressed, about = apply_suppressions(

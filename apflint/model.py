@@ -251,7 +251,7 @@ _NO_TEXTS: Mapping[str, str] = MappingProxyType({})
 def _texts(value: Mapping[str, Any] | None) -> Mapping[str, str]:
     """Return labels or annotations in which each null value is replaced by "", as in Go.
 
-    If no value is null, return the same mapping object, to save memory.
+    If no value is null or "", return the same mapping object, to save memory.
     """
     if not value:
         return _NO_TEXTS

@@ -210,7 +210,7 @@ def _typed(kind: type[T], manifests: Iterable[Manifest]) -> tuple[T, ...]:
 
 
 def _manifest(document: Document, release: Release) -> Manifest:
-    if api_version(document.version) is None:  # without a schema, the document cannot be decoded
+    if api_version(document.version) is None:  # apflint cannot decode an object of an unknown API version
         return Manifest(document, (), None)
     value = document.value
     found = find_violations(value, document.kind, document.version, release)

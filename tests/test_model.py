@@ -47,7 +47,7 @@ def level(spec: dict[str, Any], kubernetes: str = "1.36", version: str = "v1") -
 @pytest.mark.parametrize("value", [{}, {"metadata": None, "spec": None}, {"metadata": {}, "spec": {"rules": None}}])
 def test_empty_flow_schema(value: dict[str, Any]) -> None:
     document = written_in("v1")
-    # defaults.go: the only default of a FlowSchema is 1000. Other fields have Go's zero values.
+    # defaults.go: only matchingPrecedence has a default value (1000). Other fields have Go's zero values.
     assert build_flow_schema(value, document) == FlowSchema(NOTHING, FlowSchemaSpec("", 1000, None, ()), document)
 
 

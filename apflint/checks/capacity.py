@@ -131,7 +131,7 @@ class SeatChange(NamedTuple):
     def ratio(self) -> float:
         """Relative change of the number of seats, negative for a loss.
 
-        The result is 0 if the level had 0 seats before, which is possible only for `exempt`.
+        The result is 0 if the level had 0 seats before.
         """
         return (self.after - self.before) / self.before if self.before else 0.0
 
@@ -187,12 +187,9 @@ def _new_levels(effective: Effective) -> Iterator[Problem]:
             *([f"Seats of the {kind}s: {seats}."] if others else ()),
             f"{figures}: {join_some([*map(str, losses)], _MAX_NAMED_LEVELS + 1)}.",
         ),
-        help="if this is not intended, lower "
-        + (
-            "their shares, or use built-in priority levels"
-            if others
-            else "its shares, or use a built-in priority level"
-        ),
+        help="if this is not intended, lower their shares, or use built-in priority levels"
+        if others
+        else "if this is not intended, lower its shares, or use a built-in priority level",
     )
 
 
@@ -388,7 +385,7 @@ def oversized_queues(effective: Effective) -> Iterator[Problem]:
 
 
 def queues_lowered(effective: Effective) -> Iterator[Problem]:
-    """APF608: report levels for which the manifest has fewer queues than the running server.
+    """APF608: report levels with fewer queues in the manifest than in the running server, or else than built in.
 
     The server removes a superfluous queue when a request of the queue releases its seats, and no other request waits or
     executes in the queue. Some requests release their seats only a while after their execution. If two such requests

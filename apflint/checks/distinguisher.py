@@ -91,7 +91,8 @@ def idle_distinguisher(effective: Effective) -> Iterator[Problem]:
                 if namespace
                 else "the FlowSchema matches no request with a namespace"
             )
-            # There is no fix, because the author may have intended ByUser instead of no method.
+            # There is no fix, because `_REMOVE` would remove distinguisherMethod, but the author may have intended
+            # ByUser.
             fix, advice = None, "use ByUser to separate the clients" if several else None
         else:
             continue

@@ -247,7 +247,7 @@ def _populated_paths(document: Document) -> list[Path]:
 
 
 def _report_export(documents: Sequence[Document]) -> Iterator[Problem]:
-    """Yield one problem for each object of an exported list. A report shows only the first problem.
+    """Yield one problem for each object of an exported list.
 
     The problem at the first object is about all objects. The other problems have the attribute `covered`, so a report
     does not show them, but `apflint fix` applies their fixes.

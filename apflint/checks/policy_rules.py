@@ -92,8 +92,8 @@ def unknown_verb(workspace: Workspace) -> Iterator[Problem]:
 
 def _reject_verbs(place: Place, verbs: tuple[str, ...], *, is_resource: bool) -> Iterator[Problem]:
     wrong = {index: verb for index, verb in enumerate(verbs) if verb not in _KNOWN_VERBS}
-    # For POST and PUT requests, the API server always uses the verbs create and update (RequestInfoFactory). Other
-    # methods are missing here: a GET request, for example, can have the verb get, list or watch.
+    # The API server always gives POST requests the verb create, and PUT requests the verb update (RequestInfoFactory).
+    # `methods` omits methods with several possible verbs: a GET request can have the verb get, list or watch.
     methods = {
         index: _METHODS[verb.lower()]
         for index, verb in wrong.items()

@@ -194,7 +194,7 @@ def _mismatched_queuing(release: Release, place: Place, response: LimitResponse)
             fix=remove_field((*place.path, "queuing"), safe=True),
         )
     elif response.type == "Queue" and response.queuing is None:
-        # The edit that inserts `queues` also inserts the missing mapping `queuing` around this field.
+        # Inserting `queuing.queues` also creates the missing mapping `queuing`.
         built_in = find_built_in_queuing(release, place)
         queues = max(_DEFAULT_QUEUES, built_in.queues if built_in else 0)  # with fewer queues, APF608 reports the level
         origin = "the default" if queues == _DEFAULT_QUEUES else "as the built-in priority level"

@@ -50,7 +50,7 @@ def choose_queuing(release: Release, place: Place, queuing: QueuingConfiguration
     if queues == 1 or _is_good(queues, best):
         return QueuingValues(queues, best)
     built_in = find_built_in_queuing(release, place)
-    minimum = built_in.queues if built_in is not None else 1  # fewer queues would cause a finding of APF608
+    minimum = built_in.queues if built_in is not None else 1  # with fewer queues, APF608 reports the level
     if hand_size >= minimum and _is_good(hand_size, queues):  # queues and handSize are probably swapped
         return QueuingValues(hand_size, queues)
     if built_in is not None and queues < minimum:

@@ -82,7 +82,7 @@ def _problems(effective: Effective, parts: Sequence[FlowSchemaPart]) -> Iterator
         elif part.rule is not None and (shadows := effective.proofs.find_shadows(part)):
             yield _shadowed_part(effective, part, shadows)
         elif not _is_reported_elsewhere(effective, part):
-            from apflint.proofs.unmatchable_reasons import find_reasons  # imported on demand: loads the proof engine
+            from apflint.proofs.unmatchable_reasons import find_reasons  # imported here: it loads the proof engine
 
             reasons, kind = find_reasons(part, watches=effective.proofs.watches), _kind(part)
             is_clear = len(reasons) == 1

@@ -80,7 +80,7 @@ def _find_method_captor(
     Return this FlowSchema and the methods, or None and () if there is no such FlowSchema.
     """
     if part.verbs != (ALL,) and len(set(part.verbs)) == 1:
-        return None, ()  # if a FlowSchema captures the only method, APF501 or APF502 reports the unreachable rule
+        return None, ()  # if a FlowSchema captures the only method of the rule, APF501 or APF502 reports the rule
     urls = _list_classified(part.non_resource_urls)
     for captor, verbs in _method_captors(effective) if urls else ():
         methods = tuple(verb for verb in verbs if part.verbs == (ALL,) or verb in part.verbs)
@@ -265,8 +265,8 @@ def _shows_effect(effective: Effective, schema: FlowSchema) -> bool:
             others = islice(proofs.candidates([_match_everything(rule)], ends=(end,)), MAX_REDUNDANCY_TRIALS)
             if has_flows and any(is_split(proofs.resolve(point)) for point in others):
                 return True
-    # If no typical request reaches the FlowSchema, an untypical request may still reach it. `unreachable_documents` contains
-    # only FlowSchemas that are proven to be unreachable.
+    # If no example request reaches the FlowSchema, another request may still reach it. The FlowSchemas in
+    # `unreachable_documents` are proven to be unreachable.
     return not is_reached and schema.document in effective.unreachable_documents
 
 

@@ -264,7 +264,7 @@ def _find_misspelled(name: str, known: tuple[str, ...]) -> str | None:
     return None
 
 
-@lru_cache(maxsize=4096)  # several clusters may share a FlowSchema, and compare the same names
+@lru_cache(maxsize=4096)  # a FlowSchema in several clusters causes the same comparisons in each cluster
 def _is_misspelling(name: str, word: str) -> bool:
     spend_comparisons(name, (word,))
     return is_within_distance(name, word, _MAX_EDITS[word])

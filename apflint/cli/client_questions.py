@@ -270,7 +270,7 @@ def _read_log(client: ConcernedClient, files: EvidenceFiles, configuration: Effe
     from apflint.replay.running import ReplayOptions, replay_sides
 
     options = ReplayOptions(by=("namespace",), counts=_count_objects(files), calls=True)
-    gc.disable()  # requests have no reference cycles; searching for cycles would take a quarter of the time
+    gc.disable()  # requests have no reference cycles, and searching for cycles would take a quarter of the time
     try:
         with (
             show_progress("Reading"),

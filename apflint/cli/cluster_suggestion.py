@@ -55,7 +55,7 @@ def print_suggestion(settings: Settings, output_format: str) -> None:
         header = "tool.apflint.cluster" if os.path.basename(file) == "pyproject.toml" else "cluster"
         sys.stdout.write(
             sanitize_json(_render(new, suggestion.shared, header))
-        )  # CI commands are escaped as \uXXXX, which is also valid in TOML
+        )  # escapes CI commands as \uXXXX, which is also valid in TOML
     if settings.cluster:
         names = join_some([quote(cluster.name) for cluster in settings.cluster], _MAX_NAMES)
         print_note(f"{sanitize(file)} already defines {pluralize(len(settings.cluster), 'cluster')}: {names}")

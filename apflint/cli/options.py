@@ -65,7 +65,7 @@ def parse_number(text: str | float) -> float:
 
 def parse_integer(text: str | int) -> int:
     """Parse an integer. Raises UserError if the text is not an integer."""
-    if isinstance(text, int):  # typer also calls this function with default values
+    if isinstance(text, int):  # typer also calls this function with default values, which are integers
         return text
     if not re.fullmatch(r"[+-]?\d{1,20}", text.strip(), re.ASCII):
         raise UserError(f'"{text}" is not an integer')

@@ -167,7 +167,8 @@ def _print_comparison(
     if LIVE in request.words:
         request = read_live(request)  # read once, so that both sides have the same objects
     configuration = read(request)
-    # The objects of a running cluster do not show the seats of its servers: assume the seats of `configuration`.
+    # The objects of a running cluster do not show how many seats its servers have. So assume the number of seats of
+    # `configuration`.
     if compared == LIVE and request.recorded is None:
         seats = configuration.effective.limits.server_concurrency
         request = read_live(request.assume(server_concurrency=seats))

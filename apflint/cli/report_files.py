@@ -55,7 +55,8 @@ def parse_report_file(text: str) -> ReportFile:
 def check_report_files(report_files: Sequence[ReportFile], request: InputRequest) -> None:
     """Raise UserError if two reports have the same file, or if a report would replace an input of this run.
 
-    A file in an input directory may be replaced only if it is an earlier report in JSON.
+    A report may not replace a YAML or JSON file in an input directory, unless the file is excluded or has no APF objects,
+    such as an earlier report.
     """
     real_paths = [_real_path(report_file.file) for report_file in report_files]
     inputs = {_real_path(path) for path in (*request.paths, *request.context, request.baseline) if path is not None}
@@ -76,7 +77,7 @@ def check_report_files(report_files: Sequence[ReportFile], request: InputRequest
 
 
 def _real_path(path: str) -> str:
-    return path if "\0" in path else os.path.realpath(path)  # a NUL in the name is reported when the file is written
+    return path if "\0" in path else os.path.realpath(path)  # `realpath` fails for a NUL. Writing the file reports it
 
 
 def _is_earlier_report(path: str) -> bool:

@@ -584,7 +584,7 @@ def _write_proposal(
     goal = "" if role == "culprit" else f"--protect {shlex.quote(write_user(client.user))}"
     configuration, seats = shlex.join(words.configuration), shlex.join(words.seats)
     command = _join("apflint propose", *words.logs, configuration, seats, goal)
-    if cause.source == "log":  # only the log shows this cause, so the metrics are from another time: leave them out
+    if cause.source == "log":  # metrics that do not show the cause are from another time, so omit them
         return command
     given = seats if set(words.seats) <= set(words.given) else ""
     metrics = [f"--metrics {name}" for name in words.server_files]

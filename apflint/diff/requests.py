@@ -149,7 +149,7 @@ def compare_configurations(old: Side, new: Side, world: World = "authenticated")
         max_proofs = MAX_MOVE_PROOFS // (len(old.configuration.order) + len(new.configuration.order))
         for move in search.find_moves(max_proofs=max_proofs):
             example = make_example(move.witness)
-            # `_split_flow_schemas` splits a FlowSchema into parts. A request does not move if the old and the new part
+            # The search compares parts of FlowSchemas (`_split_flow_schemas`). A request does not move if both parts
             # belong to the same FlowSchema.
             if _identity(example.old.flow_schema) != _identity(example.new.flow_schema):
                 yield example
@@ -217,7 +217,7 @@ def _split_flow_schema(schema: FlowSchema) -> tuple[FlowSchema, ...]:
             *(PolicyRulesWithSubjects(rule.subjects, (), (entry,)) for entry in rule.non_resource_rules),
         )
     ]
-    # `catch-all` is not split, because the server recognizes it by its name.
+    # The server recognizes `catch-all` by its name, but each part gets a new name. So do not split `catch-all`.
     if len(rules) < 2 or schema.name == CATCH_ALL:
         return (schema,)
     name = schema.name or schema.metadata.generate_name

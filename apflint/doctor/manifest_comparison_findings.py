@@ -52,7 +52,9 @@ def limits_differ(evidence: Evidence) -> Iterator[Diagnosis]:
             Problem(
                 evidence.level(different[0][0]),
                 f"the limits of {pluralize(len(names), 'level')} differ from the manifests",
-                # If the total is unknown, the expected limits follow from the default inflight flags, and may be wrong.
+                # If the server concurrency limit is unknown, `limits` follow from the default inflight flags, which may
+                # be wrong. If another value explains the nominal limits, the manifests may be right, so the severity is
+                # info.
                 severity="info" if total is None and expected is None and totals is not None else None,
                 notes=(*(text for _, text in different[:MAX_NAMED]), explanation),
                 help=advice,
@@ -226,7 +228,7 @@ def dangling_flow_schema(evidence: Evidence) -> Iterator[Diagnosis]:
     configuration = effective.configuration
     for schema in sorted((*configuration.order, *configuration.dangling), key=matching_order):
         level = schema.spec.priority_level_configuration
-        # APF807 already reports a level of the manifests that the server does not have.
+        # APF807 already reports each level that is in the manifests, but not on the server.
         is_explained = level in configuration.levels and level not in quiescing
         if level not in known and not is_explained and not builtin.is_built_in(schema.document):
             yield Diagnosis(

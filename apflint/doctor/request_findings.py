@@ -81,7 +81,7 @@ def system_traffic_misplaced(evidence: Evidence) -> Iterator[Diagnosis]:
                     evidence.line(request.line, "requests"),
                     f'{request.verb} {request.resource or request.path} of "{request.user}" is at the priority level "{request.level}"',
                     notes=(
-                        f'The built-in configuration assigns this request to "{home}".',
+                        f'The built-in configuration assigns this request to the priority level "{home}".',
                         f'At the priority level "{home}", the request does not compete with the requests of workloads.',
                     ),
                     help=f"increase matchingPrecedence of the FlowSchema {request.schema} above that of the built-in FlowSchema, or let it match fewer requests",

@@ -173,8 +173,8 @@ class _FixRun:
             if len(groups) == 1:
                 self.refuse(*conflict)
         for groups in suspects:
-            # If the loop above has refused a fix of this conflict, the other fixes may succeed now, so none of them is
-            # held back.
+            # If the loop above has refused a fix of a conflict, the other fixes of the conflict may succeed in the next
+            # batch. So hold back fixes only if no fix of the conflict is refused.
             if all(self._is_wanted(finding) for group in groups for finding in group):
                 held_back = groups[(len(groups) + 1) // 2 :]
                 self._waiting |= {identity(finding) for group in held_back for finding in group}
@@ -224,8 +224,8 @@ class _Comparison:
                 keys.append((finding.object.kind, finding.object.name))
             for key in dict.fromkeys(keys):
                 self._fixes[key].append(index)
-            # If a fix renames an object, later findings contain the new name. So record the masked rules for
-            # the whole file, and not only for the object with the old name.
+            # A fix in `metadata` may rename the object, and later findings then contain the new name. So record the
+            # rules that the finding masks for the whole file, and not only for the object with the old name.
             is_renamed = any(f"{field}.".startswith("metadata.") for field in fields)
             self._masked[_scopes(finding)[1 if is_renamed or finding.object is None else 2]] |= _masked_rules(finding)
         self._masks_analysis = any(map(_masks_others, batch))

@@ -71,7 +71,7 @@ def plan_upgrade(releases: Sequence[Release], files: Mapping[str, str], assumpti
         changes = []
         for file, text in texts.items():
             if file not in refused and (change := _change_file(file, text, old, new, releases)) is not None:
-                found, texts[file] = change  # the key exists, so that the iteration can go on
+                found, texts[file] = change  # safe during the iteration, because the key already exists
                 changes.append(found)
                 if found.is_refused:
                     refused.add(file)

@@ -52,7 +52,7 @@ def plan_migration(document: Document, target: MigrationTarget) -> tuple[list[Op
         _convert_shares(document, target, operations, notes)
     after = _migrated(document, operations, target.version)
     if undecodable := list(_find_undecodable(after, target.releases)):
-        return [], undecodable  # for example, the old version ignores a field that has a wrong type in the new version
+        return [], undecodable  # for example, a field that only the new version defines has a value of the wrong type
     for release in target.releases:
         notes += _find_differences(document, after, release)
     return operations, list(dict.fromkeys(notes))

@@ -83,7 +83,8 @@ def build_configuration(
     imagined: set[tuple[Kind, str]] = set()
     names = {schema.name for schema in order}
     mandatory = {schema.name: schema for schema in builtin.flow_schemas}
-    # The imagined FlowSchema `exempt` is always the first, and `catch-all` the last, whatever precedence other FlowSchemas have.
+    # The server inserts a missing FlowSchema `exempt` before all others, and a missing `catch-all` after all others,
+    # whatever precedence the others have.
     if EXEMPT not in names:
         order.insert(0, mandatory[EXEMPT])
         imagined.add(("FlowSchema", EXEMPT))

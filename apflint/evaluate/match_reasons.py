@@ -175,7 +175,8 @@ def _find_mismatches(rule: PolicyRulesWithSubjects, path: Path, digest: RequestD
     if info.is_resource_request:
         field, entries = "resourceRules", rule.resource_rules
     if entries:
-        # Clear attributes that no condition tests (object name, path of a resource request), for more hits in the cache.
+        # No condition of a resource request tests the object name or the path. So clear both: more requests can then
+        # use the same cached result of `_find_closest_entry`.
         info = info._replace(name="", path="") if info.is_resource_request else info
         mismatches = _find_closest_entry(info, entries, (*path, field))
     else:  # a rule without entries for this type of request matches no such request, so every condition fails

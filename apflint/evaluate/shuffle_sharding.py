@@ -80,8 +80,8 @@ def flow_hash(flow_schema: str, distinguisher: str) -> int:
 def _encode(text: str) -> bytes:
     """Return the UTF-8 bytes that a Go program has for the same string.
 
-    Bytes of a command-line argument that are not UTF-8 are kept (Python stores them as surrogates). Other lone
-    surrogates, such as those from JSON, become U+FFFD.
+    Bytes of a command-line argument that are not UTF-8 are kept. Python stores them as surrogates U+DC80 to U+DCFF. If
+    the text has other lone surrogates, which only JSON can contain, all surrogates become U+FFFD.
     """
     try:
         return text.encode("utf-8", "surrogateescape")
@@ -163,7 +163,7 @@ def squish_ratio(hand_size: int, queues: int, elephants: int) -> tuple[int, int]
     for untouched in range(hand_size + 1):
         squished += (-1) ** untouched * comb(hand_size, untouched) * missing**elephants
         remaining = max(1, queues - untouched)
-        missing = missing * (remaining - hand_size) // remaining  # compute C(n - 1, h) from C(n, h), n = remaining
+        missing = missing * (remaining - hand_size) // remaining  # C(remaining, h) becomes C(remaining - 1, h)
     return squished, hands**elephants
 
 
@@ -261,7 +261,7 @@ def find_safest_pair(elephants: int, max_queues: int = 1024) -> Sharding:
     of range.
     """
     if max_queues < 1:
-        raise UserError(f"the number of queues must be at least 1, not {max_queues}")
+        raise UserError(f"the maximum number of queues must be at least 1, not {max_queues}")
     decks = ((hand, min(max_queues, largest_deck(hand))) for hand in range(1, MAX_HAND + 1))
     pairs = [compute_sharding(hand, deck, (elephants,)) for hand, deck in decks if hand <= deck]
     return min(pairs, key=lambda pair: (pair.squish[elephants], pair.queues, pair.hand_size))

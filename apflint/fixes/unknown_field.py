@@ -170,7 +170,7 @@ def _find_nested_owner(document: Document, violation: Violation, name: str, rele
     """
     steps = [step for step in violation.path[:-1] if isinstance(step, str)]
     if steps == ["spec"] and name == "name":
-        return None  # uncertain: `name` is also a key of references and metadata
+        return None  # uncertain: the author may mean `metadata.name` or the name in a reference
     paths = find_field_paths(name, document.kind, document.version, release)
     places = [path.replace("[]", "").split(".") for path in paths]
     owners = {place[-2] for place in places if place[:-2] == steps and place[-2] in violation.known} - {"status"}

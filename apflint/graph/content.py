@@ -298,7 +298,8 @@ class _PictureBuilder:
             return "dangling"
         if schema.document not in self.unreachable.schemas:
             return "reachable"
-        # With the built-in objects, global-default captures all requests that catch-all matches. This is not a problem.
+        # The built-in FlowSchema global-default captures all requests that catch-all matches. So an unreachable
+        # catch-all is not a problem, and gets its own state.
         return "last resort" if schema.name == CATCH_ALL else "unreachable"
 
     def _find_origin(self, found: FlowSchema | PriorityLevelConfiguration) -> Origin:

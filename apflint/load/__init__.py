@@ -57,7 +57,8 @@ def load_text(source: Source) -> Loaded:
         message = f"more than {MAX_LINES:,} lines in one file"
         return Loaded(start, (), (LoadProblem("unsafe", TextRange(start, 0, 1), message, "split the file", False),), {})
     finder = ObjectFinder(source)
-    # The name of a live object is not a file name, but may end with .md or .json.
+    # The name of a live object (an object in a running cluster) may end with .md or .json. But the name is not a file
+    # name, so this ending says nothing about the format of the text.
     template = None if source.is_live else recognize_file(source.name, text)
     if template is not None and finder.is_wanted(0, len(text)):
         finder.add_template(template)

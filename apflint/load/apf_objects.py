@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     _DecodingProblems = defaultdict[Path, tuple[list[Duplicate], list[Path]]]
     ProblemKind = Literal["syntax", "unsafe", "template", "not-apf"]
 
-# MAX_FILE_CONTENT limits the number of line ends, commas and colons in a file. Each document and
-# each problem also count as the following number of these characters.
+# MAX_FILE_CONTENT limits the number of line ends, commas and colons in a file. Each document counts as
+# `_DOCUMENT_COST` of these characters, and each problem as `_PROBLEM_COST`.
 _DOCUMENT_COST = 100
 _PROBLEM_COST = 100
 _MAX_OTHER_KINDS = 200  # objects of further kinds are counted as one kind

@@ -79,8 +79,8 @@ def explain_syntax_error(error: YAMLError, text: str, base: int, end: int) -> Pa
         message = f"{quote(line)} is a code fence of Markdown, not YAML"
         return ParseError(message, located.start, located.end, help="remove this line")
     original = "found a tab" if text.startswith("\t", located.start) else str(located)
-    # libyaml from 0.2.6 on scans ahead, and stops at 1,000 nested brackets, possibly before apflint checks its lower
-    # limit.
+    # libyaml from 0.2.6 on scans ahead, and fails at 1,000 nested brackets, possibly before apflint checks its own
+    # lower limit. The error message always states the limit of apflint.
     if original.startswith("exceeded maximum nesting depth"):
         return ParseError(f"nested more than {MAX_DEPTH} levels deep", located.start, limit="apflint")
     for start, (message, help_) in _EXPLANATIONS.items():

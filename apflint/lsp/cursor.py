@@ -93,7 +93,8 @@ class SuppressionAtCursor(NamedTuple):
 def enclosing_object(entries: Sequence[PartialEntry], path: Path) -> EnclosingObject | None:
     """Return the innermost object that contains `path` if it is or may become an APF object, else None.
 
-    An object without a complete kind may become an APF object if all of its top-level fields exist in APF objects.
+    An object without a complete kind may become an APF object if it has no other fields than apiVersion, kind, metadata
+    and spec, and if its kind and its apiVersion begin like those of APF objects.
     """
     scalars = scalars_by_path(entries)
     for depth in range(len(path), -1, -1):

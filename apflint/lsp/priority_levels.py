@@ -32,7 +32,7 @@ def describe_level(effective: Effective, name: str) -> str:
     limits = effective.limits.level(name)
     if limits is None and not is_built_in:
         return (
-            f"Unknown priority level {format_code(name)}: the manifests do not define this level, and Kubernetes"
+            f"Unknown priority level {format_code(name)}: no valid manifest defines this level, and Kubernetes"
             f" {release} has no built-in level of this name."
         )
     sentences = _describe_limits(limits, effective.limits.server_concurrency) if limits is not None else ()

@@ -246,7 +246,7 @@ class DirectoryChecker:
             results = [self._check_one(parts, configurations[0])]
         else:
             results = self._check_clusters(parts, configurations)
-        # An untitled document belongs to no cluster, so its context is all files that belong to no cluster.
+        # An untitled document belongs to no cluster, so check it together with the files that belong to no cluster.
         rest = [
             parts[name]
             for configuration in configurations

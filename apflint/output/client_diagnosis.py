@@ -316,7 +316,8 @@ def _describe_sightings(diagnosis: ClientDiagnosis, placement: Placement) -> Ite
             count = count_noun(sighting.requests, "request")
             waited = f", {sighting.waiting:,} waited 500 ms or more{longest}" if sighting.waiting else ""
             harm = f"{sighting.rejected or 0:,} rejected{waited}"
-            # The line of the cause has the date of the same period.
+            # If the log covers exactly the period of the incident, omit the date, because the line of the cause shows
+            # it.
             period = _describe_period(log.period, has_date=log.period != _find_period(diagnosis))
             yield f"Log {period}: {count}, {harm if sighting.harmed else 'none rejected or waiting for 500 ms'}."
 

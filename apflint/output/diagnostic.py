@@ -141,7 +141,7 @@ def cut_snippet(source: Source, span: Span, width: int) -> Snippet | None:
     indent = count_cells(left) + sum(sizes[begin : first - low])
     marks = sum(sizes[first - low : min(last - low, end)])
     if not marks and first < last and indent:
-        indent -= 1  # the span has only combining characters, so mark the character before it, which they combine with
+        indent -= 1  # the span has only combining characters, so mark the character with which they combine
     return Snippet(left + "".join(text for text, _ in pieces[begin:end]) + right, indent, max(1, marks))
 
 

@@ -455,9 +455,9 @@ def _describe_upgrade(difference: ConfigurationDifference, sides: Sides) -> list
         # Before kubernetes/kubernetes pull request 98028, servers do not update existing objects.
         sentences.append(f"A {new.name} server creates missing objects and leaves existing ones as they are.")
     elif difference.objects:
-        # Before the server updates or deletes an object, it checks the annotation
-        # `apf.kubernetes.io/autoupdate-spec`, as recorded on a kube-apiserver 1.36.2. Source:
-        # NewFlowSchemaRemover and the suggested strategy in pkg/registry/flowcontrol/ensurer.
+        # The server updates or deletes an object only if the annotation `apf.kubernetes.io/autoupdate-spec` of the
+        # object is "true". Sources: NewFlowSchemaRemover and the suggested strategy in
+        # pkg/registry/flowcontrol/ensurer, and recordings of kube-apiserver 1.36.2.
         kinds = {change.change for change in difference.objects}
         verbs = {"removed": "deletes removed objects", "changed": "updates changed objects"}
         if actions := [action for kind, action in verbs.items() if kind in kinds]:

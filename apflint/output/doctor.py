@@ -329,7 +329,7 @@ def _flow_row(level: LevelState, flow: Flow) -> tuple[str | Text, ...]:
 
 
 def _draw_server(state: ServerState) -> Iterator[Block]:
-    from apflint.output.svg_chart import Bars  # imported for HTML only
+    from apflint.output.svg_chart import Bars  # imported on demand: only the HTML format needs it
 
     if state.server.last.metrics is not None:
         legend = (

@@ -175,7 +175,7 @@ def _describe_load(cluster: ClusterReading) -> str:
     if load.is_calm:
         return f"no request waits or is rejected in the period; {pluralize(round(load.executing), 'request')} executing"
     if not load.rejected and not load.waiting:
-        return "the interval with the longest waits of the period; at the end of the interval, no request waits or is rejected"
+        return "the interval of the period in which requests waited most; no request was rejected in it, or waited at its end"
     return (
         f"the worst interval of the period, with {load.rejected:,.1f} rejections/s, and with"
         f" {load.waiting:,.0f} waiting requests at its end"

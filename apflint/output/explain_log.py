@@ -51,7 +51,7 @@ class LogExplainer:
         self._doubtful: list[RejectedLine] = []
         self.other_lines = 0
 
-        @lru_cache(maxsize=256)  # most events in an audit log have equal requests
+        @lru_cache(maxsize=256)  # most events in an audit log repeat an earlier request
         def answer(request: Request) -> str:
             return render(report_explanation(explainer.explain(request), style), style)
 

@@ -57,7 +57,7 @@ def _describe_wait(level: LevelLimits, release: Release, wait_seconds: float) ->
     elif level.hand_size == 1:
         queue = "in its one queue"
     else:
-        # How a server chooses the queue: shuffleShardLocked in queueset.go.
+        # `shuffleShardLocked` in queueset.go chooses the queue in this way.
         least = "the least estimated work" if release.estimates_seats else "the fewest requests"
         queue = f"in the queue with {least} among the {level.hand_size} queues of its flow"
     limit = f" up to {wait_seconds:g} seconds (a quarter of its timeout, at most 1 minute)"

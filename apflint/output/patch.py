@@ -18,7 +18,7 @@ _ESCAPES = {byte: chr(byte) for byte in range(0x20, 0x7F)} | {0x22: '\\"', 0x5C:
 
 def render_patch(name: str, before: bytes, after: bytes) -> Iterator[str]:
     """Yield the lines of a patch without newlines. A carriage return and a byte order mark stay in the lines."""
-    from apflint.edit.line_diff import write_unified_diff  # imported for edits only
+    from apflint.edit.line_diff import write_unified_diff  # imported on demand: most runs print no patch
 
     old_name, new_name = (_quote_path(f"{side}/{_make_relative(name)}") for side in "ab")
     for line in write_unified_diff(_split_lines(before), _split_lines(after), old_name, new_name):

@@ -80,7 +80,7 @@ def render_rule(rule: Rule, style: Style) -> str:
     if style.width is None:
         references = "".join(f"- {reference}\n" for reference in rule.references)
         return f"{prose}\n## References\n\n{references}\n{rule.url}\n"
-    from apflint.output.terminal_markdown import render_markdown  # imports rich, for terminals only
+    from apflint.output.terminal_markdown import render_markdown  # imported here, because only terminals need rich
 
     page = render_markdown(prose, style, min(style.width, PROSE_WIDTH))
     # rich would break URLs into lines, so that users cannot copy them.

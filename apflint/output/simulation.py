@@ -399,7 +399,7 @@ def _draw_levels(levels: Sequence[LevelResult], result: SimulationResult) -> Ite
         if heat_map := chart_queues(level, result):
             yield Heading("Waiting requests of each queue", 3)
             yield Figure(heat_map, list(_list_flows(level)))
-        table = _tabulate_clients(level.clients)  # the heading names the priority level
+        table = _tabulate_clients(level.clients)  # the heading names the level, so omit its column
         yield table._replace(
             columns=[column for column in table.columns if column is not _LEVEL],
             rows=[(name, *cells) for name, _, *cells in table.rows],

@@ -29,7 +29,7 @@ _MAX_EXPLAINED = 3
 def explain_destination(
     configuration: Configuration, digest: RequestDigest, destination: Destination, required: Requirement | None
 ) -> Iterator[str]:
-    """Explain why a request reaches `destination` and, if `required` is not None, why it does not reach the required objects."""
+    """Explain why a request reaches `destination`, and why `destination` does not meet the requirement `required`."""
     schema = destination.flow_schema
     if required is not None and required.targets and required.includes(schema):
         yield from _explain_figures(configuration, destination, required)
@@ -65,8 +65,8 @@ def _explain_other_schemas(schema: FlowSchema, verdicts: Sequence[Verdict]) -> I
             )
             yield f'FlowSchema "{other.name}"{_position(other)} also matches the request, but later: {order}.'
     if verdicts and not any(verdict.matched for verdict in verdicts):
-        # The closest FlowSchema is the FlowSchema with the fewest failed conditions. FlowSchemas whose subjects match the user
-        # are preferred.
+        # The closest FlowSchema is one whose subjects match the user, if there is one. Among several, it is the FlowSchema
+        # with the fewest failed conditions.
         closest = min(
             verdicts,
             key=lambda verdict: (

@@ -320,7 +320,7 @@ class Encoding:
     def _exclude_impossible_pairs(self) -> None:
         """Add clauses that exclude the pairs of values that no possible request has.
 
-        Attributes that do not apply, such as the resource of a non-resource request, can have any value.
+        The clauses also apply to unused attributes, such as the resource of a non-resource request. Nothing reads them.
         """
         verbs, _, resources, namespaces = (attribute.variables for attribute in self._of_resources)
         for value, resource in resources.items():

@@ -230,8 +230,8 @@ def _paths(lists: Collection[tuple[str, ...]]) -> Axis:
     possible = sorted(prefix for prefix in prefixes if prefix.startswith("/") and is_valid_text(prefix))
     generic = (_path_under(prefix, prefixes, entries) for prefix in (*possible, None))
     values = tuple(dict.fromkeys((*sorted(exact), *filter(None, generic))))
-    # A URL of a rule covers the path that equals the URL. It also covers all paths below the URL, which begin with
-    # `_prefix(url)`, even if the URL has no `*`. Looking up prefixes is faster than comparing each URL with each path.
+    # The server matches the URL of a rule with the equal path, and with all paths that begin with `_prefix(url)`, even
+    # if the URL has no `*`. Looking up prefixes in `below` is faster than comparing each URL with each path.
     below = _by_prefix(values, "/")
 
     def cover(urls: tuple[str, ...]) -> Iterable[str]:

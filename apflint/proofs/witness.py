@@ -204,8 +204,8 @@ def _other_users(point: Point, world: World) -> Iterator[Point]:
     itself = () if point.user.startswith(SERVICE_ACCOUNT_PREFIX) else (point.user,)
     for user in (USERS[0], *nodes, *itself, f"{SERVICE_ACCOUNT_PREFIX}default:default", point.user, ANONYMOUS):
         forced = forced_groups(user)
-        # In clusters, only nodes are in `system:nodes`. So an ordinary user who replaces the user of the request does
-        # not get this group.
+        # In real clusters, only nodes are in the group `system:nodes`. So do not add this group to an ordinary user,
+        # unless this user already is the user of `point`.
         others = sorted(free.difference(forced, (NODES,) if user == USERS[0] != point.user else ()))
         yield point._replace(user=user, groups=usual_groups(user))
         yield point._replace(user=user, groups=forced)

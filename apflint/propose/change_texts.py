@@ -82,9 +82,9 @@ def _write_objects(
     changes: Sequence[Change], before: Effective, after: Effective, needs: Sequence[Need], candidate: Candidate
 ) -> Iterator[tuple[dict[str, Any], dict[Path, str]]]:
     reasons: dict[str, str] = {}
-    # A need states why a smaller value of a field is not sufficient. A field may have several needs,
-    # because the search may halve its value several times. Keep the last need, which is about half of
-    # the proposed value.
+    # A need states which goals the proposal misses with a smaller value of a field. The search tries to remove a value,
+    # and then to halve it. So a field may have several needs. Keep the last need, because it is about half of the
+    # proposed value.
     for need in needs:
         reasons[need.field] = f"{need.change[:1].upper()}{need.change[1:]}, {need.misses[0]}."
     for change in changes:

@@ -260,8 +260,8 @@ def _find_forbidden(effective: Effective, change: Change) -> Iterator[str]:
                 yield f"the FlowSchema {quote(change.flow_schema)} is a built-in object"
             elif change.field == "matchingPrecedence" and isinstance(change.value, int):
                 schema = next((schema for schema in stored if schema.name == change.flow_schema), None)
-                # If the precedence becomes later, the FlowSchema takes no additional requests from the system. So a
-                # later precedence is forbidden only if another FlowSchema already has this precedence.
+                # With a later precedence (a greater number), the FlowSchema takes no additional requests from system
+                # FlowSchemas. So only check that no other FlowSchema has the same precedence.
                 is_later = schema is not None and change.value > schema.spec.matching_precedence
                 find = _find_equal_precedence if is_later else _find_forbidden_precedence
                 yield from find(effective, change.flow_schema, change.value)

@@ -144,7 +144,7 @@ def find_refusal(subject: Subject) -> str | None:
     """
     name, text = (subject.user if subject.kind == "User" else subject.group) or "", write_subject(subject)
     if name == ALL or (subject.kind == "Group" and name in (AUTHENTICATED, UNAUTHENTICATED, SERVICE_ACCOUNTS)):
-        return f"{text} matches nearly all clients, so nearly all clients would share the new level"
+        return f"{text} matches clients of all kinds, so unrelated clients would share the new level"
     if (subject.kind, name) == ("Group", "system:masters"):
         return f"{text} is exempt: its requests never wait, and Kubernetes relies on that in an emergency"
     if (subject.kind, name) == ("Group", NODES) or name.startswith(NODE_PREFIX):

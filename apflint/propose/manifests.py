@@ -222,8 +222,9 @@ def _find_exceptions(proposal: IsolationProposal, after: Effective) -> list[dict
     All requests of the tenant outside of the sets get the proposed level. Return None if there are too many sets, or if a request of the tenant goes to
     `catch-all` because no FlowSchema matches it.
 
-    In each step, the solver looks for a captured request that is in none of the known sets. If there is
-    such a request, the requests that match the same entries of a rule become a new set.
+    In each step, the solver looks for a captured request that is in none of the known sets. The requests that
+    match the same entries of a rule become a new set. If the entry of the rule is a single subject of a tenant
+    with several subjects, all requests of this subject become the set.
     """
     configuration, requests = after.configuration, proposal.goal.rule
     others = [schema for schema in configuration.order if schema.spec.priority_level_configuration != proposal.level]

@@ -161,7 +161,8 @@ def prove(
     comparison = ConfigurationComparison(
         before.configuration, after.configuration, more_rules=(*system, intention.requests)
     )
-    # Limit the number of proofs as `apflint diff` does: more FlowSchemas permit fewer proofs.
+    # As `apflint diff` does, limit the number of proofs by the number of FlowSchemas, because a proof takes longer if
+    # there are more FlowSchemas.
     size = len(before.configuration.order) + len(after.configuration.order)
     moves = tuple(
         sorted(

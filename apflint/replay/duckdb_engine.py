@@ -120,7 +120,7 @@ class DuckDatabase:
         self.query("CREATE MACRO regexp_like(text, pattern) AS regexp_matches(text, pattern)")
         self.query("SET enable_progress_bar = true")
         self.query("SET enable_progress_bar_print = false")
-        # A log must not make DuckDB load extensions, change settings or use the network. DuckDB reads only the named files.
+        # A log must not make DuckDB load an extension, which could, for example, use the network.
         self.query("SET autoinstall_known_extensions = false")
         self.query("SET autoload_known_extensions = false")
 

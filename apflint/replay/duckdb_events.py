@@ -53,8 +53,8 @@ def read_event(wanted: Wanted) -> str:
         f'annotations."{QUEUE_WAIT}"',
         *(["userAgent"] if wanted.agent else []),
     ]
-    # For `RequestReceived` events, a replay uses only the audit ID, which is the first of `texts`. So
-    # check only the audit ID. `read_key` checks the fields of attribute tuples.
+    # For `RequestReceived` events, a replay uses only the audit ID (the first of `texts`), so check only the audit ID.
+    # `read_key` checks other fields, such as the user and the verb.
     is_plain = f"""
         CASE WHEN {_IS_RECEIVED} THEN NOT {is_ambiguous(texts[:1])}
         ELSE NOT {is_ambiguous(texts)} AND coalesce(starts_with(requestURI, '/'), TRUE)
@@ -69,7 +69,8 @@ def read_json(paths: Iterable[str], fields: Fields, compression: str) -> str:
     The query fails if a field of an object does not have the type that `fields` states.
     """
     columns = ", ".join(f"{quote(name)}: {quote(_type(kind))}" for name, kind in fields.items())
-    # One read function for several files is unsafe: DuckDB 2.0.0 sometimes ignores a line that is not JSON without an error.
+    # A single call of read_json for several files is unsafe: DuckDB 2.0.0 sometimes skips a line that is not JSON, and
+    # reports no error.
     return " UNION ALL ".join(
         f"SELECT * FROM read_json({quote(path)}, columns = {{{columns}}}, format = 'newline_delimited', auto_detect = false,"
         f" maximum_object_size = {MAX_LINE_BYTES}, compression = {quote(compression)})"

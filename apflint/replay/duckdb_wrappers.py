@@ -72,7 +72,8 @@ def unwrap_events(
     unwrapping = make_unwrapping(wrapper, quote_name, "JSON")
     mark = secrets.token_hex(8)
     line, server = f"line-{mark}", f"server-{mark}"
-    # `read_json` fails at a damaged line, and then Python reads the file. So the query does not need the text of lines.
+    # `read_json` fails if a line is damaged, and then Python reads the whole file. So with `read_json`, the query does
+    # not need the text of lines.
     if unwrapping.fields:
         lines, line_column = read_json([path], unwrapping.fields, compression), quote(NO_LINE)
     else:

@@ -88,7 +88,7 @@ def join_files(directory: str, files: Sequence[AuditLogFile]) -> Iterator[Joined
                     if data is not None:
                         output.write(_add_key(data, key, file.server))
                         joined.append(file)
-        except OSError:  # the disk is full
+        except OSError:  # for example, the disk is full: join no files
             joined = []
         yield JoinedFiles(path, joined, key)
     finally:

@@ -54,9 +54,9 @@ _find_other_value = re.compile(_OTHER_VALUE).search
 _IS_PLAIN = """
     is_plain AND (kind IS NULL OR kind IN ('', 'Event')) AND (version IS NULL OR version = '' OR version LIKE 'audit.k8s.io/%')
 """
-# An empty object means the same as an absent object. But in SQL, an empty object looks like an
-# object with only unknown fields. So the condition is not true if a field is one of these two
-# objects, and Python reads the line of the event.
+# An empty object, such as `"objectRef": {}`, means the same as an absent object. But in SQL, an empty
+# object looks like an object with only unknown fields. If objectRef or impersonatedUser looks like this,
+# the condition is not true, and Python reads the line of the event.
 _IS_COMPLETE = f"""
     verb IS NOT NULL AND received >= TIMESTAMP '1970-01-01 00:00:00' AND ended >= TIMESTAMP '1970-01-01 00:00:00'
     AND coalesce(code BETWEEN 0 AND 9999, TRUE) AND coalesce(namespace <> '{uri_namespace.UNCERTAIN}', TRUE) AND (impersonated IS NULL OR impersonated.username <> '')
@@ -168,8 +168,8 @@ def read_key(key: str) -> AttributeTuple:
     Raises ValueError if a string in the key may come from a JSON value that is not a string, or if the
     groups are not a list of strings.
     """
-    # The key of an event without a user begins with the groups instead of the user, so it has one part less. Then
-    # `user` is an empty list.
+    # If an event has no user, its key has no part for the user: the key begins with the groups, and `user` is
+    # an empty list.
     *user, groups, verb, api_group, resource, subresource, namespace, path, options = key.split(_SEPARATOR)
     if len(user) > 1 or any(map(_find_other_value, (*user, verb, api_group, resource, subresource))):
         raise ValueError(key)

@@ -50,7 +50,7 @@ class SparkDatabase:
         self._waiting: dict[str, list[Row]] = {}
         """Rows of each table that are not yet in a relation."""
         spark.conf.set("spark.sql.ansi.enabled", "true")
-        spark.conf.set("spark.sql.ansi.doubleQuotedIdentifiers", "true")  # as in the other databases
+        spark.conf.set("spark.sql.ansi.doubleQuotedIdentifiers", "true")  # `"a"` is a column, as in SQLite and DuckDB
 
     def query(self, sql: str) -> list[tuple[object, ...]]:
         """Run a statement, and return its rows."""

@@ -202,7 +202,7 @@ def _open_session(remote: str | None) -> Iterator[Any]:
         }
         builder = builder.master(find_master()).config(map=settings)
     saved, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, 2)  # the Java process inherits this standard error, so its output stays hidden
+    os.dup2(null, 2)  # the Java process inherits the null device as standard error, so its output stays hidden
     try:
         spark = (builder.remote(remote) if remote else builder).getOrCreate()
         spark.conf.set("spark.sql.session.timeZone", "UTC")
@@ -479,7 +479,8 @@ _EVENT = f"""
     SELECT line, concat_ws('{SEPARATOR}', file, server) AS server, xxhash64(e.auditID) AS id,
         e.corrupt IS NULL AND coalesce(size(items) = 1, FALSE) AND NOT {_AMBIGUOUS}
             AND NOT {_has_other_groups("user")} AND NOT {_has_other_groups("impersonatedUser")}
-            AND coalesce(substr(e.requestURI, 1, 1) = '/', TRUE) AND line NOT LIKE '%\\ufffd%' AND {_escape(is_unicode("text"))} AND instr(line, '\\\\u0001') = 0
+            AND coalesce(substr(e.requestURI, 1, 1) = '/', TRUE) AND line NOT LIKE '%\\ufffd%'
+            AND (NOT contains(line, '\\\\u') OR (instr(line, '\\\\u0001') = 0 AND {_escape(is_unicode("text"))}))
             AND coalesce(e.responseStatus.code BETWEEN 0 AND 9999, TRUE) AS is_plain,
         e.kind, e.apiVersion AS version, e.stage, e.auditID AS audit_id, e.verb, e.requestURI AS uri, {_user("user")} AS requester,
         {_user("impersonatedUser")} AS impersonated, e.objectRef AS reference, CAST(e.responseStatus.code AS INTEGER) AS code,

@@ -81,7 +81,8 @@ def _remove_wrapper(relation: str, event_field: Sequence[str], *, has_lists: boo
     decided = _decide(_parse_records(relation, event_field, has_lists=has_lists), event_field)
     if not has_lists:
         return f"SELECT {columns} FROM ({decided})"
-    # If a log line contains a list, the rows of its records do not contain the line, because each row would be a copy.
+    # If a log line contains a list, each record of the list becomes a row. So that the rows do not repeat the whole
+    # line, `line` becomes the text of the record inside of its lists.
     wrapped = "concat(repeat('{\"items\":[', depth), record.text, repeat(']}', depth))"
     return f"""
         SELECT CASE WHEN record IS NULL THEN line ELSE {wrapped} END AS line, checksum, file,
@@ -92,7 +93,7 @@ def _remove_wrapper(relation: str, event_field: Sequence[str], *, has_lists: boo
                 CASE WHEN records IS NOT NULL AND checksum IS NULL THEN crc32(line) ELSE checksum END AS checksum,
                 file, list_server, server, CASE WHEN records IS NULL THEN text END AS text, is_done,
                 CASE WHEN records IS NULL THEN depth ELSE depth + 1 END AS depth, records
-            FROM (SELECT {columns}, CASE WHEN {check_records("found", "text")} THEN found END AS records FROM ({decided}))
+            FROM (SELECT {columns}, CASE WHEN found IS NOT NULL THEN CASE WHEN {check_records("found", "text")} THEN found END END AS records FROM ({decided}))
             WHERE records IS NULL OR size(records) > 0)
         LATERAL VIEW OUTER explode(records) AS record
     """
@@ -117,7 +118,7 @@ def _parse_records(relation: str, event_field: Sequence[str], *, has_lists: bool
     return f"""
         SELECT *, {found} AS found FROM (SELECT *, {batches} AS batches
             FROM (SELECT *, CASE WHEN parsed.corrupt IS NULL AND size(parsed.batches) > 0 THEN parsed.batches[0] END AS fields
-                FROM (SELECT *, {_parse("joined", schema)} AS parsed
+                FROM (SELECT *, CASE WHEN joined IS NOT NULL THEN {_parse("joined", schema)} END AS parsed
                     FROM (SELECT *, CASE WHEN {is_object} THEN {_JOINED} END AS joined FROM ({_strip_prefixes(relation)})))))
     """
 
@@ -158,7 +159,7 @@ def _choose_wrappers(event_field: Sequence[str]) -> tuple[tuple[Wrapper, ...], t
 
 
 _JOINED = f"""
-    CASE WHEN depth = 0 AND substr(line, 1, 1) = '{{' AND instr(text, '"{MESSAGE_TYPE}"') > 0
+    CASE WHEN depth = 0 AND substr(line, 1, 1) = '{{' AND contains(text, '"{MESSAGE_TYPE}"')
         THEN regexp_replace(text, '[}}]{_SPACE}*[{{](?={_SPACE}*"[A-Za-z])', '}},{{') ELSE text END
 """
 """Batches that Amazon Data Firehose writes without line breaks between them, as items of a list.

@@ -592,8 +592,8 @@ class _Sweep:
     def finish(self) -> list[tuple[int, int, int, int]]:
         """Return a tuple for each interval in which the seats in use change.
 
-        A tuple contains the index of the interval, the maximum seats in use, the time of this maximum, and the
-        seats in use at the end of the interval minus those at its start.
+        A tuple contains the index of the interval, the maximum seats in use after a request has started, the time of
+        this maximum (both 0 if no request starts), and the seats in use at the end minus those at the start.
         """
         while self._running:
             self._end(*heappop(self._running))
@@ -777,7 +777,8 @@ def _query_distributions(database: Database, value: str, condition: str) -> dict
         places[level] = tuple(start + rank for rank in _rank_percentiles(number))
         start += number
     wanted = ", ".join(str(place) for ranks in places.values() for place in ranks) or "NULL"
-    # DuckDB numbers the rows in the order of the subquery (see `_PEAKS`).
+    # `row_number() OVER ()` states no order. But DuckDB numbers the rows in the order of the subquery. For the source,
+    # see `_PEAKS`.
     rows = _query(
         database,
         "SELECT place, value FROM (SELECT value, row_number() OVER () - 1 AS place FROM ("
@@ -832,8 +833,9 @@ def stream_requests(log: Log) -> Iterator[RequestAnswer]:
     """Yield the requests of a log in the order of their ends."""
     sql = (
         f"SELECT audit_id, outcome, flow_schema, priority_level, {DISTINGUISHER}, seats, wait, rejected, received FROM logged"
-        # All engines must give the same order. Tuple numbers differ between engines, and databases sort NULL
-        # differently. So ORDER BY contains all values in which requests can differ, and replaces NULL.
+        # The order must be the same for all engines. ORDER BY cannot use the column `tuple`, because its numbers differ
+        # between engines. So ORDER BY contains all values in which requests can differ. ORDER BY replaces NULL, because
+        # databases sort NULL differently.
         " ORDER BY coalesce(ended, received), received, coalesce(audit_id, ''), outcome, coalesce(flow_schema, ''),"
         f" {DISTINGUISHER}, seats, coalesce(wait, -1), rejected"
     )

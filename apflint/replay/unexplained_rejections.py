@@ -61,7 +61,8 @@ def find_contradictions(report: ReplayReport) -> Iterator[Contradiction]:
     the level may have used more seats: each list may have taken the maximum of a list. If the number of
     seats is only assumed, `_contradicts_seats` finds contradictions that are likely, but not certain.
     """
-    # In a partial report, requests that were not read or not selected may use the seats that seem to be free.
+    # A partial report proves no contradiction: requests that were not read or not selected may use the seats that seem
+    # to be free.
     is_partial = report.coverage.interrupted or any(
         condition.dimension != "priorityLevel" for condition in report.filter.conditions
     )

@@ -34,7 +34,7 @@ class NotJsonError(UserError):
 
 
 class NotEventError(UserError):
-    """Raised for JSON without any field of an audit event, and for a file without audit events."""
+    """Raised for JSON without the fields by which apflint recognizes audit events, and for a file without audit events."""
 
 
 class RejectedLine(NamedTuple):
@@ -107,7 +107,7 @@ def join_first_value(batches: Iterable[list[bytes]]) -> Iterator[list[bytes] | s
 
 
 def _is_beginning(line: bytes) -> bool:
-    """Return whether a line is only the beginning of a JSON value, so that parsing it fails at the end of the line."""
+    """Return whether parsing a line as JSON fails at the end of the line, so that the line may be the start of a JSON value."""
     text = line.decode("utf-8", "replace").strip()
     try:
         json.loads(text)

@@ -122,8 +122,9 @@ def _is_open(text: str) -> bool:
     if escape := _INCOMPLETE_ESCAPE.search(text, max(0, len(text) - _MAX_ESCAPE_CHARACTERS)):
         text = text[: escape.start()]
     at = _find_error(text)
-    # For most incomplete text, the error is at the end of the text. For an incomplete string or constant, the error is
-    # at the start of this value, so complete the value and search for the error again.
+    # For most incomplete texts, the error is at the end of the text. If the text ends in an incomplete string or
+    # constant, the error is at the start of this value. Then put a complete value there, and search for the error
+    # again.
     if at is not None and text[at : at + 1] == '"':
         text = f'{text[:at]}""'
         at = _find_error(text)

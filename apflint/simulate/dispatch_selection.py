@@ -43,7 +43,7 @@ class Picker:
         finish = queue.next_dispatch_r + queue.waiting[0].estimate.total_work
         if finish < queue.listed_finish:
             self._list(queue, finish)
-            if len(self._finishes) > 2 * len(self._queues) + 16:  # most entries are outdated
+            if len(self._finishes) > 2 * len(self._queues) + 16:  # most entries are outdated, so rebuild the list
                 self.list_all()
 
     def _list(self, queue: Queue, finish: int) -> None:
@@ -54,7 +54,7 @@ class Picker:
             heappush(self._finishes, finish)
             return
         place = bisect_left(indices, queue.index)
-        if indices[place : place + 1] != [queue.index]:  # otherwise, the outdated entry of the queue becomes valid
+        if indices[place : place + 1] != [queue.index]:  # otherwise, an old entry with this time is used again
             indices.insert(place, queue.index)
 
     def pick(self, robin: int) -> Queue | None:

@@ -142,7 +142,7 @@ class ServiceTimes:
         samples = self._exact if is_exact else self._rough
         if kind in samples:
             return samples[kind]
-        if kind.user or kind.resource:  # only a kind without user and resource merges the samples of narrower kinds
+        if kind.user or kind.resource:  # this is the narrowest kind, so there are no other samples to merge
             return None
         found = self._merged.get((kind, is_exact))
         if found is None:

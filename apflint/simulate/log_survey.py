@@ -367,8 +367,8 @@ def find_kind(attributes: AttributeTuple) -> tuple[str, str, str]:
 def _find_wait_limit(time_outs: Counter[int]) -> int:
     """Return the maximum time in nanoseconds that a request without a timeout waits in a queue of the server.
 
-    `time_outs` counts the waits of rejected requests in units of `_WAIT_STEP`. If most of these waits
-    are equal, the server ended them after a quarter of its flag `--request-timeout`, and the result is
+    `time_outs` counts the waits of rejected requests in units of `_WAIT_STEP`. If at least
+    `_MIN_SHARE_OF_TIME_OUTS` of these waits are equal, the server ended them after a quarter of its flag `--request-timeout`, and the result is
     this time. Otherwise, clients ended the waits at different times, and the result is the default of
     the server. The result is also the default if there are fewer than `_MIN_TIME_OUTS` waits.
     """

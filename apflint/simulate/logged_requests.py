@@ -25,7 +25,8 @@ MIN_TIMED_OUT_WAIT = 20_000
 On kube-apiserver 1.36.2, recorded rejections on arrival take about 1 ms.
 """
 
-# Sort by all columns, so that the result does not depend on the order of the lines in the log.
+# Sort by all columns of the log, so that the result does not depend on the order of its lines. The order of equal rows
+# has no effect: `code` determines `rejected`.
 _REQUESTS = """
     SELECT tuple, coalesce(namespace, ''), server, received, ended, busy, wait, rejected, uri, timeout FROM apf{condition}
     ORDER BY received, tuple, ended, busy, wait, code, namespace, server, timeout, uri

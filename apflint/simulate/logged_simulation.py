@@ -124,7 +124,7 @@ def simulate_log(
         for assumed in assumptions:
             results.append(run(part, survey, assumed, scaling, show, warmup))
             is_interrupted = is_interrupted or results[-1].is_partial
-            if results[-1].is_partial:  # runs with other assumptions would simulate more of the log, so stop
+            if results[-1].is_partial:  # interrupted: another simulation would cover more of the log, so stop
                 break
         runs.append(_join(results, tuple(list_unpredictable(survey, replay)) if runs else ()))
     if survey is None:

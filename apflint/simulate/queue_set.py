@@ -262,7 +262,7 @@ class QueueSet:
         estimate = request.estimate
         limit = self.concurrency_limit
         if self.seats_in_use + estimate.max_seats > limit and not self._can_accommodate_seats(estimate.max_seats):
-            self.robin_index %= len(self.queues)  # as the loop of the server over all queues does
+            self.robin_index %= len(self.queues)  # in the server, a loop over all queues has the same effect
             return False
         queue.waiting.popleft()
         queue.work_waiting -= estimate.total_work

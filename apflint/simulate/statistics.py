@@ -289,7 +289,7 @@ class Statistics:
                 first += queue_set.queuing.queues
             tally.samples.append(
                 LevelSample(
-                    0.0,  # `summarize` replaces this 0.0 and the 0 below, because requests are counted when they finish
+                    0.0,  # placeholder: `_summarize` sets `seats` (this 0.0) and `rejected` (the 0 below)
                     sum(queue_set.concurrency_limit for queue_set in queue_sets),
                     sum(max(0, tally.limits.nominal - queue_set.concurrency_limit) for queue_set in queue_sets),
                     sum(queue_set.waiting for queue_set in queue_sets),

@@ -111,7 +111,7 @@ def _read_objects(report: Report, path: str, paths: tuple[str, ...]) -> set[str]
     for directory in filter(os.path.isdir, paths):
         if f"{home}/".startswith(f"{os.path.realpath(directory).rstrip('/')}/"):
             return None
-    from apflint.load import load_text  # imported here, because most runs have no stale entries
+    from apflint.load import load_text  # imported here, because most runs do not get to this line
 
     documents = (document for source in report.sources.values() for document in load_text(source).documents)
     return {*report.sources, *(f"{document.kind}/{clipped(document.name)}" for document in documents)}

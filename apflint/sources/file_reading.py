@@ -27,8 +27,8 @@ _SIGNS_BY_BOM = {
     b"\xff\xfe": tuple(sign.decode().encode("utf-16-le") for sign in _SIGNS),
     b"\xfe\xff": tuple(sign.decode().encode("utf-16-be") for sign in _SIGNS),
 }
-# Matches only escaped letters. Other escapes are common, because Go's JSON encoder escapes < > and &, but these
-# characters are not part of `_SIGNS`.
+# Matches escaped letters, because an escaped letter could hide one of `_SIGNS`. `_SIGNS` contain only letters. So other
+# escapes do not matter, although they are common: Go's JSON encoder escapes < > and &.
 _ESCAPED_LETTER = re.compile(rb"\\(?:u00|x|U000000)[4-7]")
 
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOCTTY", 0)
@@ -66,7 +66,8 @@ def read_file(file: FoundFile) -> bytes | UnreadableInput:
     (`-`, `/dev/stdin`), and streams such as `/dev/fd/63` from `<(helm template .)`.
 
     A file larger than `MAX_FILE_BYTES` is only searched for strings that show an APF object (`may_hold_apf`). If the
-    file contains no such string, the result is empty bytes. If it contains one, the result is `UnreadableInput`.
+    file contains no such string, the result is empty bytes. If the file contains one, or if the file is larger than
+    `MAX_SEARCHED_BYTES`, the result is `UnreadableInput`.
     """
     if file.problem:
         return UnreadableInput(file.problem)

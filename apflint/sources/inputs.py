@@ -242,8 +242,8 @@ def _require_all(request: InputRequest, words: Words, errors: Iterable[ReadError
         if file is None:
             raise UserError(message)
         is_named = file.path in words.paths
-        # `request.ignored` is not empty if the user analyzes a log. Errors about other files in the current directory
-        # are then not important.
+        # `request.ignored` contains files that the user analyzes, such as a log. If the user then names no manifests,
+        # apflint also reads the current directory. An unreadable file in this directory is not an error.
         is_unrelated = is_default and bool(request.ignored)
         if not is_named and (is_unrelated or is_dangling(file.path)):
             yield f"{message} apflint ignores the file"

@@ -208,8 +208,8 @@ def _represent(dumper: Any, text: str) -> Any:
     return dumper.represent_scalar(_STRING_TAGS[0], clean, style="|" if "\n" in text else None if is_plain else '"')
 
 
-# The tags of texts that `_represent` may write without quotes. PyYAML parses a text with the first tag as a string. Of the
-# texts with the second tag, PyYAML itself quotes `*`.
+# `_represent` adds no quotes to texts with these tags. PyYAML gives the first tag to strings, and the second tag to
+# `*`, `&` and `!`, which PyYAML itself quotes.
 _STRING_TAGS = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:yaml")
 _LiveObjectDumper.add_representer(str, _represent)
 

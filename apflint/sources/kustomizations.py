@@ -262,7 +262,8 @@ def _is_built_in(plugin: Mapping[str, object]) -> bool:
     kind, metadata = str(plugin.get("kind", "")), plugin.get("metadata")
     annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
     is_function = isinstance(annotations, dict) and any(str(key).endswith("/function") for key in annotations)
-    # A plugin with `items` is a list of plugins. Some of these plugins might not be built in.
+    # A plugin with `items` is a list of plugins. Treat the list as a program, because one of its plugins might not be
+    # built in.
     is_program = is_function or kind in _PLUGIN_PROGRAMS or "items" in plugin
     return plugin.get("apiVersion") == "builtin" and not is_program
 

@@ -84,7 +84,7 @@ def parse_suppressions(loaded: Loaded) -> tuple[list[Suppression], list[Problem]
             break
         if suppression.rule is not None:
             suppressions.append(suppression)
-        else:  # a suggestion takes 0.1 ms, so compute none for problems that the report only counts
+        else:  # the report only counts problems beyond the limit, so save the 0.1 ms for a suggestion
             problems.append(_describe_invalid(suppression, suggest=len(problems) < MAX_FINDINGS_PER_RULE))
     return suppressions, problems
 

@@ -61,8 +61,8 @@ def _findings(directory: Path, count: int) -> list[str]:
 
 
 def _crowd(directory: Path, count: int) -> list[str]:
-    # The number of users grows with the number of FlowSchemas. With a constant number of 40 users, 4 times as many
-    # FlowSchemas have 20 times as many findings.
+    # With a constant number of 40 users, 4 times as many FlowSchemas would have 20 times as many findings. So the
+    # number of users grows with the number of FlowSchemas.
     inputs.write_list(directory / f"crowd-{count}.json", inputs.crowd(count, 10, count // 8))
     return ["check", "--fail-on", "never", f"crowd-{count}.json"]
 

@@ -1,4 +1,4 @@
-"""The independent parser of example commands: accepted and rejected commands."""
+"""The independent parser reads the user and the request of example commands."""
 
 from __future__ import annotations
 

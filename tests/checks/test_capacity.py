@@ -395,7 +395,7 @@ def test_level_of_the_context_is_not_new() -> None:
     context = (priority_level("theirs", 55),)
     mine = (priority_level("mine", 45), flow_schema("mine", "mine"))
     alone, beside = (full_text(findings(*mine, context=seen, only="APF603")[0]) for seen in ((), context))
-    assert "workload-low 245 -> 207" in alone  # 600 * 100 / 245 = 245, and 600 * 100 / 290 = 207
+    assert "workload-low 245 -> 207" in alone  # 600 seats * 100 / 245 shares = 245 seats, and 600 * 100 / 290 = 207
     assert "workload-low 200 -> 174" in beside  # 600 * 100 / 300 = 200, and 600 * 100 / 345 = 174
     assert "theirs 110 -> 96" in beside
 

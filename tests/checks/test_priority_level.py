@@ -277,7 +277,7 @@ def test_fix_sets_the_best_hand_size(queuing: dict[str, int], rule: str, fixed: 
         ("x", {"queues": 32, "handSize": -1}, "APF309", (58, 8)),
         ("x", {"queues": 6, "handSize": 128}, "APF305", (128, 6)),  # queues and handSize are probably swapped
         ("workload-low", {"queues": 4}, "APF305", (128, 6)),  # the values of the built-in level workload-low
-        ("system", {"queues": 6, "handSize": 40}, "APF305", (64, 6)),  # a swap gives 40 queues, but system has 64
+        ("system", {"queues": 6, "handSize": 40}, "APF305", (64, 6)),  # not 40 queues (a swap), but the built-in 64
     ],
 )
 def test_fix_sets_the_number_of_queues_if_no_hand_size_separates_flows(

@@ -64,7 +64,7 @@ def proofs(finding: Finding) -> dict[str, str]:
 
 
 # `test_every_capture_is_found` classifies all requests that combine the following few attributes.
-# The requests that leave a protected FlowSchema must agree with the findings of APF507.
+# APF507 must report exactly those requests that leave a protected FlowSchema and its priority level.
 
 VERBS = ("get", "list", "watch", "update", "patch", "create")
 API_GROUPS = ("", "coordination.k8s.io", "apps", "unheard.example")
@@ -643,7 +643,8 @@ def test_redefinition_that_keeps_its_requests_is_not_reported() -> None:
     more = built_in("system-leader-election")
     more["spec"]["rules"][0]["subjects"].append(user("alice"))
     level = without_cluster_scope("kube-scheduler")
-    # The requests that `level` no longer matches go to global-default, too.
+    # Requests that the FlowSchema in `level` no longer matches go to global-default. Its remaining requests go to
+    # the same level, so APF517 reports nothing.
     level["spec"]["priorityLevelConfiguration"]["name"] = "global-default"
     for changed in (built_in("system-nodes"), earlier, more, level):
         assert not findings(changed, only="APF517")

@@ -211,7 +211,7 @@ def unserved_object(file: str, version: str, releases: str, release: str) -> str
                 )
             ],
         ),
-        # Servers of these releases serve v1alpha1 only with --runtime-config.
+        # No message is expected, because a server of 1.19 serves v1alpha1 if --runtime-config enables it.
         (("v1alpha1", "v1alpha1"), "", ["old.yaml", "new.yaml", "--kubernetes", "1.19"], False, []),
     ],
 )

@@ -201,7 +201,8 @@ def test_text_is_short_and_starts_with_the_answer(name: str, kubernetes: str) ->
         ("1.28", 10, 10, 1),
         ("1.32", 10, 10, 10),
         ("1.33", 10, 10, 1),
-        # A watch that sends the existing objects takes 10 seats in recordings, because the server assumes at most 1 MB.
+        # From 1.34 on, a list takes up to 37 seats. In recordings, a watch that sends the existing objects takes 10
+        # seats, because the server assumes at most 1 MB of objects, and counts one seat for each 100 kB.
         ("1.34", 37, 10, 10),
         ("1.37", 37, 10, 10),
     ],
@@ -329,7 +330,8 @@ def test_text_fits_the_terminal(width: int) -> None:
 )
 @pytest.mark.usefixtures("cluster")
 def test_text_for_manifests(name: str, question: Request, kubernetes: str, snapshot: SnapshotAssertion) -> None:
-    # Kubernetes 1.20 serves only v1alpha1 and v1beta1. Only `apflint check` reports manifests in other versions.
+    # Kubernetes 1.20 does not serve v1, the version of the manifests. Only `apflint check` reports this, so the text
+    # for 1.20 does not mention it.
     text = render(question, explainer(".", kubernetes=kubernetes), width=100)
     assert text == snapshot, name
     assert text.replace("\n", "").isprintable()
@@ -778,7 +780,8 @@ def test_line_has_the_answer_of_the_same_text(line: str) -> None:
 def test_requests_in_utf_16_are_rejected(data: bytes) -> None:
     with pytest.raises(UserError, match="the requests are in UTF-16; write them in UTF-8"):
         replies(data)
-    # UTF-16 is detected only in the first line. If the second line is in UTF-16, only this line is rejected.
+    # Only at the start of the input does the byte order mark of UTF-16 cause an exception. In the second line, the mark
+    # makes only this line invalid.
     assert [answer["inputLine"] for answer in replies(LINE, data) if "error" in answer] == [2]
 
 

@@ -421,7 +421,7 @@ def test_check_fix_reports_findings_of_a_file_that_was_not_written(
 
 def test_read_only_file(directory: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     write(directory, a=BROKEN)
-    monkeypatch.setattr(os, "access", lambda *_: False)  # os.access would permit root to write to any file
+    monkeypatch.setattr(os, "access", lambda *_: False)  # as for a read-only file, even if root runs the test
     assert run(["fix", "-q"]) == 2
     assert capsys.readouterr().err == "apflint: a.yaml: not written: it is read-only\n"
     assert content(directory) == {"a.yaml": BROKEN}

@@ -155,12 +155,12 @@ GUIDE = "https://kubernetes.io/docs/reference/using-api/deprecation-guide/#flowc
                 f"The releases are from {GUIDE}26, {GUIDE}29 and {GUIDE}32",
             ),
         ),
-        # There are no warnings, because a target release serves both versions, and the cluster may already run this
-        # release.
+        # No warnings are expected: a target release serves both the old and the new version, and the cluster may
+        # already run this release.
         ("", "v1beta3", "--kubernetes 1.30", ()),
         ("", "v1beta2", "--range 1.26..1.31", ()),
         ("", "v1beta2", "--to v1beta3 --kubernetes 1.27", ()),
-        # The settings state the release that runs today.
+        # The settings state the releases that run today, so warnings are only about these releases.
         ('kubernetes = "1.30"', "v1beta3", "--to v1", ()),
         ('kubernetes = "1.34"', "v1beta2", "", ()),
         (

@@ -78,7 +78,7 @@ def test_commands_of_the_plan_lead_through_all_releases(start: Release, capsys: 
     shares = None
     for step in plan["steps"]:
         old, new = parse_release(step["from"]), parse_release(step["to"])
-        # A file changes only if the new release does not serve its version, and not later.
+        # A step changes files only when it is necessary: if the new release does not serve the version of a file.
         assert bool(step["before"]) == (not list_versions() <= set(new.served))
         lines = [path.read_text("utf-8").splitlines() for path in (Path(change["file"]) for change in step["before"])]
         for change, text in zip(step["before"], lines, strict=True):

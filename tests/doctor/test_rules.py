@@ -222,7 +222,7 @@ def test_homes_of_system_traffic(user: str, verb: str, path: str, place: str, ho
         finding for finding in diagnose_files({"m": metrics, "d": titles + row}).findings if finding.rule == "APF810"
     ]
     assert [finding.notes[0] for finding in found] == (
-        [f'The built-in configuration assigns this request to "{home}".'] if home is not None else []
+        [f'The built-in configuration assigns this request to the priority level "{home}".'] if home is not None else []
     )
 
 
@@ -409,7 +409,7 @@ def found_rules(files: dict[str, str]) -> list[str]:
 
 @pytest.mark.parametrize(("nominal", "seats", "verb", "name", "count"), [
     (6, 1, "list", "", 1),
-    (7, 1, "list", "", 0),  # 15% of 7 are more than 1 seat, so the level does not limit the list to 1 seat
+    (7, 1, "list", "", 0),  # the level allows 2 seats (15% of 7, rounded up), so it does not limit the list to 1 seat
     (6, 2, "list", "", 0),
     (6, 1, "get", "", 0),
     (6, 1, "list", "a", 0),  # a list with a name returns only one object

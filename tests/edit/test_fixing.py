@@ -323,7 +323,8 @@ def test_contradicting_operations_are_refused() -> None:
 
 
 def test_findings_about_a_newly_accepted_object_are_allowed() -> None:
-    # An unused priority level (APF403) is reported only if the API server accepts it.
+    # The fix makes the API server accept the priority level. Only then does APF403 report that the level is unused.
+    # This new finding must not cause apflint to refuse the fix.
     outcome = fixed(rename("lendablePercent"), a=level("unused", "lendable"))
     assert outcome.refused == ()
 

@@ -219,8 +219,7 @@ def test_table_for_other_numbers_of_elephants() -> None:
 
 def test_recommendations_have_at_most_1024_queues_by_default() -> None:
     assert shuffle_sharding.recommend_pairs(1e-9, 4)[-1].queues <= 1024
-    # Hand sizes above 1 need at least 4 queues as well. A larger hand size is recommended only if it
-    # needs fewer queues.
+    # Hand size 1 needs 4 queues. Larger hand sizes are not recommended, because they also need at least 4 queues.
     assert [(row.hand_size, row.queues) for row in shuffle_sharding.recommend_pairs(0.3, 1)] == [(1, 4)]
     assert (
         shuffle_sharding.find_safest_pair(1000)

@@ -121,7 +121,8 @@ SAFE = [
         "  nonResourceRules:\n        - verbs: [",
     ),
     Case("APF101", SCHEMA, 'namespaces: ["ci"]', "namespace: ci", 'namespaces: ["ci"]'),
-    # Subjects as RBAC writes them.
+    # Subjects in the form of RBAC: `name` and `namespace` are directly in the subject, and not in `serviceAccount` or
+    # `group`.
     Case("APF101", SCHEMA, RBAC_ACCOUNT, "          name: deployer\n          namespace: ci\n"),
     Case(
         "APF101",

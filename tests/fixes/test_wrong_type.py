@@ -79,7 +79,7 @@ def test_string_that_yaml_parses_as_a_number_is_shown_as_written(
         ('"5"', "remove the quotes: 5"),
         ("'-5'", "remove the quotes: -5"),
         ('"five"', None),
-        ('"0500"', None),  # YAML parses it as 320
+        ('"0500"', None),  # without quotes, YAML parses 0500 as the octal form of 320
         ('"99999999999"', None),  # exceeds the range
         ('"\uff15"', None),  # a digit for Python, a string for YAML
         ("!!str 5", None),

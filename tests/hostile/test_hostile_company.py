@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-# Python calls audit hooks for each operation with an external effect (PEP 578).
+# This program runs apflint, and exits with 99 at the first event in FORBIDDEN. Python calls audit hooks such as `watch`
+# when a program opens a connection, starts a process, and so on (PEP 578).
 ALONE = """
 import sys
 FORBIDDEN = ("socket.", "urllib.", "http.", "ftplib.", "smtplib.", "subprocess.", "os.system", "os.exec", "os.fork",

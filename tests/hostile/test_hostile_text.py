@@ -148,7 +148,7 @@ def test_escapes_in_values_do_not_reach_the_terminal(tmp_path: Path) -> None:
         (
             (HEAD + "  a: 1\n").encode("utf-16-le"),
             [],
-        ),  # Kubernetes does not detect UTF-16 without a byte order mark, either
+        ),  # like Kubernetes, apflint does not detect UTF-16 without a byte order mark
         ((HEAD + "  a: 1\n").encode("utf-16-be"), []),
         ((HEAD + "  a: 1\n").encode("utf-8-sig"), ["APF101"]),
         ((HEAD + "  a: 1\n").replace("\n", "\r\n").encode(), ["APF101"]),

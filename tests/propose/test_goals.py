@@ -44,11 +44,11 @@ def test_text_that_is_not_a_subject(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("group:system:authenticated", "nearly all clients"),
-        ("group:system:unauthenticated", "nearly all clients"),
-        ("group:system:serviceaccounts", "nearly all clients"),
-        ("group:*", "nearly all clients"),
-        ("user:*", "nearly all clients"),
+        ("group:system:authenticated", "clients of all kinds"),
+        ("group:system:unauthenticated", "clients of all kinds"),
+        ("group:system:serviceaccounts", "clients of all kinds"),
+        ("group:*", "clients of all kinds"),
+        ("user:*", "clients of all kinds"),
         ("group:system:masters", "exempt"),
         ("group:system:nodes", "kubelets"),
         ("user:system:node:worker-1", "kubelets"),

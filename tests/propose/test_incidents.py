@@ -308,7 +308,7 @@ def reject(source: Path, user: str, number: int, file: Path) -> Path:
     for event in ends[len(ends) // 2 :][:number]:
         event["responseStatus"] = {"metadata": {}, "code": 429}
         event["stageTimestamp"] = event["requestReceivedTimestamp"]
-        event.pop("annotations", None)  # a rejected request does not reach authorization
+        event.pop("annotations", None)  # authorization adds annotations, but APF rejects a request before authorization
     file.write_bytes(gzip.compress("\n".join(map(json.dumps, events)).encode(), 1))
     return file
 

@@ -53,7 +53,8 @@ def test_recorded_log(tmp_path: Path) -> None:
 
 TIMES = st.tuples(
     st.one_of(st.integers(0, 3), st.integers(0, 86_400_000_000)),
-    # Durations with the same first bits share a histogram bin. Bins for longer durations are wider.
+    # Some of these durations share a bin of the histogram. All durations with the same first bits share a bin, so bins
+    # for longer durations are wider.
     st.one_of(st.integers(0, 3), st.integers(2040, 2060), st.integers(1 << 24, (1 << 24) + 9), st.integers(0, 1 << 40)),
 )
 

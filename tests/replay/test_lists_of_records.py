@@ -126,7 +126,7 @@ def test_value_over_several_lines_must_fit_on_this_machine(
     options = ["--isolated", "--engine", "spark", "--format", "json"]
     for indent in (None, 1):
         log.write_text(json.dumps(records, indent=indent), encoding="utf-8")
-        monkeypatch.setattr("apflint.replay.spark_engine._MAX_PYTHON_BYTES", log.stat().st_size * (indent or 0))
+        monkeypatch.setattr("apflint.replay.spark_engine._MAX_PYTHON_BYTES", 2 * log.stat().st_size * (indent or 0))
         for source in (log.as_uri(), str(log)):
             assert replay_json(capsys, source, *options[:3])["log"]["requests"] == 20
     monkeypatch.setattr("apflint.replay.spark_engine._MAX_PYTHON_BYTES", log.stat().st_size // 2)

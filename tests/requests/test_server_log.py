@@ -113,7 +113,7 @@ def test_lines_that_other_programs_have_wrapped(wrap: Any) -> None:
 @pytest.mark.parametrize(
     ("time", "text"),
     [
-        (1795451148.41726, "2026-11-23T16:25:48.417260Z"),  # seconds, as in the documentation of Kubernetes
+        (1795451148.41726, "2026-11-23T16:25:48.417260Z"),  # seconds (kube-apiserver writes milliseconds)
         (0, "1970-01-01T00:00:00.000000Z"),
         (1e300, ""),
         (10**400, ""),

@@ -33,7 +33,7 @@ def run_script(root: Path, *arguments: object) -> subprocess.CompletedProcess[st
 def test_fork_prints_what_a_new_process_prints(
     text: str, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from golden_run import run_case  # needs os.fork
+    from golden_run import run_case  # imported here, because Windows cannot import this module
 
     (tmp_path / "work/here").mkdir(parents=True)
     monkeypatch.setenv("COLUMNS", "80")

@@ -617,7 +617,7 @@ def test_random_numbers_are_uniform_and_independent_of_the_order() -> None:
 def test_memory_does_not_grow_with_the_duration() -> None:
     a = client("a", groups=("a",), rate=100.0, service=ServiceTime(30 * MILLISECOND), retries=Retries(1, SECOND))
     peaks = []
-    for seconds in (3, 5, 15):  # the first run fills caches
+    for seconds in (3, 5, 15):  # the first run fills caches, so its peak is not compared
         tracemalloc.start()
         simulate(load(a, duration=seconds * SECOND), Options(level("a", 100), seats=5))
         peaks.append(tracemalloc.get_traced_memory()[1])

@@ -86,7 +86,7 @@ def test_level_that_is_not_renamed(story: Path, capsys: pytest.CaptureFixture[st
 
 def test_loop_and_broken_kustomizations(story: Path, capsys: pytest.CaptureFixture[str]) -> None:
     append(story / "base/kustomization.yaml", "components: [../overlays/canary]\n")
-    (story / EDGE).unlink()  # the overlay `edge` would also change the references
+    (story / EDGE).unlink()  # without this line, `edge` would also include `canary`, and correct its references
     (story / STAGING).write_text("a: [", encoding="utf-8")
     assert [lines for lines, _ in find(capsys)] == [[7, 30, 52]]
 

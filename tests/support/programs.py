@@ -190,8 +190,8 @@ def sign(*_: str) -> None:
 
 
 USAGES: dict[str, Callable[..., None]] = {
-    # Words in capitals are placeholders: FILE and DIR for an existing path, and all others for an argument that is not
-    # an option.
+    # Words in capitals are placeholders. FILE and DIR stand for an existing path. Every other placeholder, such as
+    # NAME, stands for an argument that is not an option.
     ".ci/run": succeed,
     "argocd app manifests APPLICATION --source git": show("live.yaml"),
     "check-jsonschema --schemafile FILE FILE": validate_report,

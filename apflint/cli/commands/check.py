@@ -212,8 +212,8 @@ def _check(inputs: Inputs, get_options: Callable[[], Options]) -> tuple[Report, 
     from apflint.sources.baseline_file import hide_known_findings
 
     compared = hide_known_findings(report, baseline, inputs.request.paths, get_options())
-    # With --cluster, an entry of the baseline without a finding may belong to a cluster that is not
-    # checked. So apflint does not report such entries.
+    # With --cluster, a stale entry (an entry whose finding this run did not find) may belong to a cluster that this run
+    # does not check. So apflint reports no stale entries.
     if not compared.stale or inputs.request.parsed.clusters:
         return compared.report, ()
     stale = compared.stale

@@ -60,7 +60,7 @@ def config(
         return
     how = style(color)
     head = f"# settings: {sanitize(settings.path) if settings.path else 'no file'}"
-    lines = [how.paint(sanitize_json(head), "dim")]  # CI commands are escaped as \uXXXX, which is also valid in TOML
+    lines = [how.paint(sanitize_json(head), "dim")]  # CI commands are escaped as \uXXXX, also valid in TOML
     for key, value in values.items():
         origin = how.paint(sanitize_json(f"# {sanitize(origins[key])}"), "dim")
         lines.append(f"{sanitize_json(f'{key} = {_to_toml(value)}')}  {origin}")

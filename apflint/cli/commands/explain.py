@@ -367,8 +367,8 @@ def _print_answers(path: str, answers: Iterator[tuple[str, list[RejectedLine]]],
             for text, new_errors in answers:
                 sys.stdout.write(text)
                 sys.stdout.flush()  # a program that writes requests to a pipe may wait for each answer
-                # `text` is a single answer for people, or several lines of JSON. A line of JSON is an answer or one of the
-                # new errors.
+                # `text` is a single answer for people, or several lines of JSON. Each line of JSON is an answer or the
+                # error of an item of `new_errors`, so subtract these errors.
                 answered += text.count("\n") - len(new_errors) if text.startswith("{") else bool(text)
                 progress.label = f"Explained {pluralize(answered, 'request')}"
                 errors += new_errors[: _MAX_PRINTED_ERRORS - len(errors)]

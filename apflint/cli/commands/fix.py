@@ -186,7 +186,8 @@ def _checker(inputs: Inputs, chosen: Options, check_files: Check) -> Check:
 
     def check(contents: Mapping[str, bytes]) -> Report:
         report = check_files(contents)
-        # Only a part of the project was read. Do not fix findings that the other files may disprove.
+        # Only a part of the project was read. Do not fix findings that depend on other files, because a file that was
+        # not read may disprove them.
         if is_partial:
             findings = (
                 finding._replace(fix=None) if depends_on_others(finding) else finding for finding in report.findings

@@ -143,8 +143,8 @@ def migrate(
     default = choose_target(version, target_releases)
     follows_clusters = releases is None and kubernetes is None and version is None
     clusters = _list_clusters(project)
-    # Warnings depend on the releases that the clusters run today. Only the settings state them, so
-    # releases that apflint assumes are left out.
+    # Warnings depend on the releases that the clusters run today. Only the settings state these releases, so releases
+    # that apflint assumes are left out.
     stated = [cluster for cluster in clusters if cluster.is_stated]
     stated_release = [project.kubernetes] if "kubernetes" in project.origins else []
     # Each file is migrated independently of all other files. So read the files without the clusters and context of the settings.

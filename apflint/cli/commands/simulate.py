@@ -294,7 +294,8 @@ def _read_other(name: str, request: InputRequest, known: Effective) -> Effective
 
     Raises UserError if the release is too old for a simulation, or if the API server rejects an object.
     """
-    # The objects of a running cluster do not show the seats of its servers: assume the seats of `known`.
+    # The objects of a running cluster do not show how many seats its servers have. So assume the number of seats of
+    # `known`.
     if name == LIVE and request.recorded is None:
         request = read_live(request.assume(server_concurrency=known.limits.server_concurrency))
     other = read_other_side(name, request)

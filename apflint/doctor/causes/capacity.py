@@ -138,7 +138,8 @@ def _small_level(server: ServerLoad, overload: Overload, *, is_second: bool = Fa
             Action("simulate the new manifests with the requests of an audit log", simulate_manifests()),
         ),
         would_not_help=(
-            # Metrics name no clients, so they do not show whether one client sends most of the requests.
+            # Without a dump of requests, omit this advice: metrics name no clients, so one client may send most
+            # of the requests.
             *(
                 ["Throttling the clients does not solve the problem, because their load is normal."]
                 if level.rows

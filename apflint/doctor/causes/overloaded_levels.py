@@ -134,7 +134,7 @@ def _is_lasting(server: ServerLoad, level: LevelLoad, delay: float | None) -> bo
     """Return whether requests will still wait after the next adjustment of the limits."""
     current, average = level.state.current, level.state.demand_average
     if current is None or average is None:
-        return True  # before 1.26, limits are never adjusted; since 1.26, the demand is unknown without metrics
+        return True  # assume yes without data from metrics, or before 1.26, where limits are never adjusted
     if average > current:
         return True
     if (
@@ -162,7 +162,7 @@ def _rejects_now(server: ServerLoad, level: LevelLoad) -> bool:
     if state.current is None or state.demand_average is None:
         return not server.is_since_start
     if state.current == 0:
-        return False  # with a limit of 0, requests can only wait or time out, so there are no rejections now
+        return False  # a level with queues and a limit of 0 rejects requests only while requests wait, but none waits
     is_full = (state.seats_in_use or 0) >= state.current and state.demand_average >= state.current
     if not level.reasons()["concurrency-limit"]:
         return is_full  # if no request waits in the queues, only a level without free seats is overloaded

@@ -293,7 +293,7 @@ def _main_webhook(server: ServerLoad, level: LevelLoad) -> Webhook | None:
             continue
         is_new = before is None or webhook.earlier.number < MIN_ETCD_OPERATIONS or mean >= 2 * before
         if not is_new and mean < LONG_EXECUTION_SECONDS:
-            continue  # not the cause: the calls were as slow before the overload
+            continue  # not the cause: before the overload, the calls already took more than half of this time
         # The metrics count the execution of a request at its end, shortly after the end of its webhook
         # call. So the total times of executions and of calls cover the same period, and are comparable.
         if webhook.calls.total >= MIN_WEBHOOK_SHARE * level.executions.total:

@@ -47,7 +47,8 @@ def find_watch_storm(server: ServerLoad, overload: Overload) -> OverloadCause | 
     seats = count_seats(level.rows)
     is_in_dump = bool(rows) and count_seats(rows) >= MIN_SEAT_SHARE * seats
     watch_time, other_time = level.watches.total, level.executions.total
-    # A watch holds its seats during its execution time, so the average number of seats can be computed from this time.
+    # `held` is the average number of seats that watches hold. A watch holds its seats during its whole execution time,
+    # so `held` can be computed from `watch_time`.
     is_wide = (level.waiting_seats or 0) >= MIN_WIDTH * (level.state.waiting or 1)
     share = MIN_WIDE_WATCH_SHARE if is_wide else MIN_SEAT_SHARE
     held = server.held_seats(watch_time * (level.width.mean or 1))
@@ -131,7 +132,7 @@ def find_heavy_lists(server: ServerLoad, overload: Overload) -> OverloadCause | 
     is_certain = bool(wide) and client.verb is not None
     verb, lists = client.verb or "list", "lists" if client.verb in (None, "list") else "requests"
     user = f' of "{client.user}"' if client.user else ""
-    small = "Small requests of others wait" if wide else "Small requests wait"  # metrics do not name the clients
+    small = "Small requests of others wait" if wide else "Small requests wait"  # metrics do not show who else waits
     few = "the client sends only a few requests, but each request" if wide else "a wide request"
     return client.add_to(
         OverloadCause(

@@ -131,7 +131,7 @@ class _ProposalWriter:
         elif field is not None and field.type == "array":
             yield from self._propose_items(path) if self.on_own_line else ()
         elif not self.point.is_line_empty and isinstance(path[-1], int):
-            yield from self._propose_values(path, field)  # `- get` may begin a key, but this list contains only values
+            yield from self._propose_values(path, field)  # here, `- get` is a value, not the beginning of a key
 
     def _find_field(self, path: Path) -> Field | None:
         return find_field(self.owner.kind or KINDS[0], self.owner.version, self.effective.release, path)

@@ -35,7 +35,7 @@ class EditLocator:
         self._neighbors_left -= _count_neighbors(finding)
         if self._characters_left < 0 or self._neighbors_left < 0:
             return None
-        from apflint.edit.fix_batch import edits_of  # imported for fixes only
+        from apflint.edit.fix_batch import edits_of  # imported on demand: only fixes need it
         from apflint.edit.text_edits import CannotEditError
 
         try:

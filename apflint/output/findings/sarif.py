@@ -51,7 +51,7 @@ def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for
             "driver": {
                 "name": "apflint",
                 "informationUri": HOME,
-                "semanticVersion": __version__.replace(".dev", "-dev."),  # as in 1.2.0-dev.3
+                "semanticVersion": __version__.replace(".dev", "-dev."),  # semantic versions need the hyphen
                 "rules": [_rule(rule_catalogue.read_rule(rule)) for rule in rules],
             }
         },

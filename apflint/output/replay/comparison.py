@@ -210,7 +210,7 @@ def _find(report: ReplayReport, name: str) -> LevelTraffic | None:
 
 
 def _draw(comparison: ReplayComparison, sides: Sides) -> Iterator[Block]:
-    from apflint.output.replay.charts import draw_sides  # imported for HTML only
+    from apflint.output.replay.charts import draw_sides  # imported on demand: only the HTML format needs it
 
     return draw_sides(comparison.levels, ((sides.old, comparison.old), (sides.new, comparison.new)))
 

@@ -362,7 +362,7 @@ def report_periods(comparison: PeriodComparison, style: Style, top: int = 10) ->
 
 def _draw(comparison: PeriodComparison) -> Iterator[Block]:
     """Yield the charts of the priority levels in the period and in the baseline."""
-    from apflint.output.replay.charts import draw_sides  # imported for HTML only
+    from apflint.output.replay.charts import draw_sides  # imported here, because only HTML reports contain charts
 
     sides = (("Period", comparison.now.report), ("Baseline", comparison.before.report))
     levels = dict.fromkeys(level.name for _, report in sides for level in report.levels)

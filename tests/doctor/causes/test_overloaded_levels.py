@@ -89,7 +89,7 @@ def test_two_snapshots() -> None:
     before = metrics(100, waiting=40, waits=10)
     assert overloaded(before, metrics(120, waiting=40, waits=910, dispatched=3000)) == ["low"]
     assert overloaded(before, metrics(120, waiting=40, waits=11, dispatched=3000)) == []
-    # The waiting requests of the two snapshots may belong to two different bursts.
+    # The snapshots are less than 10 seconds apart, so their waiting requests may belong to two different bursts.
     assert overloaded(before, metrics(105, waiting=40, waits=910, dispatched=3000)) == []
 
 

@@ -37,7 +37,8 @@ def test_every_command_is_accepted() -> None:
     commands = [shlex.split(command) for command in all_commands() if command.startswith("apflint ")]
     assert {words[1] for words in commands} >= {"doctor", "explain", "diff", "simulate"}
     for _, name, *words in commands:
-        # Pass the help options of the program, because a click command caches the help option of its first context.
+        # A click command keeps the help options of its first context. So pass the help options of apflint, in case this
+        # is the first context.
         _load_command(name).make_context(name, list(words), help_option_names=["-h", "--help"])
 
 

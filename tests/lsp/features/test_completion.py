@@ -66,8 +66,7 @@ def result(marked: str, label: str, *, is_json: bool = False) -> str:
         (f"{LEVEL}  limited:\n    limitResponse:\n      type: Queue\n      |", ["queuing"]),
         (f"{LEVEL}  type: Limited\n  |", ["limited"]),
         (f"{LEVEL}  type: Exempt\n  |", ["exempt"]),
-        # In these cases, the document is not an APF object or not yet complete, or the cursor is at a place
-        # where apflint proposes nothing.
+        # The document is not an APF object, or is not yet complete, or has no proposals for the place of the cursor.
         ("kind: Deployment\napiVersion: apps/v1\nspec:\n  |", []),
         ("services:\n  web:\n|", []),
         ("spec:\n  |", []),

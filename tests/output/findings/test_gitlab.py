@@ -61,7 +61,8 @@ def test_gitlab_fingerprints_depend_on_each_input(found: Any, key: str) -> None:
 def test_gitlab_severities() -> None:
     base = GOLDEN.findings[0]._replace(apiserver=None)
     found = (base._replace(apiserver=Cause("x", "y")), base, base._replace(severity="warning"))
-    # The settings of a project can lower the severity of a finding about an object that the API server rejects.
+    # The settings can lower the severity of a finding, even if the API server rejects the object. Then GitLab gets the
+    # lower severity instead of `blocker`.
     milder = [found[0]._replace(severity=severity) for severity in ("warning", "info")]
     entries = gitlab_entries(CLEAN._replace(findings=(*found, base._replace(severity="info"), *milder)))
     assert [entry["severity"] for entry in entries] == ["blocker", "critical", "major", "info", "major", "info"]
