@@ -79,7 +79,7 @@ def find_wanted_seats(effective: Effective, wanted: Mapping[str, int]) -> Wanted
     current = {level.name: level.shares for level in limits.levels if level.name in wanted}
     after = find_joint_shares(wanted, current, all_shares - sum(current.values()), total)
     if after is None:
-        named = join_words((f"{quote(name)} {pluralize(seats, 'seat')}" for name, seats in wanted.items()), "and")
+        named = join_words((f"{pluralize(seats, 'seat')} of {quote(name)}" for name, seats in wanted.items()), "and")
         raise UserError(
             f"--want: no number of shares up to {MAX_SHARES:,} is enough for {named}. An API server has {pluralize(total, 'seat')} for all levels"
         )

@@ -34,7 +34,7 @@ REPORTS = ("text", "json", "html", "markdown")
 SCHEMAS = (
     *("FlowSchema", "PriorityLevelConfiguration", "FlowSchemaList", "PriorityLevelConfigurationList"),
     *("config", "goals", "load", "test", "report"),
-    *(f"{name}-output" for name in ("config", "diff", "doctor", "explain", "limits", "propose", "replay")),
+    *(f"{name}-output" for name in ("config", "diff", "doctor", "explain", "limits", "migrate", "propose", "replay")),
     *("rule-output", "shards-output", "simulate-output", "test-output", "why-output"),
 )
 STORIES = ("small-cluster", "accepted-but-wrong", "many-clusters", "move-ci/before", "move-ci/after")
@@ -157,6 +157,10 @@ def example_cases(work: Path) -> Iterator[Case]:
     yield line("check examples --select APF5 --fail-on info")
     yield line("fix --diff examples")
     yield line("migrate --diff examples")
+    yield from (
+        line(f"migrate --plan --range 1.25..1.33 examples {form}")
+        for form in ("", "--format json", "--format markdown")
+    )
 
 
 def conformance_cases(work: Path) -> Iterator[Case]:

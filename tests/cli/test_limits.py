@@ -190,7 +190,7 @@ def test_wanted_seats_that_a_level_has(capsys: pytest.CaptureFixture[str]) -> No
     }
     assert all(level["before"] == level["after"] for level in found["changes"])
     assert run(["limits", "defaults:1.36", "--want", "workload-low=100"]) == 0
-    assert "has at least 100 seats now" in capsys.readouterr().out
+    assert "already has at least 100 seats" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,10 @@ def test_wanted_seats_that_a_level_has(capsys: pytest.CaptureFixture[str]) -> No
         ("workload-lo=1", 'no priority level "workload-lo". Did you mean "workload-low"?'),
         ("exempt=1", "need no seats"),
         ("catch-all=20", 'the shares of the mandatory priority level "catch-all" cannot be changed'),
-        ("system=601", 'no shares up to 2,147,483,647 give "system" 601 seats. An API server has 600 seats'),
+        (
+            "system=601",
+            'no number of shares up to 2,147,483,647 is enough for 601 seats of "system". An API server has 600 seats',
+        ),
         ("system", "is not LEVEL=SEATS"),
         ("system=-1", "is not LEVEL=SEATS"),
     ],

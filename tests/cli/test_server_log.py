@@ -182,7 +182,7 @@ def test_file_that_is_not_json_has_one_error(
     (tmp_path / "notes.txt").write_text("a\nb\nc\n", encoding="utf-8")
     assert run(["explain", option, "notes.txt", "--format", format_]) == 2
     (error,) = capsys.readouterr().err.splitlines()
-    assert "notes.txt does not contain " in error
+    assert "notes.txt: the file does not contain " in error
     assert "no line is JSON. Line 1: this is not JSON: Expecting value" in error
 
 
@@ -276,6 +276,6 @@ def test_json_of_another_program_is_one_error(output: str, tmp_path: Path, capsy
     assert run(["explain", "--event", str(tmp_path / "app.log"), *BUILT_IN, "--format", output]) == 2
     (error,) = capsys.readouterr().err.splitlines()
     assert (
-        "app.log does not contain audit events or lines of kube-apiserver's own log: no line is an audit event. Line 1:"
+        "app.log: the file does not contain audit events or lines of kube-apiserver's own log: no line is an audit event. Line 1:"
         in error
     )

@@ -225,7 +225,10 @@ def test_propose_more_seats_for_a_tenant(folder: Path, capsys: pytest.CaptureFix
     assert run([*words, "--seats", "5", "-o", "out put"]) == 0
     capsys.readouterr()
     commands = collect(capsys, *words, "--seats", "9", "-f", "out put/analytics.yaml")
-    assert "apflint limits --want analytics=9 defaults:1.33 'out put/analytics.yaml' --kubernetes=1.33" in commands
+    assert (
+        "apflint limits --want analytics=9 -f defaults:1.33 -f 'out put/analytics.yaml' --kubernetes 1.33 --isolated"
+        in commands
+    )
     for command in sorted(commands):
         follow(command, "", folder, capsys)
     status = run(["limits", "--want", "analytics=9", "-f", "defaults:1.33", "-f", "out put/analytics.yaml"])

@@ -152,7 +152,7 @@ def test_without_counts_each_request_takes_one_seat(tmp_path: Path, capsys: pyte
     assert {line["seats"] for line in replay_each(capsys, log)} == {1}
     assert replay_json(capsys, log)["seatsFromObjectCounts"] is False
     assert run(["replay", str(log)]) == 0
-    assert "1 seat per request" in capsys.readouterr().out
+    assert "1 seat per executed request" in capsys.readouterr().out
 
 
 def test_sizes_are_needed_from_1_34_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -381,7 +381,7 @@ def _print_answers(path: str, answers: Iterator[tuple[str, list[RejectedLine]]],
     if error_count > 1 and error_count == unlike and not answered:
         what = "audit events or lines of kube-apiserver's own log" if is_log else "requests"
         why = "no line is JSON" if error_count == not_json else "no line is an audit event"
-        print_note(f"{name} does not contain {what}: {why}. Line {errors[0].number}: {errors[0].message}")
+        print_note(f"{name}: the file does not contain {what}: {why}. Line {errors[0].number}: {errors[0].message}")
         return ExitCode.ERROR
     for line in errors:
         print_note(f"{name}:{line.number}: {line.message}")
