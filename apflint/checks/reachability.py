@@ -237,9 +237,8 @@ def _problem(
             Elsewhere(Place(captor.document, ("metadata", "name")), "captures its requests")
             for captor in own[:MAX_NAMED]
         ),
-        # If no input defines the priority level of a FlowSchema in `assumed`, the level may also be missing
-        # on the server. The server then skips the FlowSchema, and the part is reachable. So the finding is
-        # only a warning. APF401 reports the missing level.
+        # The severity is only warning if no input defines the priority level of a FlowSchema that the proof needs. If
+        # the level is missing on the server, too, the server skips this FlowSchema, and the part is reachable.
         severity="warning" if unknown_levels else None,
         involves=None if captors is None else object_keys(captors),
         notes=(*notes, *unknown_levels),

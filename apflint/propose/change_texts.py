@@ -82,9 +82,8 @@ def _write_objects(
     changes: Sequence[Change], before: Effective, after: Effective, needs: Sequence[Need], candidate: Candidate
 ) -> Iterator[tuple[dict[str, Any], dict[Path, str]]]:
     reasons: dict[str, str] = {}
-    # A need states which goals the proposal misses with a smaller value of a field. The search tries to remove a value,
-    # and then to halve it. So a field may have several needs. Keep the last need, because it is about half of the
-    # proposed value.
+    # The search first tries the proposal without the change of a field, and then with smaller changes. Each failed trial
+    # is a need. The comment in the manifest explains only the last need of a field, which is about the smallest change.
     for need in needs:
         reasons[need.field] = f"{need.change[:1].upper()}{need.change[1:]}, {need.misses[0]}."
     for change in changes:

@@ -100,7 +100,7 @@ class LoggedRoutes:
 
     @property
     def is_divided(self) -> bool:
-        """Whether some requests are counted separately, because they arrived in the period `early`."""
+        """Whether the results count the requests in an early period of the log separately from all other requests."""
         return self._early[0] < self._early[1]
 
     def find_instance(self, request: LoggedArrival) -> int:

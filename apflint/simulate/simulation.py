@@ -264,7 +264,8 @@ class Simulation:
             if events and events[0][0] <= when:
                 loop.advance(when, (index << _NUMBER_BITS | number) << _ATTEMPT_BITS)
                 if self._duration is not None:
-                    if request is not None:  # `_create` has already counted this request, so send it
+                    # If `advance` has ended the simulation, the request is still sent, because `_create` has counted it.
+                    if request is not None:
                         request.queue_set.start_request(request, now)
                     return
             if is_short:

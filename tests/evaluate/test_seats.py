@@ -239,7 +239,6 @@ def test_list_takes_from_one_seat_to_its_bound(
     took = seats.estimate_seats(release, verb, options, objects, size, bound)
     maximum = release.max_list_seats
     assert 1 <= took <= (min(bound, maximum) if bound else maximum)
-    # An empty resource has no size, so it is not compared with a resource of unknown size.
     assert seats.estimate_seats(release, verb, options, objects + 1, size, bound) >= took
     assert seats.estimate_seats(release, verb, options, "stale", size, bound) >= took
     assert seats.estimate_seats(release, verb, options._replace(is_valid=True), "unknown", size, bound) == 1

@@ -23,7 +23,7 @@ PROMETHEUS = "Prometheus"
             "for the manifests and the built-in objects of the newest release",
             "apflint dashboard manifests/ > apf-dashboard.json",
         ),
-        ("the levels and the release of the running cluster", "apflint dashboard --live"),
+        ("for the levels and the release of the running cluster", "apflint dashboard --live"),
     ),
 )
 def dashboard(
