@@ -433,7 +433,9 @@ class PrometheusClient:
         shown = self.connection.shown
         if isinstance(error, UserError):
             return error
-        if isinstance(error, exceptions.Timeout):
+        # requests raises ConnectionError, not Timeout, if an answer stops in its body. Time-outs of sockets have no errno.
+        has_stopped = any(isinstance(found, TimeoutError) and found.errno is None for found in _chain(error))
+        if has_stopped or isinstance(error, exceptions.Timeout):
             return self._timeout()
         if isinstance(error, exceptions.SSLError):
             return UserError(

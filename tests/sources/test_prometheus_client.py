@@ -7,6 +7,7 @@ import json
 import socket
 import sys
 from contextlib import ExitStack
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -231,6 +232,19 @@ def test_time_out(delay: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """The limit also applies to a server that sends a byte from time to time."""
     monkeypatch.setattr(prometheus_client, "MAX_PROMETHEUS_SECONDS", Bound(1, ""))
     with serve_replies(success(SERIES)._replace(delay=delay)) as server:
+        assert "no answer within 1 s" in fail(server.url)
+
+
+def test_answer_that_stops(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time-out of the socket may come before that of the client. Both have the same message."""
+
+    class PatientThread(Thread):
+        def join(self, timeout: float | None = None) -> None:  # noqa: ARG002  # waits for the socket
+            super().join()
+
+    monkeypatch.setattr(prometheus_client, "Thread", PatientThread)
+    monkeypatch.setattr(prometheus_client, "MAX_PROMETHEUS_SECONDS", Bound(1, ""))
+    with serve_replies(success(SERIES)._replace(delay=30)) as server:
         assert "no answer within 1 s" in fail(server.url)
 
 
