@@ -28,8 +28,10 @@ FIXABLE = re.compile(r"(?:(\d+) of them|It) can be fixed: apflint fix( --unsafe-
 REPLACEMENTS = {
     re.compile(r"(add\s+that\s+file\s+)with\s+--context"): r"\1to the manifests",
     re.compile(r"(apflint\s+migrate\s+--to\s+\w+)"): r"\1 (on the command line)",
-    re.compile(rf"^(apflint: {OLD}.*)see `apflint check`", re.MULTILINE): r"\1swap the texts to see the findings",
-    re.compile(r"see\s+`apflint check`"): "see the findings",
+    re.compile(rf"^(apflint: {OLD}.*)(?:see `apflint check`|`apflint check` shows the errors)", re.MULTILINE): (
+        r"\1swap the texts to see the findings"
+    ),
+    re.compile(r"see\s+`apflint check`|`apflint check`\s+shows\s+the\s+errors"): "see the findings",
     re.compile(r"(all\s+percentiles:)\s+--verbose"): r"\1 download",
     re.compile(r"(`objects`\s+in\s+a\s+load\s+file),\s+or\s+--objects"): r"\1",
     re.compile(r", as in --kubernetes [\d.]+ or defaults:[\d.]+"): "",
