@@ -24,7 +24,14 @@ import duckdb
 
 from apflint.interrupts import call_on_interrupt, defer_interrupt
 from apflint.replay.database_tables import close_on_error, create_log_tables
-from apflint.replay.duckdb_events import EVENT_FIELDS, NO_TEXT, read_event, read_json
+from apflint.replay.duckdb_events import (
+    EVENT_FIELDS,
+    MAX_LINE_BYTES,
+    MAX_PREFIXED_LINE_BYTES,
+    NO_TEXT,
+    read_event,
+    read_json,
+)
 from apflint.replay.duckdb_wrappers import NO_LINE, UnwrappedEvents, unwrap_events
 from apflint.replay.events import RECEIVED
 from apflint.replay.joined_files import MAX_JOINED_BYTES, MAX_JOINED_FILES, group_files, join_files
@@ -33,10 +40,10 @@ from apflint.replay.python_engine import EventReader, find_format
 from apflint.replay.reduction_sql import (
     IS_REQUEST,
     ODD,
-    REQUEST_NAMES,
     STAGES,
     read_key,
     reduce_events,
+    select_request,
 )
 from apflint.replay.sql_text import quote
 from apflint.replay.wrapper_sql import can_unwrap
@@ -420,14 +427,16 @@ def _read_files(database: DuckDatabase, reader: EventReader, files: Sequence[Aud
     if (
         (wrapper.prefix and compression == "none" and paths[0] is not None and not files[0].is_object)
         and (url := _add_prefixed(database, paths[0], wrapper))
-        and load(_select_plain([url], compression, wanted))
+        and load(_select_plain([url], compression, wanted, MAX_PREFIXED_LINE_BYTES))
     ):
         return True
     return load(unwrap_events(database, links[0], compression, wrapper, wanted))
 
 
-def _select_plain(links: Sequence[str], compression: str, wanted: Wanted) -> AbstractContextManager[UnwrappedEvents]:
-    source = read_json(links, EVENT_FIELDS, compression)
+def _select_plain(
+    links: Sequence[str], compression: str, wanted: Wanted, max_line_bytes: int = MAX_LINE_BYTES
+) -> AbstractContextManager[UnwrappedEvents]:
+    source = read_json(links, EVENT_FIELDS, compression, max_line_bytes)
     event = f"SELECT {NO_TEXT} AS line, {NO_TEXT} AS server, {read_event(wanted)} FROM ({source})"
     return nullcontext(UnwrappedEvents(event))
 
@@ -508,7 +517,7 @@ def _load(
     with defer_interrupt():
         _number_servers(database, reader, server)
         numbers = list(map(reader.number_attributes, attributes))
-        _store_requests(database, numbers, reader.server_number(usual))
+        _store_requests(database, numbers, reader.server_number(usual), wanted)
         database.query("COMMIT")
         reader.coverage.stages.update({stage: counts[at] for at, stage in enumerate(STAGES) if at in counts})
         if others:
@@ -624,7 +633,7 @@ def _list_new_tuples(database: DuckDatabase) -> list[AttributeTuple] | None:
         return None
 
 
-def _store_requests(database: DuckDatabase, numbers: list[int], server: int) -> None:
+def _store_requests(database: DuckDatabase, numbers: list[int], server: int, wanted: Wanted) -> None:
     """Move the requests from the table `raw` to the table `request`, and drop the table `raw`.
 
     `numbers` contains the index of the attribute tuple for each key in the table `new_key`. Events that
@@ -632,7 +641,7 @@ def _store_requests(database: DuckDatabase, numbers: list[int], server: int) -> 
     """
     database.query("INSERT INTO key SELECT key, CAST(? AS INTEGER[])[position] FROM new_key", [numbers])
     database.query(
-        f"INSERT INTO request SELECT tuple, coalesce(number, {server}), {REQUEST_NAMES} FROM raw JOIN key ON raw.key = key.key"
+        f"INSERT INTO request SELECT tuple, coalesce(number, {server}), {select_request(wanted)} FROM raw JOIN key ON raw.key = key.key"
         f" LEFT JOIN named ON raw.server = named.name WHERE {IS_REQUEST}"
     )
     answered = f"SELECT id FROM raw WHERE {IS_REQUEST} AND id IS NOT NULL"

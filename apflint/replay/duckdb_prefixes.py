@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 
     from apflint.requests.log_wrappers import Wrapper
 
-_PIECE_BYTES = 1 << 20
+_PIECE_BYTES = 1 << 18
 """Number of bytes in which prefixes are replaced at once."""
 _MAX_PREFIX_BYTES = 512
 """Maximum length of a prefix. A longer prefix may stay in part, so that DuckDB reports an error."""
+_BLANKS = [b"\n".ljust(size) for size in range(_MAX_PREFIX_BYTES)]
+"""For each length, a line break and spaces."""
 
 
 class PrefixFileSystem(AbstractFileSystem):
@@ -64,7 +66,7 @@ class _PrefixFile(io.RawIOBase):
         self._file = open(path, "rb", buffering=0)  # noqa: SIM115  # `close` closes it
         self._size = size
         self._position = 0
-        self._find_prefixes = compile_prefix(wrapper).finditer
+        self._replace_prefixes = compile_prefix(wrapper).sub
 
     def read(self, size: int = -1, /) -> bytes:
         """Return the next bytes. All of the requested bytes are returned, except at the end of the file."""
@@ -81,14 +83,11 @@ class _PrefixFile(io.RawIOBase):
     def _read_piece(self, start: int, end: int) -> bytes:
         first = max(0, start - _MAX_PREFIX_BYTES - 1)
         self._file.seek(first)
-        data = bytearray(self._file.read(end + _MAX_PREFIX_BYTES - first))
+        data = self._file.read(end + _MAX_PREFIX_BYTES - first)
         if not first:
-            data[:0] = b"\n"
+            data = b"\n" + data
             first = -1
-        for match in self._find_prefixes(data):
-            at, after = match.span()
-            data[at + 1 : after] = b" " * (after - at - 1)
-        return bytes(memoryview(data)[start - first : end - first])
+        return self._replace_prefixes(_make_blank, data)[start - first : end - first]
 
     def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
         """Change the position, and return it."""
@@ -111,6 +110,11 @@ class _PrefixFile(io.RawIOBase):
         """Close the file."""
         self._file.close()
         super().close()
+
+
+def _make_blank(match: re.Match[bytes]) -> bytes:
+    size = match.end() - match.start()
+    return _BLANKS[size] if size < len(_BLANKS) else b"\n".ljust(size)
 
 
 def compile_prefix(wrapper: Wrapper) -> re.Pattern[bytes]:

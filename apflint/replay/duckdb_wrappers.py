@@ -32,8 +32,12 @@ _SAMPLE_ROWS = 1_000
 NO_LINE = "0"
 """Placeholder for a line whose text DuckDB does not keep after parsing. Python then reads the whole file."""
 _NO_NAME = '""'
-_FILE_FORMAT = "FORMAT csv, HEADER false, QUOTE '', ESCAPE '', DELIMITER '\x01', USE_TMP_FILE false"
-"""Format of a file with one event per line."""
+_FILE_FORMAT = "FORMAT csv, HEADER false, QUOTE '', ESCAPE '', DELIMITER '{', USE_TMP_FILE false"
+"""Format of a file with one event per line.
+
+A line has a single column, so the delimiter is never written. DuckDB searches a value for the first character that needs
+quotes, and the delimiter is one. With the first character of an event as the delimiter, the search ends immediately.
+"""
 
 
 class UnwrappedEvents(NamedTuple):

@@ -34,7 +34,6 @@ _EVENT_COLUMNS = """
 compare a single string faster.
 """
 _SEPARATOR = "\x01"
-REQUEST_NAMES = "id, started, received, ended, code, decided, wait, real_namespace, agent, audit_id, uri_hash, timeout"
 STAGES = (COMPLETE, STARTED, PANIC, RECEIVED)
 """Stages in the order of their classes. The class of an event is the index of its stage, or `ODD`."""
 ODD = len(STAGES)
@@ -63,18 +62,19 @@ _IS_COMPLETE = f"""
     AND CASE WHEN reference IS NULL THEN uri <> '' ELSE coalesce(reference.resource, reference.apiVersion, reference.name,
         reference.namespace, reference.apiGroup, reference.subresource) IS NOT NULL END
 """
-_NAMESPACE = f"""
-    CASE WHEN stage <> '{RECEIVED}' AND reference IS NOT NULL THEN {uri_namespace.make_sql("uri", "reference.namespace")} END
-"""
+_HAS_NAMESPACE = f"stage <> '{RECEIVED}' AND reference IS NOT NULL"
+_MATCHED = f"CASE WHEN {_HAS_NAMESPACE} THEN {uri_namespace.match_sql('uri')} END"
+_NAMESPACE = f"CASE WHEN {_HAS_NAMESPACE} THEN {uri_namespace.make_sql('uri', 'reference.namespace', 'matched')} END"
 """SQL expression for the namespace of a request, or NULL if the event is not for a resource."""
 _CLASS = f"""
-    CASE WHEN NOT coalesce({_IS_PLAIN}, FALSE) THEN {ODD}
+    CAST(CASE WHEN NOT coalesce({_IS_PLAIN}, FALSE) THEN {ODD}
          WHEN stage = '{RECEIVED}' THEN {STAGES.index(RECEIVED)}
          WHEN NOT coalesce({_IS_COMPLETE}, FALSE) THEN {ODD}
-         {" ".join(f"WHEN stage = '{stage}' THEN {number}" for number, stage in enumerate(STAGES[:3]))} ELSE {ODD} END
+         {" ".join(f"WHEN stage = '{stage}' THEN {number}" for number, stage in enumerate(STAGES[:3]))} ELSE {ODD} END AS TINYINT)
 """
 
 
+_URI_HASH = "CAST(hash(uri) >> 1 AS BIGINT)"
 _DURATION = "^([0-9]{1,7}h)?([0-9]{1,2}m)?[0-9]{1,3}([.][0-9]{1,9})?(s|ms|[uµμ]s|ns)$"
 _WAIT_PARTS = " + ".join(
     f"coalesce(TRY_CAST(nullif(regexp_extract(queue_wait, '([0-9.]+){unit}{'([^s]|$)' if unit == 'm' else ''}', 1), '')"
@@ -123,17 +123,15 @@ def reduce_events(event: str, to_microseconds: str, wanted: Wanted, namespaces: 
     columns = {
         "key": f"concat(coalesce({texts[0]}, ''), {texts[1]})",
         "id": "CASE WHEN audit_id <> '' THEN id END",
-        "started": f"CASE WHEN class = {STAGES.index(STARTED)} THEN 1 ELSE 0 END",
         "received": f"{to_microseconds}(received)",
         "ended": f"{to_microseconds}(ended)",
-        "code": "code",
-        "decided": "CASE WHEN decision IS NULL THEN 0 ELSE 1 END",
+        "code": "CAST(code AS SMALLINT)",
+        "decided": "CAST(CASE WHEN decision IS NULL THEN 0 ELSE 1 END AS TINYINT)",
         "wait": _WAIT,
-        "real_namespace": "namespace" if wanted.namespace else "CAST(NULL AS STRING)",
-        "agent": "agent" if wanted.agent else "CAST(NULL AS STRING)",
-        "audit_id": "audit_id" if wanted.audit_id else "CAST(NULL AS STRING)",
-        "uri_hash": "CAST(hash(uri) >> 1 AS BIGINT)" if wanted.calls else "CAST(NULL AS BIGINT)",
-        "timeout": request_timeouts.make_sql("uri") if wanted.calls else "CAST(NULL AS STRING)",
+        **({"real_namespace": "namespace"} if wanted.namespace else {}),
+        **({"agent": "agent"} if wanted.agent else {}),
+        **({"audit_id": "audit_id"} if wanted.audit_id else {}),
+        **({"uri_hash": _URI_HASH, "timeout": request_timeouts.make_sql("uri")} if wanted.calls else {}),
     }
     identity = {"id", "audit_id"}  # needed for all events, to find requests with only `RequestReceived`
     values = ", ".join(
@@ -143,8 +141,25 @@ def reduce_events(event: str, to_microseconds: str, wanted: Wanted, namespaces: 
     return f"""
         SELECT class, CASE WHEN class = {ODD} THEN line END AS line, server, {values}
         FROM (SELECT *, {_CLASS} AS class{f", {query}" if wanted.list_options else ""}
-            FROM (SELECT *, {_NAMESPACE} AS namespace FROM ({event}) AS event) AS located) AS classified
+            FROM (SELECT *, {_NAMESPACE} AS namespace
+                FROM (SELECT *, {_MATCHED} AS matched FROM ({event}) AS event) AS matched_event) AS located) AS classified
     """
+
+
+def select_request(wanted: Wanted) -> str:
+    """Return the columns of the table `request`, without `tuple` and `server`, in SQL on the rows of `reduce_events`."""
+    text, number = "CAST(NULL AS STRING)", "CAST(NULL AS BIGINT)"
+    columns = {
+        "id": "id",
+        "started": f"CAST(CASE WHEN class = {STAGES.index(STARTED)} THEN 1 ELSE 0 END AS TINYINT)",
+        **{name: name for name in ("received", "ended", "code", "decided", "wait")},
+        "namespace": "real_namespace" if wanted.namespace else text,
+        "agent": "agent" if wanted.agent else text,
+        "audit_id": "audit_id" if wanted.audit_id else text,
+        "uri": "uri_hash" if wanted.calls else number,
+        "timeout": "timeout" if wanted.calls else text,
+    }
+    return ", ".join(f"{value} AS {name}" for name, value in columns.items())
 
 
 def is_ambiguous(texts: Iterable[str]) -> str:

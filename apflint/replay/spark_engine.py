@@ -22,7 +22,7 @@ from apflint.replay.database_tables import create_log_tables, create_table
 from apflint.replay.events import DECISION, QUEUE_WAIT, RECEIVED, TOO_MANY_REQUESTS
 from apflint.replay.loaded_log import Log, Wanted
 from apflint.replay.python_engine import EventReader, OddRecord, find_format, is_beginning
-from apflint.replay.reduction_sql import IS_REQUEST, ODD, STAGES, is_ambiguous, read_key, reduce_events
+from apflint.replay.reduction_sql import IS_REQUEST, ODD, STAGES, is_ambiguous, read_key, reduce_events, select_request
 from apflint.replay.spark_database import SparkDatabase
 from apflint.replay.spark_lists import is_unicode
 from apflint.replay.spark_wrappers import OTHER_LINE, SEPARATOR, unwrap_lines
@@ -403,11 +403,9 @@ def _define_requests(
         ),
     ):
         create_table(database, table, columns, rows)
-    audit_id = "audit_id" if wanted.audit_id else "CAST(NULL AS STRING)"
     database.query(
-        "CREATE TABLE request AS SELECT key_tuple.tuple, server_number.number AS server, id, started, received, ended,"
-        " CAST(code AS SMALLINT) AS code, decided, wait, real_namespace AS namespace, agent,"
-        f" {audit_id} AS audit_id, uri_hash AS uri, timeout FROM raw JOIN server_number ON raw.server = server_number.name"
+        f"CREATE TABLE request AS SELECT key_tuple.tuple, server_number.number AS server, {select_request(wanted)}"
+        " FROM raw JOIN server_number ON raw.server = server_number.name"
         f" JOIN key ON raw.key = key.key JOIN key_tuple ON key.number = key_tuple.number WHERE {IS_REQUEST}"
     )
     database.query(

@@ -64,18 +64,24 @@ def find_version(uri: str) -> str | None:
     return uri[: match.start(3) - len(_MARK)]
 
 
-def make_sql(uri: str, reference: str) -> str:
+def match_sql(uri: str) -> str:
+    """Return an SQL expression for the namespace that `_NAMESPACE` finds in a URI.
+
+    Its value is an empty string if the pattern does not match. `uri` is an SQL expression.
+    """
+    return f"regexp_extract({uri}, '{_NAMESPACE}', 3)"
+
+
+def make_sql(uri: str, reference: str, matched: str) -> str:
     """Return an SQL expression that computes `find_namespace`.
 
-    Its value is `UNCERTAIN` if only Python can determine the namespace.
-
-    `uri` and `reference` are SQL expressions.
+    Its value is `UNCERTAIN` if only Python can determine the namespace. All parameters are SQL expressions; `matched` is
+    the value of `match_sql`, or NULL. It is a parameter because databases evaluate each occurrence of a regular expression.
     """
-    # Each regular expression is written only once, because databases evaluate every occurrence. IN with several values
-    # is avoided, because DuckDB would evaluate its operand for all rows.
-    namespace, resource = (f"regexp_extract({uri}, '{pattern}', 3)" for pattern in (_NAMESPACE, _RESOURCE))
+    # IN with several values is avoided, because DuckDB would evaluate its operand for all rows.
+    resource = f"regexp_extract({uri}, '{_RESOURCE}', 3)"
     return (
-        f"CASE WHEN coalesce({uri}, '') = '' THEN coalesce({reference}, '')"
+        f"CASE WHEN {matched} <> '' THEN {matched} WHEN coalesce({uri}, '') = '' THEN coalesce({reference}, '')"
         f" WHEN instr({uri}, '{_MARK}') = 0 AND instr({uri}, '{_ESCAPE}') = 0 THEN ''"
-        f" ELSE coalesce(nullif({namespace}, ''), CASE WHEN regexp_like({resource}, '{_SPECIAL}') THEN '{UNCERTAIN}' ELSE '' END) END"
+        f" WHEN regexp_like({resource}, '{_SPECIAL}') THEN '{UNCERTAIN}' ELSE '' END"
     )

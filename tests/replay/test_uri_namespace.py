@@ -11,7 +11,7 @@ from support.audit_logs import ENGINES, event, needs_duckdb, replay_each, replay
 
 from apflint.evaluate.requestinfo import parse_request_info
 from apflint.replay.events import find_problem, read_attributes
-from apflint.replay.uri_namespace import UNCERTAIN, find_namespace, find_version, make_sql
+from apflint.replay.uri_namespace import UNCERTAIN, find_namespace, find_version, make_sql, match_sql
 from apflint.user_error import UserError
 
 if TYPE_CHECKING:
@@ -109,7 +109,10 @@ def test_sql_agrees(uris: list[str]) -> None:
         connection.execute("CREATE MACRO regexp_like(text, pattern) AS regexp_matches(text, pattern)")
         connection.execute("CREATE TABLE event (uri TEXT, namespace TEXT)")
         connection.executemany("INSERT INTO event VALUES (?, ?)", values)
-        rows = connection.execute(f"SELECT uri, namespace, {make_sql('uri', 'namespace')} FROM event").fetchall()
+        rows = connection.execute(
+            f"SELECT uri, namespace, {make_sql('uri', 'namespace', 'matched')}"
+            f" FROM (SELECT *, {match_sql('uri')} AS matched FROM event)"
+        ).fetchall()
     assert len(rows) == len(values)
     for uri, reference, namespace in rows:
         assert namespace in (find_namespace(uri, reference), UNCERTAIN)
