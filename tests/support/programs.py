@@ -18,19 +18,17 @@ import shutil
 import subprocess
 import sys
 import tomllib
-import urllib.request
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
-from unittest.mock import MagicMock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from unittest.mock import MagicMock
 
 LIVE = Path(__file__).resolve().parents[2] / "fixtures" / "live"
 SCRIPTS_TO_RUN = (
-    "compare_with_brute_force.py --configurations 100 --seed 1",
     "synthesize_audit_log.py --seed 1 --bytes 10MB",
     "generate_command_options.py",
     "generate_schemas.py",
@@ -39,8 +37,8 @@ SCRIPTS_TO_RUN = (
 )
 """Prefixes of command lines of scripts to run, because they need no network and take only seconds. For all other
 command lines of scripts, only the arguments are parsed."""
-PYTEST_PATHS = ["tests/checks/test_rule_pages.py"]
-"""Paths for pytest in commands without a path, because collecting all tests takes 15 seconds."""
+PYTEST_PATH = "tests/checks/test_rule_pages.py"
+"""Path for pytest in commands without a path, and in place of directories. Collecting all tests takes 15 seconds."""
 
 
 def fail(message: str) -> NoReturn:
@@ -108,9 +106,13 @@ def get_flow_schema(name: str) -> None:
 
 def show_recording(name: str) -> Callable[..., None]:
     """Return a function that prints a recorded response of a server. The busy level is renamed to `reports`, as on pages."""
-    data = (LIVE / name).read_bytes()
-    text = (gzip.decompress(data) if name.endswith(".gz") else data).decode()
-    return lambda *_: print(re.sub(r"\bslow(-writes)?\b", "reports", text), end="")
+
+    def show(*_: str) -> None:
+        data = (LIVE / name).read_bytes()
+        text = (gzip.decompress(data) if name.endswith(".gz") else data).decode()
+        print(re.sub(r"\bslow(-writes)?\b", "reports", text), end="")
+
+    return show
 
 
 def show_openapi(*_: str) -> None:
@@ -321,15 +323,20 @@ def collect_tests(arguments: list[str]) -> None:
     """Let pytest parse the arguments and select tests without running them. Fail if it selects no tests.
 
     Tests are collected without worker processes, because syrupy warns if workers report no snapshots."""
-    has_path = any(Path(argument).exists() for argument in arguments)
-    call(
-        *(sys.executable, "-m", "pytest", "--collect-only", *arguments, *([] if has_path else PYTEST_PATHS), "-n", "0"),
-        stdout=subprocess.DEVNULL,
-    )
+    paths = [argument for argument in arguments if Path(argument).exists()]
+    directories = [] if "-k" in arguments else list(filter(os.path.isdir, paths))
+    for directory in directories:
+        if not any(Path(directory).rglob("test_*.py")):
+            fail(f"no tests in {directory}")
+    arguments = [argument for argument in arguments if argument not in directories]
+    arguments += [PYTEST_PATH] if paths == directories else []
+    call(*(sys.executable, "-m", "pytest", "--collect-only", *arguments, "-n", "0"), stdout=subprocess.DEVNULL)
 
 
 def serve_once(arguments: list[str]) -> None:
     """Start the web server on a free port, get its start page, and stop the server."""
+    import urllib.request  # imported here, as below, because most stand-ins need neither
+
     command = [sys.executable, "-u", "-m", "http.server", *arguments, "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
@@ -353,6 +360,8 @@ class NotInstalled(MetaPathFinder, Loader):
 
     def create_module(self, spec: ModuleSpec) -> MagicMock:
         """Return a module that has every possible attribute."""
+        from unittest.mock import MagicMock
+
         return MagicMock(name=spec.name)
 
     def exec_module(self, module: object) -> None:

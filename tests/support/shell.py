@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
+import compileall
 import gzip
 import os
 import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
+from functools import cache
 from pathlib import Path
 
 from support.programs import USAGES
@@ -127,11 +131,27 @@ def prepare_checkout(directory: Path) -> dict[str, str]:
 
     The copy has one commit, which is also in the branch `main` of its remote repository `origin`.
     """
-
     import pytest  # this module must also work without pytest
 
     if not (ROOT / ".git").exists():
         pytest.skip("needs a git repository")
+    for name in ("work", "origin"):
+        shutil.copytree(_commit_checkout() / name, directory / name, symlinks=True, dirs_exist_ok=True)
+    variables = _prepare_programs(directory) | {
+        "APFLINT_EXAMPLE": str(directory / "example"),
+        "PYTHONPATH": str(directory / "work"),
+    }
+    (directory / "example").mkdir()
+    shutil.copy(directory / "bin" / ".ci/run", directory / "work" / ".ci/run")  # the stand-in installs no packages
+    return variables
+
+
+@cache
+def _commit_checkout() -> Path:
+    """Return a directory with the checkout `work` and its remote repository `origin`. It is deleted when the process ends."""
+    temporary = tempfile.TemporaryDirectory(prefix="apflint-checkout-")
+    atexit.register(temporary.cleanup)
+    directory = Path(temporary.name)
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
     for name in filter(None, names):
@@ -139,25 +159,28 @@ def prepare_checkout(directory: Path) -> dict[str, str]:
             file = directory / "work" / name
             file.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, file)
-    variables = _prepare_programs(directory) | {
-        "APFLINT_EXAMPLE": str(directory / "example"),
-        "PYTHONPATH": str(directory / "work"),
-    }
-    (directory / "example").mkdir()
-    shutil.copy(directory / "bin" / ".ci/run", directory / "work" / ".ci/run")  # the stand-in installs no packages
+    variables = environment() | {"HOME": str(directory / "home")}
+    _write_git_settings(directory)
+    # Without compression, git needs a third of the time.
     script = """
-        git init --quiet && git add --all && git commit --quiet --message Start
+        git init --quiet && git config core.compression 0 && git add --all && git commit --quiet --message Start
         git init --quiet --bare ../origin && git remote add origin ../origin && git push --quiet --set-upstream origin main
+        git repack -adq
     """
     done = bash(f"set -e\n{script}", directory, variables)
     assert done.returncode == 0, done.stderr
-    return variables
+    compileall.compile_dir(directory / "work" / "apflint", quiet=1)
+    return directory
+
+
+def _write_git_settings(directory: Path) -> None:
+    (directory / "home").mkdir()
+    (directory / "home" / ".gitconfig").write_text(GIT_SETTINGS, encoding="utf-8")
 
 
 def _prepare_programs(directory: Path) -> dict[str, str]:
     """Write apflint, Python and the stand-ins to `bin`, and return an environment whose PATH starts with `bin`."""
-    (directory / "home").mkdir()
-    (directory / "home" / ".gitconfig").write_text(GIT_SETTINGS, encoding="utf-8")
+    _write_git_settings(directory)
     python = shlex.quote(sys.executable)
     commands = {name: f"{python} {Path(__file__).with_name('programs.py')} {name}" for name in PROGRAMS}
     for name, command in (commands | {"apflint": f"{python} -m apflint"}).items():
