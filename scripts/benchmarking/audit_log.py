@@ -18,7 +18,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
 NODES, OPERATORS, PIPELINES, PEOPLE, NAMESPACES = 500, 180, 60, 300, 400
@@ -34,6 +34,20 @@ _BURST_SECONDS, _BURST_PERIOD_SECONDS, _BURST_FACTOR = range(2, 22), 180, 2.5
 """Seconds with a burst in each period, length of a period in seconds, and factor by which clients send more in a burst."""
 _SLOW_MICROSECONDS = 500_000
 """Minimum duration of requests whose latencies kube-apiserver annotates."""
+_AKS = {"category": "kube-audit", "operationName": "Microsoft.ContainerService/managedClusters/diagnosticLogs/Read"}
+WRAPPERS: dict[str, Callable[[str], str]] = {
+    "an export of CloudWatch Logs, as of EKS": lambda line: f"2026-11-16T08:00:00.000Z {line}",
+    "lines of CRI": lambda line: f"2026-11-16T08:00:00.000000000Z stdout F {line}",
+    "records of AKS": lambda line: json.dumps(
+        {
+            **_AKS,
+            "time": "2026-11-16T08:00:00Z",
+            "properties": {"log": f"{line}\n", "stream": "stdout", "pod": "server-1"},
+        },
+        separators=(",", ":"),
+    ),
+}
+"""For each wrapper, which is what log collectors write around an event, a function that wraps a line of an audit log."""
 _NAMESPACE, _NAME, _SELF = "\x01", "\x02", "\x03"
 """Placeholders in templates: the namespace and the name of the object, and the name of the client."""
 
@@ -98,6 +112,12 @@ def write_rotated_audit_log(directory: Path, size: int, seed: int) -> None:
     lines = events(seed)
     for number in range(math.ceil(size / _ROTATED_BYTES)):
         _write_lines(directory / f"audit.log.{number}", _ROTATED_BYTES, lines)
+
+
+def wrap_audit_log(path: Path, target: Path, wrap: Callable[[str], str]) -> None:
+    """Write an audit log whose lines are those of `path` in a wrapper."""
+    with path.open(encoding="utf-8") as lines, target.open("w", encoding="utf-8") as file:
+        file.writelines(f"{wrap(line.rstrip())}\n" for line in lines)
 
 
 def _write_lines(path: Path, size: int, lines: Iterator[str]) -> None:

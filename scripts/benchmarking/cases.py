@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from benchmarking import inputs
-from benchmarking.audit_log import write_audit_log, write_rotated_audit_log
+from benchmarking.audit_log import WRAPPERS, wrap_audit_log, write_audit_log, write_rotated_audit_log
 from benchmarking.growth import GROWING, MAX_EXPONENT, STEP, fit_exponent
 from benchmarking.processes import environment, measure_in_turn
 
@@ -334,6 +334,7 @@ def replay(setting: Setting) -> Iterator[Row]:
         yield _ratio("the same", cost, "report", "jq", 0.5, "`jq -r .verb`")
     yield _ratio("the same, compressed with Zstandard", cost, "zst", "report", 1.3, "not compressed")
     yield _ratio(f"{what}, `--engine python`", cost, "Python", "json.loads", 1.5, "`json.loads` of the lines")
+    yield from _replay_wrapped(setting, commands["report"])
     write_rotated_audit_log(setting.directory / "large", 10 * size, inputs.SEED)
     # The speed of a machine changes within minutes, so the smaller log is measured again together with the larger log.
     both = {"report": commands["report"], "large": [*report, "duckdb", "large"]}
@@ -344,6 +345,18 @@ def replay(setting: Setting) -> Iterator[Row]:
     for name, used in (("a tenth of it", cost["report"].memory), ("the same", cost["large"].memory)):
         measured = f"{used / 1e6:,.0f} MB"
         yield Row(f"{name}: memory at its peak", measured, "", measured, "400 MB", used, MAX_REPLAY_BYTES)
+
+
+def _replay_wrapped(setting: Setting, command: list[str]) -> Iterator[Row]:
+    """Measure the same log in wrappers of log collectors. `command` replays the plain log."""
+    commands = {"plain": command}
+    for number, (name, wrap) in enumerate(WRAPPERS.items()):
+        file = f"wrapped-{number}.log"
+        wrap_audit_log(setting.directory / "audit.log", setting.directory / file, wrap)
+        commands[name] = [*command[:-1], file]
+    cost = measure_in_turn(commands, setting.directory, setting.long_runs, of=min)
+    for name in WRAPPERS:
+        yield _ratio(f"the same with DuckDB, as {name}", cost, name, "plain", 1.5, "the plain log")
 
 
 CASES: dict[str, Callable[[Setting], Iterator[Row]]] = {
