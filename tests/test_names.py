@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
-import ast
 from collections import Counter
 from pathlib import Path
+from symtable import symtable
+from typing import TYPE_CHECKING
 
 import apflint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from symtable import SymbolTable
+
+
+def list_classes(scope: SymbolTable) -> Iterator[str]:
+    """Yield the names of all classes in a scope. Symbol tables take a third of the time of syntax trees."""
+    for child in scope.get_children():
+        if child.get_type() == "class":
+            yield child.get_name()
+        yield from list_classes(child)
 
 
 def test_no_two_classes_have_the_same_name() -> None:
     """Private classes count, too."""
-    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in Path(apflint.__file__).parent.rglob("*.py")]
-    names = Counter(node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    names = Counter[str]()
+    for path in Path(apflint.__file__).parent.rglob("*.py"):
+        names.update(list_classes(symtable(path.read_text(encoding="utf-8"), str(path), "exec")))
     assert len(names) > 100
     assert [name for name, number in names.items() if number > 1] == []
