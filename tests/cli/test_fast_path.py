@@ -105,6 +105,7 @@ def parse_fast(name: str, words: list[str]) -> dict[str, Any] | None:
     return {name: values.get(name, default) for name, _, default in list_parameters(function)}
 
 
+@cache  # otherwise, each example would read the annotations again, and Hypothesis would check all words again
 def list_words(name: str) -> st.SearchStrategy[list[str]]:
     """Return a strategy for command lines: options of the command with and without values, choices, and other words."""
     words: list[list[str]] = [[value] for value in VALUES]
