@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import shlex
 import shutil
@@ -144,17 +145,36 @@ def invalid_command_lines() -> Iterator[Any]:
             yield pytest.param([*words, name, value], id=f"{command} {name} {value[:20]}")
 
 
-@pytest.fixture
-def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Change to the directory of the examples, with settings that leave their manifests without findings."""
-    prepare(tmp_path)
-    work = tmp_path / "work"
+@pytest.fixture(scope="module")
+def examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of the examples, with settings that leave their manifests without findings.
+
+    All tests use the same directory, because writing its files takes more time than a rejected command line.
+    """
+    base = tmp_path_factory.mktemp("examples")
+    prepare(base)
+    work = base / "work"
     others = ["branch", "live.yaml", "main", "new.yaml", "old.yaml"]
     shutil.copy(FIXTURES.parent / "simulate" / "load.yaml", work)
     (work / "apflint.toml").write_text(f'select = ["APF1"]\nexclude = {others}\n')
-    monkeypatch.chdir(work)
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
     return work
+
+
+def list_files(directory: Path) -> list[tuple[str, int, int]]:
+    """Return (path, size, time of the last change) of the files in a directory and its subdirectories."""
+    paths = [os.path.join(parent, name) for parent, _, names in os.walk(directory) for name in names]
+    states = ((path, os.lstat(path)) for path in paths)
+    return sorted((path, state.st_size, state.st_mtime_ns) for path, state in states)
+
+
+@pytest.fixture
+def directory(examples: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Change to the directory of the examples. Assert that the test leaves its files unchanged."""
+    monkeypatch.chdir(examples)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
+    before = list_files(examples)
+    yield examples
+    assert list_files(examples) == before
 
 
 def run_rejected(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
