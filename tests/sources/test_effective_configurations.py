@@ -32,7 +32,7 @@ KUSTOMIZE = '#!/bin/sh\ncat "$2/built.txt"\n'
 KUBECTL = """\
 #!/bin/sh
 for word; do case $word in /*) path=${word%%\\?*};; esac; done
-exec cat "DIRECTORY/$(echo "$path" | tr / _)"
+exec cat "DIRECTORY$path.json"
 """
 METRICS = str(ROOT / "fixtures/live/0-idle.metrics.txt.gz")
 LOAD = "duration: 1s\nclients: [{name: a, as: alice, request: list pods -n a, service: 1s, rate: 1/s}]\n"
@@ -41,13 +41,17 @@ REQUEST = ("list", "pods", "-n", "a", "--as", "alice")
 OBJECTS_OF_CLUSTER = len(OBJECTS)
 
 
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Change to a git repository with manifests, a kustomization, a cluster in the settings, and stand-ins for programs."""
-    programs, directory = tmp_path / "bin", tmp_path / "project"
+@pytest.fixture(scope="module")
+def built_project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A git repository with manifests, a kustomization and a cluster in the settings, beside stand-ins for programs.
+
+    Tests must not change its files.
+    """
+    base = tmp_path_factory.mktemp("sources")
+    programs, directory = base / "bin", base / "project"
     for name, text in {
         "bin/kustomize": KUSTOMIZE,
-        "bin/kubectl": KUBECTL.replace("DIRECTORY", str(programs)),
+        "bin/kubectl": KUBECTL.replace("DIRECTORY", str(base / "answers")),
         "project/manifests/apf.yaml": MANIFESTS,
         "project/overlay/kustomization.yaml": "resources: [../manifests/apf.yaml]\n",
         "project/overlay/built.txt": MANIFESTS,
@@ -57,20 +61,33 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "project/empty/notes.txt": "",
         "load.yaml": LOAD,
         "suite.yaml": SUITE,
+        **{f"answers{path}.json": json.dumps(body) for path, (_, body) in recorded_answers().items()},
     }.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text, encoding="utf-8")
+        (base / name).parent.mkdir(parents=True, exist_ok=True)
+        (base / name).write_text(text, encoding="utf-8")
     for program in ("kustomize", "kubectl"):
         (programs / program).chmod(0o755)
-    for path, (_, body) in recorded_answers().items():
-        (programs / path.replace("/", "_")).write_text(json.dumps(body), encoding="utf-8")
-    write_log(tmp_path / "audit.log", [event()])
+    write_log(base / "audit.log", [event()])
     who = ("-c", "user.name=a", "-c", "user.email=a@example.com")
     for command in (("init", "-q", "-b", "main"), ("add", "."), (*who, "commit", "-q", "-m", "a")):
         subprocess.run(["git", *command], cwd=directory, check=True)
-    monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.chdir(directory)
     return directory
+
+
+@pytest.fixture
+def unchanged_project(built_project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Change to the project that all tests share."""
+    monkeypatch.setenv("PATH", f"{built_project.parent / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.chdir(built_project)
+    return built_project
+
+
+@pytest.fixture
+def project(unchanged_project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Change to a copy of the project, for a test that changes its files."""
+    shutil.copytree(unchanged_project.parent, tmp_path / "copy")
+    monkeypatch.chdir(tmp_path / "copy" / "project")
+    return tmp_path / "copy" / "project"
 
 
 def make_id(value: object) -> str:
@@ -145,9 +162,30 @@ def shown_text(command: str, out: str) -> str:
     return description
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize(("words", "description"), DESCRIPTIONS.items(), ids=make_id)
-@pytest.mark.usefixtures("project")
+COMBINATIONS_WITH_ALL = (("manifests", "extra.yaml"), ("extra.yaml", "live"))
+"""Combinations of sources that are tried with everything that prints a description, as are single sources.
+
+The sources are combined before the command runs, so these cover the manifests of a configuration, and a running
+cluster with manifests.
+"""
+SAME_AS_LIMITS = ("graph -f", "alerts -f", "dashboard -f")
+"""Commands that combine `-f` with the other sources by the same function as `limits -f`."""
+
+
+def is_single_or_tried_with_all(words: tuple[str, ...]) -> bool:
+    return len(words) == 1 or words in COMBINATIONS_WITH_ALL
+
+
+@pytest.mark.parametrize(
+    ("command", "words", "description"),
+    [
+        pytest.param(command, words, description, id=f"{command}: {make_id(words)}")
+        for command in COMMANDS
+        for words, description in DESCRIPTIONS.items()
+        if command not in SAME_AS_LIMITS or is_single_or_tried_with_all(words)
+    ],
+)
+@pytest.mark.usefixtures("unchanged_project")
 def test_every_command_names_the_configuration(
     command: str,
     words: tuple[str, ...],
@@ -155,20 +193,26 @@ def test_every_command_names_the_configuration(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    arguments = COMMANDS[command](words)
-    code, out, err = call(arguments, capsys, monkeypatch)
+    code, out, err = call(COMMANDS[command](words), capsys, monkeypatch)
     assert code == 0, err
     (line,) = re.findall(r"Configuration: (.*)", shown_text(command, out))
     hint = ". Name the objects of your cluster with -f, --live or --cluster."
     assert line.removesuffix(hint) == description
-    if command in WITH_JSON:
-        code, out, _ = call([*arguments, "--format", "json"], capsys, monkeypatch)
-        answer = json.loads(out)
-        assert code == 0
-        if command == "test":
-            (answer,) = answer["files"]
-        assert list(answer)[1] == "configuration"
-        assert answer["configuration"] == description
+
+
+@pytest.mark.parametrize("command", WITH_JSON)
+@pytest.mark.parametrize("words", [words for words in DESCRIPTIONS if is_single_or_tried_with_all(words)], ids=make_id)
+@pytest.mark.usefixtures("unchanged_project")
+def test_json_of_every_command_names_the_configuration(
+    command: str, words: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, out, err = call([*COMMANDS[command](words), "--format", "json"], capsys, monkeypatch)
+    assert code == 0, err
+    answer = json.loads(out)
+    if command == "test":
+        (answer,) = answer["files"]
+    assert list(answer)[1] == "configuration"
+    assert answer["configuration"] == DESCRIPTIONS[words]
 
 
 @pytest.mark.parametrize("command", SIDES)
@@ -177,7 +221,7 @@ def test_every_command_names_the_configuration(
     [(words, text) for words, text in DESCRIPTIONS.items() if len(words) == 1 and words != ("-",)],
     ids=" ".join,
 )
-@pytest.mark.usefixtures("project")
+@pytest.mark.usefixtures("unchanged_project")
 def test_every_side_names_the_configuration(
     command: str,
     words: tuple[str, ...],
@@ -193,7 +237,7 @@ def test_every_side_names_the_configuration(
 EQUAL = ("manifests", "-", "git:main:manifests", "kustomize:overlay", "cluster:prod")
 
 
-@pytest.mark.usefixtures("project")
+@pytest.mark.usefixtures("unchanged_project")
 def test_equal_configurations_have_equal_answers(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -227,7 +271,7 @@ def test_equal_configurations_have_equal_answers(
         ("defaults:1.36", ["-f", "defaults:1.36"]),
     ],
 )
-@pytest.mark.usefixtures("project")
+@pytest.mark.usefixtures("unchanged_project")
 def test_option_is_the_word(
     command: str,
     word: str,
@@ -298,7 +342,7 @@ ERRORS: dict[tuple[str, ...], str] = {
     [(command, words) for command in (*COMMANDS, *SIDES) for words in ERRORS if command in COMMANDS or len(words) == 1],
     ids=make_id,
 )
-@pytest.mark.usefixtures("project")
+@pytest.mark.usefixtures("unchanged_project")
 def test_words_that_name_no_configuration_are_an_error(
     command: str,
     words: tuple[str, ...],
@@ -329,7 +373,7 @@ def test_path_of_the_name_live_is_an_error(
 @pytest.mark.parametrize(
     "command", ["limits", "graph", "alerts", "dashboard", "explain", "shards", "replay", "simulate"]
 )
-@pytest.mark.usefixtures("project")
+@pytest.mark.usefixtures("unchanged_project")
 def test_built_in_objects_cannot_be_left_out_of_themselves(
     command: str, word: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -339,7 +383,7 @@ def test_built_in_objects_cannot_be_left_out_of_themselves(
     assert "cannot be combined" in err
 
 
-@pytest.mark.usefixtures("project")
+@pytest.mark.usefixtures("unchanged_project")
 def test_file_without_objects_beside_others_is_noted(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -349,7 +393,7 @@ def test_file_without_objects_beside_others_is_noted(
     assert err == "apflint: pod.yaml: this file contains no FlowSchema and no PriorityLevelConfiguration\n"
 
 
-@pytest.mark.usefixtures("project")
+@pytest.mark.usefixtures("unchanged_project")
 def test_revision_of_a_cluster_has_the_files_of_that_time(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, project: Path
 ) -> None:
