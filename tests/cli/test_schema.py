@@ -43,6 +43,19 @@ OUTPUTS = {
         ["explain", "watch", "pods", "--as", "root", "--as-group", "system:masters"],
         ["explain", "list", "configmaps", "--as", "alice", "--dump", str(LIVE / "4-mixed.queues.txt.gz")],
         ["explain", *REQUEST, "--kubernetes", "1.33", "--metrics", str(LIVE / "4-mixed.metrics.txt.gz")],
+        [
+            "explain",
+            "get",
+            "pods",
+            "-n",
+            "a",
+            "--as",
+            "root",
+            "--as-group",
+            "system:masters",
+            "--dump",
+            str(LIVE / "4-mixed.queues.txt.gz"),
+        ],
         ["explain", "--flow-schema-uid", UID, "-f", str(LIVE / "objects.json")],
     ],
     "limits-output": [
@@ -118,7 +131,11 @@ def check_schema(text: str) -> None:
 
 
 @pytest.mark.parametrize("name", OUTPUTS)
-def test_output_is_valid_and_less_is_not(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_output_is_valid_and_less_is_not(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # In the root directory, every command without `-f` would read all manifests of the repository. Only `config` does.
+    monkeypatch.chdir(ROOT if name == "config-output" else LIVE)
     check = validator(name, capsys)
     for arguments in OUTPUTS[name]:
         value = print_json([*arguments, "--format", "json"], capsys)
