@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 EXAMPLES = int(os.environ.get("APFLINT_TEST_EXAMPLES", "10"))
 """Number of single lines in single wrappers, and of mutated logs. Thousands of examples take several minutes."""
 WRAPS = LINES | SPLIT_LINES
-COMPLETE = {"CRI", "Docker", "Fluent Bit with CRI", "Google Cloud Logging", *SPLIT_LINES}
+COMPLETE = {"CRI", "Docker", "CloudWatch Logs Insights", "Fluent Bit with CRI", "Google Cloud Logging", *SPLIT_LINES}
 """Wrappers whose lines are not shortened: one for each way to unwrap a line."""
 RECORDINGS = sorted(Path(os.environ.get("APFLINT_RECORDINGS", "absent")).rglob("audit*.log.gz"))
 """Complete recorded logs. Comparing all of these logs takes many minutes."""
