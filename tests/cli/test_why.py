@@ -148,7 +148,8 @@ def test_numbers_name_their_period(
     shots = [str(path) for path in find_files(name, moments, dumps=True)]
     logs = [str(path) for path in LOGS.glob(f"{name}.log.gz")]
     counts = 0
-    for files in (shots, logs, [*shots, *logs]):
+    only_logs = [logs] if moments == "1" else []  # the moments select no logs
+    for files in (shots, *only_logs, [*shots, *logs]):
         for user in (TAGGER, FRONTEND, DASHBOARD):
             words = [
                 "why",
@@ -176,6 +177,13 @@ def test_numbers_name_their_period(
     assert counts > 0
 
 
+def keep_end_of_log(path: Path) -> None:
+    """Keep the last 200 lines of a log, which still have requests of `DASHBOARD`. A run needs a tenth of a second less."""
+    lines = gzip.decompress(path.read_bytes()).splitlines(keepends=True)[-200:]
+    assert any(DASHBOARD.encode() in line for line in lines)
+    path.write_bytes(gzip.compress(b"".join(lines)))
+
+
 @pytest.mark.parametrize(
     ("word", "user"),
     [
@@ -192,6 +200,7 @@ def test_numbers_name_their_period(
     ],
 )
 def test_client_without_an_option(word: str, user: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    keep_end_of_log(folder / "audit.log.gz")
     for words in ([word, str(folder)], [str(folder), word], [word, "list", "pods", str(folder)]):
         answer = ask(capsys, *words)
         options = words[1:] if words[0] == word else words[:1]

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 EXAMPLES = int(os.environ.get("APFLINT_TEST_EXAMPLES", "10"))
 """Number of single lines in single wrappers, and of mutated logs. Thousands of examples take several minutes."""
 WRAPS = LINES | SPLIT_LINES
+COMPLETE = {"CRI", "Docker", "CloudWatch Logs Insights", "Fluent Bit with CRI", "Google Cloud Logging", *SPLIT_LINES}
+"""Wrappers whose lines are not shortened: one for each way to unwrap a line."""
 RECORDINGS = sorted(Path(os.environ.get("APFLINT_RECORDINGS", "absent")).rglob("audit*.log.gz"))
 """Complete recorded logs. Comparing all of these logs takes many minutes."""
 
@@ -57,7 +59,10 @@ def count_lines(path: Path, read: Callable[..., Log]) -> tuple[Any, ...]:
 @pytest.mark.parametrize("name", WRAPS)
 def test_all_hostile_lines_in_a_wrapper(name: str, tmp_path: Path) -> None:
     assert len(HOSTILE_LINES) >= 102
-    lines = [*recorded_lines()[:40], *HOSTILE_LINES, *recorded_lines()[40:60]]
+    # Python needs half a second for the longest line, so only some wrappers contain all of this line.
+    size = None if name in COMPLETE else 50_000
+    hostile = [line[:size] for line in HOSTILE_LINES]
+    lines = [*recorded_lines()[:40], *hostile, *recorded_lines()[40:60]]
     duckdb_engine = importlib.import_module("apflint.replay.duckdb_engine")
     path = write(tmp_path, wrap_log(name, lines))
     expected = count_lines(path, python_engine.read_log)

@@ -97,11 +97,13 @@ def test_engines_agree_about_damaged_logs(tmp_path_factory: pytest.TempPathFacto
 @needs_duckdb
 def test_duckdb_unwraps_events_in_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
-    monkeypatch.setattr("apflint.replay.python_engine.EventReader.read_file", lambda _, file: read.append(file.name))
+    monkeypatch.setattr(
+        "apflint.replay.python_engine.EventReader.read_file", lambda _, file, *__: read.append(file.name)
+    )
     for name in sorted(LINES.keys() - {"CloudWatch Logs Insights"} - WRAPPERS_IN_WRAPPERS):
         path = tmp_path / f"{name}.log".replace(" ", "-")
         path.write_text(wrap_log(name, recorded_lines()[:20]), encoding="utf-8")
-        read_log(path, "duckdb")
+    read_log(tmp_path, "duckdb")
     assert read == []
 
 

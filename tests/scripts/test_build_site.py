@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import tomllib
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,6 +13,7 @@ import pytest
 from build_site import BuildError, adapt_page, find_target, mark_comments_as_output
 from generate_rule_index import PAGE, update
 from support.browser import Server, launch_chromium
+from support.built_site import PLAYGROUND, build_once
 
 from apflint import rule_catalogue
 
@@ -30,13 +30,7 @@ needs_zensical = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the site once. The build raises an error for each warning and each broken link."""
-    directory = tmp_path_factory.mktemp("site")
-    playground = directory / "built-playground"
-    playground.mkdir()
-    (playground / "index.html").write_text("<title>Playground</title>", encoding="utf-8")
-    build_site.build(directory / "site", playground)
-    return directory / "site"
+    return build_once(tmp_path_factory)
 
 
 def read_html(site: Path, page: str) -> str:
@@ -50,7 +44,7 @@ def test_site_has_every_page(site: Path, root: Path) -> None:
     pages |= {f"rules/{rule_id}" for rule_id in rule_catalogue.list_ids()} | {"changelog"}
     for page in pages:
         assert (site / page.removesuffix("index") / "index.html").is_file(), page
-    assert "<title>Playground" in read_html(site, "playground")
+    assert read_html(site, "playground") == PLAYGROUND
     assert not (site / "theme").exists()
 
 
@@ -164,15 +158,21 @@ def test_directory_that_is_not_a_site_is_not_replaced(tmp_path: Path) -> None:
 
 @needs_zensical
 @pytest.mark.slow
-def test_broken_link_fails_the_build(tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("docs", "rules"):
-        shutil.copytree(root / name, tmp_path / name)
-    for name in ("zensical.toml", "CHANGELOG.md"):
-        shutil.copy(root / name, tmp_path)
-    with (tmp_path / "docs" / "index.md").open("a", encoding="utf-8") as page:
-        page.write("\n[Anchor](getting-started.md#no-such-heading)\n")
+def test_broken_link_fails_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The site of the test has two pages and no rules, because Zensical, not apflint, finds the link."""
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "index.md").write_text("# A\n\n[B](b.md#heading)\n", encoding="utf-8")
+    (tmp_path / "docs" / "b.md").write_text("# B\n\n## Heading\n", encoding="utf-8")
+    (tmp_path / "CHANGELOG.md").write_text("# Changes\n", encoding="utf-8")
+    pages = '"index.md", "b.md", "changelog.md"'
+    settings = f'[project]\nsite_name = "a"\nnav = [\n    {pages},\n{build_site.NAVIGATION_OF_RULES}]\n'
+    (tmp_path / "zensical.toml").write_text(settings, encoding="utf-8")
     monkeypatch.setattr(build_site, "ROOT", tmp_path)
-    monkeypatch.setattr(build_site, "find_target", lambda link, _: link)
+    monkeypatch.setattr(rule_catalogue, "read_rules", list)
+    monkeypatch.setattr(build_site, "find_problems", lambda _: [])  # the theme of this site loads fonts
+    build_site.build(tmp_path / "good")
+    assert (tmp_path / "good" / "playground" / "index.html").is_file()
+    (tmp_path / "docs" / "b.md").write_text("# B\n\n[C](index.md#no-such-heading)\n\n## Heading\n", encoding="utf-8")
     with pytest.raises(BuildError, match="no-such-heading"):
         build_site.build(tmp_path / "out")
     assert not (tmp_path / "out").exists()

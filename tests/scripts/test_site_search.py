@@ -14,13 +14,12 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-import build_site
 import pytest
 from support.browser import Server, launch_chromium
+from support.built_site import build_once
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from playwright.sync_api import Browser, Page
 
@@ -122,9 +121,8 @@ def test_there_are_questions_about_each_part_of_the_site() -> None:
 
 @needs_zensical
 @pytest.mark.slow
-def test_first_result_is_the_page_that_answers(browser: Browser, tmp_path: Path) -> None:
-    build_site.build(tmp_path / "site")
-    server = Server(tmp_path / "site")
+def test_first_result_is_the_page_that_answers(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> None:
+    server = Server(build_once(tmp_path_factory))
     box = SearchBox(browser.new_page(), server.url)
     found = {question: box.find(question) for question in QUESTIONS}
     server.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -17,6 +18,8 @@ PROMTOOL = shutil.which("promtool")
 needs_promtool = pytest.mark.skipif(
     PROMTOOL is None, reason="promtool is not installed: it is part of the Debian package prometheus"
 )
+_ENVIRONMENT = {"GOGC": "400"} | os.environ
+"""With this value, promtool needs 15% to 20% less CPU time, and up to three times the memory: about 140 MB."""
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 _SERIES = re.compile(r'\{__name__="ALERTS", [^}]*\}')
 
@@ -32,9 +35,8 @@ def run_tests(directory: Path, rules: str, groups: list[dict[str, Any]], *, eval
 def run_test_file(file: Path) -> str:
     """Run a file of tests, and return the output of promtool, which is empty if all tests pass."""
     assert PROMTOOL is not None
-    done = subprocess.run(
-        [PROMTOOL, "test", "rules", file.name], cwd=file.parent, capture_output=True, text=True, check=False
-    )
+    command = [PROMTOOL, "test", "rules", file.name]
+    done = subprocess.run(command, cwd=file.parent, env=_ENVIRONMENT, capture_output=True, text=True, check=False)
     return "" if done.returncode == 0 else done.stdout + done.stderr
 
 
