@@ -1,4 +1,4 @@
-"""Time zones for `--timezone`. The option sets the zone of times in reports, and of option values without an offset."""
+"""Times in reports, and their time zones (`--timezone`). The zone is also that of option values without an offset."""
 
 from __future__ import annotations
 
@@ -51,3 +51,17 @@ def name_zone(microseconds: int, zone: tzinfo) -> str:
     """
     name = convert(microseconds, zone).tzname() or "UTC"
     return f"UTC{name}" if name[0] in "+-" else name
+
+
+def describe_period(start: int, end: int, zone: tzinfo = UTC, *, has_date: bool = True) -> str:
+    """Return a period such as `2026-11-23 16:54:36 to 16:55:15 UTC`. `start` and `end` are in microseconds since 1970.
+
+    If both are in the same second, the result has only one time. Without `has_date`, the date is omitted if the period
+    is within one day.
+    """
+    first, last = (f"{convert(moment, zone):%Y-%m-%d %H:%M:%S}" for moment in (start, end))
+    if first[:10] == last[:10]:
+        last = last[11:]
+        first = first if has_date else first[11:]
+    period = first if first.endswith(last) else f"{first} to {last}"
+    return f"{period} {name_zone(end, zone)}"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import zoneinfo
-from datetime import UTC
+from datetime import UTC, datetime
 
 import pytest
 
-from apflint.time_zones import convert, name_zone, parse_zone
+from apflint.time_zones import convert, describe_period, name_zone, parse_zone
 from apflint.user_error import UserError
 
 SUMMER, WINTER = 1_782_864_000_000_000, 1_795_326_560_000_000
@@ -47,3 +47,21 @@ def test_computer_without_zones(monkeypatch: pytest.MonkeyPatch) -> None:
     assert parse_zone("UTC") is UTC
     with pytest.raises(UserError, match=r"no database of time zones\. Install it with: pip install tzdata"):
         parse_zone("Nowhere/Else")
+
+
+@pytest.mark.parametrize(
+    ("end", "shown"),
+    [
+        ("2026-11-23T16:54:36.9", "2026-11-23 16:54:36 UTC"),
+        ("2026-11-23T16:55:15", "2026-11-23 16:54:36 to 16:55:15 UTC"),
+        ("2026-11-24T16:54:36", "2026-11-23 16:54:36 to 2026-11-24 16:54:36 UTC"),
+    ],
+)
+def test_period(end: str, shown: str) -> None:
+    start, last = (
+        round(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp() * 1e6)
+        for text in ("2026-11-23T16:54:36", end)
+    )
+    assert describe_period(start, last) == shown
+    within_a_day = shown if shown.count("2026") == 2 else shown.removeprefix("2026-11-23 ")
+    assert describe_period(start, last, has_date=False) == within_a_day

@@ -388,12 +388,9 @@ def _describe_server_log(diagnosis: ClientDiagnosis) -> Iterator[str]:
 
 
 def _describe_period(period: tuple[int, int], *, has_date: bool = True) -> str:
-    from datetime import UTC, datetime
+    from apflint.time_zones import describe_period  # imported here, because few answers have a period
 
-    start, end = (datetime.fromtimestamp(time / 1e6, UTC) for time in period)
-    if start.date() != end.date():
-        return f"{start:%Y-%m-%d %H:%M:%S} to {end:%Y-%m-%d %H:%M:%S} UTC"
-    return f"{start:{'%Y-%m-%d ' if has_date else ''}%H:%M:%S} to {end:%H:%M:%S} UTC"
+    return describe_period(*period, has_date=has_date)
 
 
 def client_diagnosis_json(diagnosis: ClientDiagnosis) -> dict[str, object]:

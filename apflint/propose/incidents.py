@@ -6,13 +6,13 @@ Only what a log shows counts: rejections, and waits of more than half a second.
 from __future__ import annotations
 
 from collections import Counter
-from datetime import UTC, datetime
 from statistics import median
 from typing import TYPE_CHECKING
 
 from apflint.named_tuple import NamedTuple
 from apflint.simulate.log_survey import find_kind, list_sent_requests
 from apflint.simulate.logged_requests import HIDDEN_WAIT, MICROSECONDS, LoggedArrival, stream_requests, stream_rows
+from apflint.time_zones import describe_period
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -57,18 +57,7 @@ class Incident(NamedTuple):
 
     def describe(self) -> str:
         """Return the time of the incident, as `describe_period` does."""
-        return describe_period(self.start / MICROSECONDS, self.end / MICROSECONDS)
-
-
-def describe_period(start: float, end: float) -> str:
-    """Return a period such as `2026-11-23 16:54:36 to 16:55:15 UTC`. `start` and `end` are in seconds since 1970.
-
-    If both are in the same second, the result has only one time.
-    """
-    first, last = (datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d %H:%M:%S") for moment in (start, end))
-    if first == last:
-        return f"{first} UTC"
-    return f"{first} to {last[11:] if first[:10] == last[:10] else last} UTC"
+        return describe_period(self.start, self.end)
 
 
 def is_harmed(request: LoggedArrival) -> bool:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Literal
 from apflint.doctor.causes import conclude
 from apflint.doctor.causes.measurements import measure
 from apflint.named_tuple import NamedTuple
-from apflint.propose.incidents import MAX_DISTANCE, describe_period
+from apflint.propose.incidents import MAX_DISTANCE
+from apflint.time_zones import describe_period
 from apflint.wording import count_noun
 
 if TYPE_CHECKING:
@@ -99,9 +100,10 @@ class ObservedState(NamedTuple):
             causes = ", ".join(dict.fromkeys(cause.cause for cause in shown.warnings))
             rest = f"their cause ({causes})" if causes else "that they show no overload"
             periods = [time.period for time in group if time.period is not None]
-            moment = (
-                describe_period(min(start for start, _ in periods), max(end for _, end in periods)) if periods else ""
-            )
+            moment = ""
+            if periods:
+                start, end = min(start for start, _ in periods), max(end for _, end in periods)
+                moment = describe_period(round(start * 1e6), round(end * 1e6))
             if relation == "same-time":
                 yield (
                     f"The metrics{whose} are from {moment}, at most {MAX_DISTANCE:.0f} s from {when}: apflint assumes that"

@@ -11,7 +11,7 @@ from apflint.replay.omissions import describe_omissions
 from apflint.replay.only_harmed_client import is_hardly_harmed, is_mainly_harmed
 from apflint.replay.server_traffic import find_imbalance
 from apflint.replay.unexplained_rejections import find_contradictions
-from apflint.time_zones import convert, name_zone
+from apflint.time_zones import convert, describe_period, name_zone
 from apflint.unknown_seats import FIND_SEATS
 from apflint.wording import count_noun, format_duration, join_some, join_words, pluralize, quote
 
@@ -455,7 +455,4 @@ def format_moment(microseconds: int, zone: tzinfo) -> str:
 
 def format_period(start: int, end: int, zone: tzinfo) -> str:
     """Return the start, the end and the length of a period. The end has no date if it is the date of the start."""
-    first, last = format_second(start, zone), format_moment(end, zone)
-    if first[:10] == last[:10]:
-        last = last[11:]
-    return f"{first} to {last} ({format_duration(end - start)})"
+    return f"{describe_period(start, end, zone)} ({format_duration(end - start)})"
