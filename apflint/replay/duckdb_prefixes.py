@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from apflint.requests.log_wrappers import Wrapper
 
 _PIECE_BYTES = 1 << 18
-"""Number of bytes in which prefixes are replaced at once."""
+"""Number of bytes in which prefixes are replaced at once.
+
+The memory of larger pieces is returned to the system after each piece, which takes more time than replacing the prefixes.
+"""
 _MAX_PREFIX_BYTES = 512
 """Maximum length of a prefix. A longer prefix may stay in part, so that DuckDB reports an error."""
 _BLANKS = [b"\n".ljust(size) for size in range(_MAX_PREFIX_BYTES)]

@@ -62,9 +62,10 @@ _IS_COMPLETE = f"""
     AND CASE WHEN reference IS NULL THEN uri <> '' ELSE coalesce(reference.resource, reference.apiVersion, reference.name,
         reference.namespace, reference.apiGroup, reference.subresource) IS NOT NULL END
 """
-_HAS_NAMESPACE = f"stage <> '{RECEIVED}' AND reference IS NOT NULL"
-_MATCHED = f"CASE WHEN {_HAS_NAMESPACE} THEN {uri_namespace.match_sql('uri')} END"
-_NAMESPACE = f"CASE WHEN {_HAS_NAMESPACE} THEN {uri_namespace.make_sql('uri', 'reference.namespace', 'matched')} END"
+_IS_RESOURCE = f"stage <> '{RECEIVED}' AND reference IS NOT NULL"
+"""SQL condition for events of requests for resources. For `RequestReceived`, only the audit ID is needed."""
+_MATCHED = f"CASE WHEN {_IS_RESOURCE} THEN {uri_namespace.match_sql('uri')} END"
+_NAMESPACE = f"CASE WHEN {_IS_RESOURCE} THEN {uri_namespace.make_sql('uri', 'reference.namespace', 'matched')} END"
 """SQL expression for the namespace of a request, or NULL if the event is not for a resource."""
 _CLASS = f"""
     CAST(CASE WHEN NOT coalesce({_IS_PLAIN}, FALSE) THEN {ODD}
@@ -74,7 +75,6 @@ _CLASS = f"""
 """
 
 
-_URI_HASH = "CAST(hash(uri) >> 1 AS BIGINT)"
 _DURATION = "^([0-9]{1,7}h)?([0-9]{1,2}m)?[0-9]{1,3}([.][0-9]{1,9})?(s|ms|[uµμ]s|ns)$"
 _WAIT_PARTS = " + ".join(
     f"coalesce(TRY_CAST(nullif(regexp_extract(queue_wait, '([0-9.]+){unit}{'([^s]|$)' if unit == 'm' else ''}', 1), '')"
@@ -94,7 +94,7 @@ def reduce_events(event: str, to_microseconds: str, wanted: Wanted, namespaces: 
     If the stage of the event is not RequestReceived, the column `key` contains the attributes of the
     request as one string, because databases compare one string faster than several. `to_microseconds` is the SQL function that
     converts times to microseconds. All namespaces that are not in `namespaces` get the same value in
-    the key.
+    the key. Columns that the report does not need are absent, because databases would store them.
     """
     has_path = "reference IS NULL"
     is_self = "impersonated IS NULL"
@@ -128,10 +128,7 @@ def reduce_events(event: str, to_microseconds: str, wanted: Wanted, namespaces: 
         "code": "CAST(code AS SMALLINT)",
         "decided": "CAST(CASE WHEN decision IS NULL THEN 0 ELSE 1 END AS TINYINT)",
         "wait": _WAIT,
-        **({"real_namespace": "namespace"} if wanted.namespace else {}),
-        **({"agent": "agent"} if wanted.agent else {}),
-        **({"audit_id": "audit_id"} if wanted.audit_id else {}),
-        **({"uri_hash": _URI_HASH, "timeout": request_timeouts.make_sql("uri")} if wanted.calls else {}),
+        **{name: value for name, (is_wanted, value) in _list_optional(wanted).items() if is_wanted},
     }
     identity = {"id", "audit_id"}  # needed for all events, to find requests with only `RequestReceived`
     values = ", ".join(
@@ -146,19 +143,28 @@ def reduce_events(event: str, to_microseconds: str, wanted: Wanted, namespaces: 
     """
 
 
+def _list_optional(wanted: Wanted) -> dict[str, tuple[bool, str]]:
+    """Return the columns that only some reports need: whether this report needs the column, and its SQL."""
+    return {
+        "real_namespace": (wanted.namespace, "namespace"),
+        "agent": (wanted.agent, "agent"),
+        "audit_id": (wanted.audit_id, "audit_id"),
+        "uri_hash": (wanted.calls, "CAST(hash(uri) >> 1 AS BIGINT)"),
+        "timeout": (wanted.calls, request_timeouts.make_sql("uri")),
+    }
+
+
 def select_request(wanted: Wanted) -> str:
     """Return the columns of the table `request`, without `tuple` and `server`, in SQL on the rows of `reduce_events`."""
-    text, number = "CAST(NULL AS STRING)", "CAST(NULL AS BIGINT)"
     columns = {
         "id": "id",
         "started": f"CAST(CASE WHEN class = {STAGES.index(STARTED)} THEN 1 ELSE 0 END AS TINYINT)",
         **{name: name for name in ("received", "ended", "code", "decided", "wait")},
-        "namespace": "real_namespace" if wanted.namespace else text,
-        "agent": "agent" if wanted.agent else text,
-        "audit_id": "audit_id" if wanted.audit_id else text,
-        "uri": "uri_hash" if wanted.calls else number,
-        "timeout": "timeout" if wanted.calls else text,
     }
+    names = {"real_namespace": "namespace", "uri_hash": "uri"}
+    for name, (is_wanted, _) in _list_optional(wanted).items():
+        kind = "BIGINT" if name == "uri_hash" else "STRING"
+        columns[names.get(name, name)] = name if is_wanted else f"CAST(NULL AS {kind})"
     return ", ".join(f"{value} AS {name}" for name, value in columns.items())
 
 

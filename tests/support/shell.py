@@ -161,7 +161,7 @@ def _commit_checkout() -> Path:
             shutil.copy(ROOT / name, file)
     variables = environment() | {"HOME": str(directory / "home")}
     _write_git_settings(directory)
-    # Without compression, git needs a third of the time.
+    # Without compression, `git add` takes less time. A single pack is faster to copy than a file for each object.
     script = """
         git init --quiet && git config core.compression 0 && git add --all && git commit --quiet --message Start
         git init --quiet --bare ../origin && git remote add origin ../origin && git push --quiet --set-upstream origin main
